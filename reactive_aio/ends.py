@@ -1,0 +1,242 @@
+"""The ends of a flow: what runs it. Each meets the asyncio engine only when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from .errors import EmptyFlowError
+from .operators._fluent import Fluent, check_count, check_function, is_async
+from .operators.folding import Count, ForEach, Last, Reduce, ToList
+from .operators.folding.fold import MISSING
+from .spec import Subscriber
+
+if TYPE_CHECKING:
+    from .flow import Flow
+
+T = TypeVar("T")
+A = TypeVar("A")
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class Ends(Fluent[T]):
+    """What runs a flow.
+
+    Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
+    back over a boundary of 256. An end returns, raises or is cancelled only when all that was started for it
+    has been cleaned up.
+    """
+
+    __slots__ = ()
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Start a stream for ``subscriber``, whose signals come on the event loop of the last region.
+
+        Demand: as the subscriber requests.
+        Errors: TypeError for what is no subscriber, RuntimeError without an event loop to run on; all else is
+        signalled. An element that is None can't leave the flow: on_error gets a TypeError that names rule 2.13.
+        (Reactive Streams 1.9.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> class Printer:
+        ...     def on_subscribe(self, subscription): subscription.request(2)
+        ...     def on_next(self, item): print(item)
+        ...     def on_error(self, error): print(error)
+        ...     def on_complete(self): print("done")
+        >>> async def main():
+        ...     Flow.range(2).subscribe(Printer())
+        ...     await asyncio.sleep(0)
+        >>> asyncio.run(main())
+        0
+        1
+        done
+        """
+        from .runtime.ends import subscribe
+
+        subscribe(self.as_flow(), subscriber)
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        """Iterate over a subscription of its own, asking for one element at a time.
+
+        Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
+        """
+        from .runtime.ends import FlowIterator
+
+        return FlowIterator.over(self.as_flow())
+
+    def open(self) -> AbstractAsyncContextManager[AsyncIterator[T]]:
+        """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
+
+        Demand: one element for each step of the iterator that the block is given.
+        (aiostream: ``stream``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> async def main():
+        ...     async with Flow.range(10).open() as items:
+        ...         async for item in items:
+        ...             if item == 2:
+        ...                 return item
+        >>> asyncio.run(main())
+        2
+        """
+        from .runtime.ends import opened
+
+        return opened(self.as_flow())
+
+    async def to_list(self) -> list[T]:
+        """Give all elements.
+
+        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        (Reactor: ``collectList``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "b").to_list())
+        ['a', 'b']
+        """
+        from .runtime.ends import come_home, value_of
+
+        return await value_of(come_home(self.as_flow()).then(ToList()), [])
+
+    @overload
+    async def first(self) -> T: ...
+    @overload
+    async def first(self, default: D) -> T | D: ...
+    async def first(self, default: Any = MISSING) -> Any:
+        """Give the first element and cancel the source.
+
+        Demand: one element.
+        Errors: EmptyFlowError without an element, unless a default is given.
+        (Reactor: ``next``; RxJava: ``first``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "b").first()), asyncio.run(Flow.empty().first(default="none"))
+        ('a', 'none')
+        """
+        from .runtime.ends import come_home, value_of
+
+        return self._or_empty("first", await value_of(come_home(self.as_flow()).take(1), default))
+
+    @overload
+    async def last(self) -> T: ...
+    @overload
+    async def last(self, default: D) -> T | D: ...
+    async def last(self, default: Any = MISSING) -> Any:
+        """Give the last element.
+
+        Demand: unbounded; one element is kept.
+        Errors: EmptyFlowError without an element, unless a default is given.
+        (Reactor, RxJava: ``last``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).last())
+        4
+        """
+        from .runtime.ends import come_home, value_of
+
+        return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T]()), default))
+
+    @overload
+    async def reduce(self, fn: Callable[[T, T], T]) -> T: ...
+    @overload
+    async def reduce(self, fn: Callable[[A, T], A], initial: A) -> A: ...
+    async def reduce(self, fn: Callable[[Any, T], Any], initial: Any = MISSING) -> Any:
+        """Combine all elements into one value, from the left, as ``functools.reduce`` does.
+
+        Demand: unbounded; one value is kept.
+        Errors: what ``fn`` raises; EmptyFlowError without an element and without ``initial``; an ``async def``
+        is refused with TypeError.
+        (Reactor, RxJava: ``reduce``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).reduce(lambda a, b: a + b))
+        10
+        """
+        from .runtime.ends import come_home, value_of
+
+        check_function("reduce", fn, "combine with an ordinary function")
+        stage: Reduce[T, Any] = Reduce(fn, initial)
+        return self._or_empty("reduce", await value_of(come_home(self.as_flow()).then(stage), MISSING))
+
+    async def count(self) -> int:
+        """Give the number of elements.
+
+        Demand: unbounded; nothing is kept.
+        (Reactor, RxJava: ``count``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.from_iterable("abc").count())
+        3
+        """
+        from .runtime.ends import come_home, value_of
+
+        return await value_of(come_home(self.as_flow()).then(Count()), 0)
+
+    @overload
+    async def for_each(self, fn: Callable[[T], Awaitable[object]], *, concurrency: int = 1) -> None: ...
+    @overload
+    async def for_each(self, fn: Callable[[T], object], *, concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T], Any], *, concurrency: int = 1) -> None:
+        """Call ``fn`` for each element; await it, if it is ``async def``, for ``concurrency`` elements at a time.
+
+        Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
+        one element for each call, asked for when the call begins.
+        Errors: what ``fn`` raises cancels the flow, and the other calls under way. ``concurrency`` below 1, or
+        above 1 with an ordinary function, is refused with ValueError.
+        (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(2).for_each(print))
+        0
+        1
+        """
+        from .runtime.ends import come_home, for_each_async, value_of
+
+        check_function("for_each", fn)
+        check_count("for_each", "concurrency", concurrency, 1)
+        if is_async(fn):
+            await for_each_async(self.as_flow(), fn, concurrency)
+            return
+        if concurrency > 1:
+            raise ValueError("for_each(concurrency>1) needs an `async def`: an ordinary function runs one at a time")
+        await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
+
+    @overload
+    def run_sync(self) -> list[T]: ...
+    @overload
+    def run_sync(self, end: Callable[[Flow[T]], Awaitable[R]]) -> R: ...
+    def run_sync(self, end: Callable[[Flow[T]], Awaitable[Any]] | None = None) -> Any:
+        """Run the flow from ordinary code and give its elements, or what ``end`` awaits of it.
+
+        It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
+        on a thread of its own.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).run_sync()
+        [0, 1, 2]
+        >>> Flow.range(3).run_sync(Flow.count)
+        3
+        >>> Flow.range(3).run_sync(lambda flow: flow.reduce(max))
+        2
+        """
+        from .runtime.ends import run_in_loop
+
+        flow = self.as_flow()
+        if end is None:
+            return run_in_loop(flow.to_list)
+        check_function("run_sync", end)
+        return run_in_loop(lambda: end(flow))
+
+    def _or_empty(self, method: str, value: Any) -> Any:
+        if value is MISSING:
+            raise EmptyFlowError(f"{method}() of a flow that ended without an element: {self!r}")
+        return value

@@ -1,0 +1,54 @@
+"""The errors of the library.
+
+::
+
+    FlowError
+    ├── EmptyFlowError (LookupError)      first() or last() of a flow without elements
+    ├── ProtocolViolation                 the other side broke a rule of Reactive Streams
+    ├── SchedulerClosedError              the loop or thread of a region ended in the middle
+    ├── SourceConsumedError               a one-shot source was subscribed to a second time
+    ├── SourceCancelledError              the task of a source was cancelled by somebody else
+    ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
+    ├── SparkJobError                     the job of a Spark region failed for good
+    └── RemoteError                       stands for an exception that could not be pickled
+
+Bad arguments are ``TypeError`` and ``ValueError``, raised when the flow is built.
+"""
+
+from __future__ import annotations
+
+
+class FlowError(Exception):
+    """The base of the errors that the library itself makes."""
+
+
+class EmptyFlowError(FlowError, LookupError):
+    """An element was asked for and the flow ended without one."""
+
+
+class ProtocolViolation(FlowError):
+    """A publisher or subscriber of somebody else's broke a rule of Reactive Streams."""
+
+
+class SchedulerClosedError(FlowError):
+    """The loop or thread that a region runs on ended before the stream did."""
+
+
+class SourceConsumedError(FlowError):
+    """A source that can be read once only was subscribed to again."""
+
+
+class SourceCancelledError(FlowError):
+    """The task that runs a source was cancelled by somebody else."""
+
+
+class UnsupportedOnSparkError(FlowError):
+    """An operator that has no distributed meaning was left in a Spark region."""
+
+
+class SparkJobError(FlowError):
+    """The Spark job behind a region failed for good, or its session is gone."""
+
+
+class RemoteError(FlowError):
+    """Stands for an exception of another process that could not be pickled; carries its text."""

@@ -1,0 +1,82 @@
+"""The flow: an immutable description of a stream. Its bases are the table of contents."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from .ends import Ends
+from .operators import Combining, Filtering, Recovering, Scheduling, Sourcing, Transforming
+from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
+from .segments.describe import describe
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@frozen(repr=False, eq=False)
+class Flow(
+    Sourcing[T],
+    Transforming[T],
+    Filtering[T],
+    Combining[T],
+    Recovering[T],
+    Scheduling[T],
+    Ends[T],
+):
+    """An immutable, lazy description of a stream of elements of type ``T``.
+
+    Chaining an operator gives a new flow and runs nothing; a flow can be subscribed to any number of times. It
+    is a Publisher in the sense of Reactive Streams.
+
+    >>> from reactive_aio import Flow
+    >>> Flow.range(10).filter(lambda n: n % 3 == 0).map(str).take(2).run_sync()
+    ['0', '3']
+    """
+
+    source: Placed[Source[Any]]
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def begin(cls, source: Source[U]) -> Flow[U]:
+        """Give the flow of a source."""
+        return Flow(Placed(source, calling_line()))
+
+    def then(self, stage: Stage[T, U]) -> Flow[U]:
+        """Give this flow continued by a synchronous operator, one of the library's or of one's own.
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.segments import Stage
+        >>> class Doubled(Stage[int, int]):
+        ...     def apply(self, items):
+        ...         for item in items:
+        ...             yield 2 * item
+        >>> Flow.range(3).then(Doubled()).run_sync()
+        [0, 2, 4]
+        """
+        return Flow(self.source, (*self.steps, Placed(stage, calling_line())))
+
+    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
+        """Give this flow with a boundary or a placement."""
+        placed: Step = Placed(mark, calling_line()) if isinstance(mark, PublishOn) else Placed(mark, calling_line())
+        return Flow(self.source, (*self.steps, placed))
+
+    def as_flow(self) -> Flow[T]:
+        """Give this object by its whole type."""
+        return self
+
+    def describe(self) -> str:
+        """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
+
+        >>> from reactive_aio import Flow, schedulers
+        >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
+        >>> print(flow.describe())
+        R1  the subscriber's loop   range(0, 9) -> map(str)
+         |  boundary, prefetch 16
+        R2  thread('writer')        take(3)
+        """
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return ".".join(["Flow", str(self.source.operator), *(str(step.operator) for step in self.steps)])

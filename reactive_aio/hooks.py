@@ -1,0 +1,86 @@
+"""Where to be told of what has no other place to go.
+
+Two hooks, both bound to the current context, so that each service, task or test sets its own: they
+are looked up in the context in which the flow was subscribed to.
+
+- ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
+  the exception handler of the running event loop.
+- ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
+  nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_logger = logging.getLogger("reactive_aio")
+
+
+def _report(error: BaseException) -> None:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        _logger.error("an error of a stream was dropped", exc_info=error)
+    else:
+        loop.call_exception_handler({"message": "an error of a stream was dropped", "exception": error})
+
+
+def _forget(item: object) -> None:
+    """Let a discarded element go."""
+
+
+_on_error_dropped: ContextVar[Callable[[BaseException], object]] = ContextVar("on_error_dropped", default=_report)
+_on_discard: ContextVar[Callable[[object], object]] = ContextVar("on_discard", default=_forget)
+
+
+@contextmanager
+def using(
+    *,
+    on_error_dropped: Callable[[BaseException], object] | None = None,
+    on_discard: Callable[[object], object] | None = None,
+) -> Iterator[None]:
+    """Set hooks for the flows that are subscribed to in this context.
+
+    >>> dropped = []
+    >>> with using(on_discard=dropped.append):
+    ...     discard([1, 2])
+    >>> dropped
+    [1, 2]
+    """
+    resets: list[Callable[[], None]] = []
+    if on_error_dropped is not None:
+        error_token = _on_error_dropped.set(on_error_dropped)
+        resets.append(lambda: _on_error_dropped.reset(error_token))
+    if on_discard is not None:
+        discard_token = _on_discard.set(on_discard)
+        resets.append(lambda: _on_discard.reset(discard_token))
+    try:
+        yield
+    finally:
+        for reset in resets:
+            reset()
+
+
+def drop_error(error: BaseException) -> None:
+    """Tell the hook of an error that reaches nobody else; a failing hook falls back to the default."""
+    try:
+        _on_error_dropped.get()(error)
+    except Exception as failure:
+        _report(failure)
+        _report(error)
+
+
+def discard(items: Iterable[object]) -> None:
+    """Tell the hook of elements that will not be delivered; what the hook raises is reported, not raised."""
+    hook = _on_discard.get()
+    if hook is _forget:
+        return
+    for item in items:
+        try:
+            hook(item)
+        except Exception as failure:
+            drop_error(failure)

@@ -1,0 +1,68 @@
+"""What the families of methods stand on: a flow can be begun from a source and continued by a step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ..segments import PublishOn, Source, Stage, SubscribeOn, label
+
+if TYPE_CHECKING:
+    from ..flow import Flow
+
+T = TypeVar("T")
+U = TypeVar("U")
+F = TypeVar("F")
+
+
+class Fluent(ABC, Generic[T]):
+    """The core that every family inherits; `Flow` implements it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def as_flow(self) -> Flow[T]:
+        """Give this object by its whole type."""
+
+    @classmethod
+    @abstractmethod
+    def begin(cls, source: Source[U]) -> Flow[U]:
+        """Give the flow of a source."""
+
+    @abstractmethod
+    def then(self, stage: Stage[T, U]) -> Flow[U]:
+        """Give this flow continued by a synchronous operator."""
+
+    @abstractmethod
+    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
+        """Give this flow with a boundary or a placement."""
+
+
+def check_flow(method: str, flow: F) -> F:
+    """Refuse what is no flow."""
+    if not isinstance(flow, Fluent):
+        raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: make one with Flow.from_iterable(...)")
+    return flow
+
+
+def check_function(method: str, fn: object, instead: str | None = None) -> None:
+    """Refuse at once what can't be called, or can't be called here."""
+    if not callable(fn):
+        raise TypeError(f"{method}() takes a function, not {type(fn).__name__}")
+    if instead is not None and is_async(fn):
+        raise TypeError(f"{method}() takes an ordinary function, but {label(fn)} is async def: {instead}")
+
+
+def is_async(fn: Callable[..., object]) -> bool:
+    """Tell whether calling ``fn`` gives a coroutine."""
+    return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
+
+
+def check_count(method: str, name: str, n: object, least: int) -> None:
+    """Refuse at once what is no count of at least ``least``."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"{method}({name}={n!r}): {name} is a whole number, not {type(n).__name__}")
+    if n < least:
+        raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")

@@ -1,0 +1,44 @@
+"""The stage that drops the first elements."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from attrs import define, frozen
+
+from ...segments import Stage, Template, Transform
+from ...spec import add_demand
+
+T = TypeVar("T")
+
+
+@frozen
+class Skip(Stage[T, T]):
+    """Stage of ``Flow.skip``."""
+
+    n: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a countdown."""
+        return Skipping(self.n)
+
+
+@define
+class Skipping(Transform[T, T]):
+    """The countdown of one subscription."""
+
+    left: int
+
+    template = Template("""
+        if $self.left:
+            $self.left -= 1
+        else:
+            $rest
+    """)
+
+    def demand(self, n: int) -> int:
+        """Ask once for what is dropped together with what is wanted."""
+        return add_demand(n, self.left)

@@ -1,0 +1,48 @@
+"""The stage that lets the first elements through and then needs no more."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from attrs import define, frozen
+
+from ...segments import Stage, Template, Transform
+
+T = TypeVar("T")
+
+
+@frozen
+class Take(Stage[T, T]):
+    """Stage of ``Flow.take``."""
+
+    n: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a countdown."""
+        return Taking(self.n)
+
+
+@define
+class Taking(Transform[T, T]):
+    """The countdown of one subscription."""
+
+    left: int
+
+    template = Template("""
+        $self.left -= 1
+        $rest
+        if not $self.left:
+            $stop
+    """)
+
+    def demand(self, n: int) -> int:
+        """Never ask for more than are let through."""
+        return min(n, self.left)
+
+    @property
+    def done(self) -> bool:
+        """Tell that all have been let through."""
+        return not self.left

@@ -1,0 +1,146 @@
+"""The stages behind the ends that give one value: each consumes all elements and gives its value at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+# Stands for "no value yet", which None can't: None is an ordinary element.
+MISSING: Final[Any] = object()
+
+
+@define
+class Folding(Transform[T, A]):
+    """A value that changes with each element and comes out once, when there are no more."""
+
+    value: Any = MISSING
+    fn: Callable[..., Any] | None = None
+    given: bool = field(init=False, default=False)
+
+    missing: ClassVar[Any] = MISSING
+
+    def demand(self, n: int) -> int:
+        """Ask for all there is, however few results are wanted."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterable[A]:
+        """Give the value, if there is one."""
+        self.given = True
+        return () if self.value is MISSING else (self.value,)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the value is still to come."""
+        return not self.given and self.value is not MISSING
+
+
+class FoldFrom(Folding[T, A]):
+    """Starts with a value of its own."""
+
+    template = Template("$self.value = $fn($self.value, item)")
+
+
+class FoldFirst(Folding[T, T]):
+    """Starts with the first element."""
+
+    template = Template("""
+        $self.value = item if $self.value is $missing else $fn($self.value, item)
+    """)
+
+
+class KeepLast(Folding[T, T]):
+    """Keeps the latest element."""
+
+    template = Template("$self.value = item")
+
+
+class KeepAll(Folding[T, list[T]]):
+    """Keeps all elements."""
+
+    template = Template("$append(item)")
+
+    @property
+    def append(self) -> Callable[[T], None]:
+        """The method that takes an element, looked up once for a pass."""
+        append: Callable[[T], None] = self.value.append
+        return append
+
+
+class Counting(Folding[Any, int]):
+    """Keeps the number of elements."""
+
+    template = Template("$self.value += 1")
+
+
+class Calling(Folding[T, Any]):
+    """Hands each element to a function and keeps nothing."""
+
+    template = Template("$fn(item)")
+
+
+@frozen
+class Reduce(Stage[T, A]):
+    """Stage of ``Flow.reduce``."""
+
+    fn: Callable[[A, T], A]
+    initial: A = MISSING
+    positional = True
+
+    def transform(self) -> Transform[T, A]:
+        """Give a fresh value."""
+        if self.initial is MISSING:
+            return FoldFirst(fn=self.fn)
+        return FoldFrom(self.initial, self.fn)
+
+
+@frozen
+class Last(Stage[T, T]):
+    """Stage of ``Flow.last``."""
+
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a place for the latest element."""
+        return KeepLast()
+
+
+@frozen
+class ToList(Stage[T, list[T]]):
+    """Stage of ``Flow.to_list``."""
+
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give an empty list."""
+        return KeepAll([])
+
+
+@frozen
+class Count(Stage[Any, int]):
+    """Stage of ``Flow.count``."""
+
+    positional = True
+
+    def transform(self) -> Transform[Any, int]:
+        """Give a zero."""
+        return Counting(0)
+
+
+@frozen
+class ForEach(Stage[T, Any]):
+    """Stage of ``Flow.for_each`` with an ordinary function."""
+
+    fn: Callable[[T], object]
+    positional = True
+
+    def transform(self) -> Transform[T, Any]:
+        """Give the call."""
+        return Calling(fn=self.fn)

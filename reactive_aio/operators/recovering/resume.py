@@ -1,0 +1,76 @@
+"""The combinator that goes on with another flow when its own fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...arbiter import Coordinator
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .._fluent import check_flow
+
+T = TypeVar("T")
+
+
+@frozen
+class Always:
+    """The fallback that does not depend on the error."""
+
+    flow: FlowLike
+
+    def __call__(self, error: BaseException) -> FlowLike:
+        """Give the flow."""
+        return self.flow
+
+    def __repr__(self) -> str:
+        return repr(self.flow)
+
+
+@frozen
+class OnErrorResumeNext(Pushed[T]):
+    """Source of ``Flow.on_error_resume_next``."""
+
+    flow: FlowLike
+    fallback: Callable[[BaseException], FlowLike]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow that may fail."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with the flow that may fail."""
+        resuming = Resumption(inlet, self.fallback)
+        resuming.advance(self.flow)
+        return resuming
+
+
+@define(eq=False)
+class Resumption(Coordinator):
+    """Goes over to the fallback at the first failure; a failure of the fallback is final."""
+
+    fallback: Callable[[BaseException], FlowLike]
+    _failure: BaseException | None = field(init=False, default=None)
+
+    def on_source_complete(self) -> None:
+        """Complete."""
+        self.complete()
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Ask for the fallback; a second failure carries the first as its context."""
+        first, self._failure = self._failure, error
+        if first is None:
+            try:
+                fallback = check_flow("on_error_resume_next", self.inlet.context.copy().run(self.fallback, error))
+            except Exception as failure:
+                first, error = error, failure
+            else:
+                self.advance(fallback)
+                return
+        if error.__context__ is None and error is not first:
+            error.__context__ = first
+        self.fail(error)

@@ -1,0 +1,195 @@
+"""Where flows begin."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from ...spec import Publisher
+from .._fluent import Fluent, check_function, is_async
+from .defer import Defer
+from .error import Error, Never
+from .iterable import Empty, FromIterable, FromIterator, Of, Range
+from .publisher import FromPublisher
+from .task import Create, FromAsyncIterable
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import DataFrame
+
+    from ...flow import Flow
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Sourcing(Fluent[T]):
+    """Where flows begin. All sources are cold: each subscription reads them from the start."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, *items: U) -> Flow[U]:
+        """Emit the given elements.
+
+        Demand: made on demand; completes with the last element.
+        (Reactor, RxJava: ``just``; RxPY: ``of``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, None, 3).run_sync()
+        [1, None, 3]
+        """
+        return cls.begin(Of(items))
+
+    @classmethod
+    def from_iterable(cls, items: Iterable[U]) -> Flow[U]:
+        """Emit the elements of an iterable, reading each when it is wanted and never ahead.
+
+        Demand: one element is read for each that is wanted. A list, tuple, range or str completes with its last
+        element; of other iterables the end is known when one more element is wanted.
+        Errors: what the iterable raises. An iterator can be read by one subscription only; the next one gets
+        SourceConsumedError. What is no iterable is refused with TypeError when the flow is built.
+        Cancel: a generator is closed.
+        (Reactor, RxJava: ``fromIterable``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.from_iterable("abc").run_sync()
+        ['a', 'b', 'c']
+        """
+        if not isinstance(items, Iterable):
+            hint = "; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
+            raise TypeError(f"from_iterable() takes an iterable, not {type(items).__name__}{hint}")
+        return cls.begin(FromIterator(items) if isinstance(items, Iterator) else FromIterable(items))
+
+    @classmethod
+    def range(cls, start: int, stop: int | None = None, step: int = 1) -> Flow[int]:
+        """Emit whole numbers, with the arguments of the builtin ``range``: ``stop`` is not included.
+
+        Demand: made on demand; completes with the last element.
+        (Reactor's and RxJava's ``range`` takes a start and a count instead.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(2, 10, 3).run_sync()
+        [2, 5, 8]
+        """
+        numbers = builtins.range(start) if stop is None else builtins.range(start, stop, step)
+        return cls.begin(Range(numbers))
+
+    @classmethod
+    def empty(cls) -> Flow[Any]:
+        """Complete at once, without any demand.
+
+        (Reactor, RxJava: ``empty``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.empty().run_sync()
+        []
+        """
+        return cls.begin(Empty[Any]())
+
+    @classmethod
+    def never(cls) -> Flow[Any]:
+        """Emit nothing and never end; for tests.
+
+        (Reactor, RxJava: ``never``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.never().take(0).run_sync()
+        []
+        """
+        return cls.begin(Never[Any]())
+
+    @classmethod
+    def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[Any]:
+        """Fail at once, without any demand, with ``error`` or with a fresh one from the function given.
+
+        (Reactor, RxJava: ``error``; RxPY: ``throw``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.error(OSError("down")).on_error_resume_next(lambda error: Flow.of(str(error))).run_sync()
+        ['down']
+        """
+        if not isinstance(error, BaseException):
+            check_function("error", error, "make the exception in an ordinary function")
+        return cls.begin(Error[Any](error))
+
+    @classmethod
+    def defer(cls, factory: Callable[[], Flow[U]]) -> Flow[U]:
+        """Emit the flow that ``factory`` makes, a new one for each subscription.
+
+        Demand: passed on one for one.
+        Errors: what ``factory`` raises; an ``async def`` is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``defer``.)
+
+        >>> from reactive_aio import Flow
+        >>> lines = Flow.defer(lambda: Flow.from_iterable(iter("ab")))
+        >>> lines.run_sync(), lines.run_sync()
+        (['a', 'b'], ['a', 'b'])
+        """
+        check_function("defer", factory, "return the flow from an ordinary function")
+        return cls.begin(Defer(factory))
+
+    @classmethod
+    def from_async_iterable(cls, items: AsyncIterable[U]) -> Flow[U]:
+        """Emit the elements of an async iterable, which is started, advanced and closed in one task.
+
+        Demand: one element is awaited for each that is wanted, and nothing is read ahead. A source that never
+        suspends gives the event loop a turn about every millisecond.
+        Errors: what the iterable raises. An async iterator can be read by one subscription only; the next one
+        gets SourceConsumedError.
+        Cancel: the task is cancelled and the iterator closed in it; a terminal returns after that.
+        (Reactor: ``from``; aiostream: ``iterate``.)
+
+        >>> from reactive_aio import Flow
+        >>> async def ticks():
+        ...     yield "tick"
+        ...     yield "tock"
+        >>> Flow.from_async_iterable(ticks()).run_sync()
+        ['tick', 'tock']
+        """
+        if not isinstance(items, AsyncIterable):
+            hint = "; call it" if callable(items) else ""
+            raise TypeError(f"from_async_iterable() takes an async iterable, not {type(items).__name__}{hint}")
+        return cls.begin(FromAsyncIterable(items))
+
+    @classmethod
+    def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:
+        """Emit what a producer coroutine emits: ``await emit(item)`` waits until the element is wanted.
+
+        Demand: ``emit`` returns when its element has been taken; nothing is buffered. The producer starts with
+        the first demand, in a task of its own.
+        Errors: what the producer raises; when it returns, the flow completes. What is no ``async def`` is
+        refused with TypeError when the flow is built.
+        Cancel: the task is cancelled; a terminal returns when it has ended.
+        (Reactor, RxJava: ``create``.)
+
+        >>> from reactive_aio import Flow
+        >>> async def countdown(emit):
+        ...     for n in (3, 2, 1):
+        ...         await emit(n)
+        >>> Flow.create(countdown).run_sync()
+        [3, 2, 1]
+        """
+        check_function("create", producer)
+        if not is_async(producer):
+            raise TypeError("create() takes an `async def` that awaits emit(item)")
+        return cls.begin(Create(producer))
+
+    @classmethod
+    def from_publisher(cls, publisher: Publisher[U]) -> Flow[U]:
+        """Emit the elements of any object with ``subscribe(subscriber)``, held to the contract.
+
+        Demand: passed on one for one. Signals may come on any thread.
+        Errors: the publisher's own; ProtocolViolation when it breaks a rule, TypeError when it emits None
+        (rule 2.13).
+        Cancel: passed on.
+        (Reactor: ``from``; RxJava: ``fromPublisher``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.from_publisher(Flow.range(3)).run_sync()
+        [0, 1, 2]
+        """
+        if not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"from_publisher() takes an object with subscribe(), not {type(publisher).__name__}")
+        return cls.begin(FromPublisher(publisher))

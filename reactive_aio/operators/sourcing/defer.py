@@ -1,0 +1,39 @@
+"""The source that is made anew for each subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...arbiter import Coordinator
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .._fluent import check_flow
+
+T = TypeVar("T")
+
+
+@frozen
+class Defer(Pushed[T]):
+    """Source of ``Flow.defer``."""
+
+    factory: Callable[[], FlowLike]
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Make the flow, in the subscriber's context, and begin it."""
+        flow = check_flow("defer", inlet.context.copy().run(self.factory))
+        deferred = Deferred(inlet)
+        deferred.advance(flow)
+        return deferred
+
+
+@define(eq=False)
+class Deferred(Coordinator):
+    """Passes one flow through."""
+
+    def on_source_complete(self) -> None:
+        """Complete with it."""
+        self.complete()

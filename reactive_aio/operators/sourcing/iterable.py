@@ -1,0 +1,87 @@
+"""Sources that are iterables, read on demand inside the region."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from attrs import field, frozen
+
+from ...errors import SourceConsumedError
+from ...segments import Pulled
+
+T = TypeVar("T")
+
+# Making an iterator of these runs none of the user's code.
+PLAIN = (list, tuple, builtins.range, str, bytes, dict, set, frozenset)
+
+
+@frozen
+class FromIterable(Pulled[T]):
+    """Source of ``Flow.from_iterable``."""
+
+    items: Iterable[T]
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether the iterable is a builtin collection."""
+        return type(self.items) in PLAIN
+
+    def iterate(self) -> Iterator[T]:
+        """Give a fresh iterator."""
+        return iter(self.items)
+
+
+@frozen
+class Of(FromIterable[T]):
+    """Source of ``Flow.of``."""
+
+    items: tuple[T, ...]
+
+    @property
+    def arguments(self) -> str:
+        """The elements."""
+        return super().arguments[1:-1]
+
+
+@frozen
+class Range(FromIterable[int]):
+    """Source of ``Flow.range``."""
+
+    items: builtins.range
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the range."""
+        return repr(self.items)[6:-1]
+
+
+@frozen
+class Empty(FromIterable[T]):
+    """Source of ``Flow.empty``."""
+
+    items: tuple[T, ...] = field(default=(), repr=False)
+
+
+@frozen
+class FromIterator(Pulled[T]):
+    """Source of ``Flow.from_iterable`` over an iterator, which can be read only once."""
+
+    items: Iterator[T]
+    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "from_iterable"
+
+    def iterate(self) -> Iterator[T]:
+        """Give the iterator itself, the first time."""
+        if self._read:
+            raise SourceConsumedError(
+                f"{self} was subscribed to a second time, but an iterator can be read once only: "
+                "give from_iterable a collection, or build the flow in Flow.defer(factory)"
+            )
+        self._read.append(True)
+        return self.items

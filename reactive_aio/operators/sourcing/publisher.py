@@ -1,0 +1,145 @@
+"""The source that reads a publisher of somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ...errors import ProtocolViolation
+from ...hooks import discard, drop_error
+from ...segments import Inlet, Pushed
+from ...spec import UNBOUNDED, Publisher, Subscription, add_demand, quote
+
+
+@frozen
+class FromPublisher(Pushed[Any]):
+    """Source of ``Flow.from_publisher``."""
+
+    publisher: Publisher[Any]
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Subscribe with a fresh subscriber (rules 1.10 and 2.12)."""
+        edge = PublisherEdge(inlet)
+        try:
+            self.publisher.subscribe(edge)
+        except Exception as error:
+            edge.refuse(error)
+        return edge
+
+
+@define(eq=False)
+class PublisherEdge:
+    """Listens to a publisher of somebody else's, on whatever thread it speaks, and keeps it to the rules.
+
+    A Subscriber on one side; on the other the Subscription of the region, which may request and cancel before
+    the publisher has called on_subscribe.
+    """
+
+    inlet: Inlet[Any]
+    _subscription: Subscription | None = field(init=False, default=None)
+    _subscribed: bool = field(init=False, default=False)
+    _asked: int = field(init=False, default=0)
+    _outstanding: int = field(init=False, default=0)
+    _over: bool = field(init=False, default=False)
+    _home: int = field(init=False, factory=get_ident)
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription, once."""
+        if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
+            raise TypeError(f"on_subscribe(None): {quote('2.13')}")
+        self._on_loop(self._subscribe, subscription)
+
+    def on_next(self, item: Any) -> None:
+        """Take an element that was asked for."""
+        if item is None:
+            error = TypeError(f"on_next(None) from a publisher: {quote('2.13')}")
+            self._on_loop(self._break, error)
+            raise error
+        self._on_loop(self._next, item)
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure."""
+        if error is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
+            wrong = TypeError(f"on_error(None) from a publisher: {quote('2.13')}")
+            self._on_loop(self._break, wrong)
+            raise wrong
+        self._on_loop(self._error, error)
+
+    def on_complete(self) -> None:
+        """Take the end."""
+        self._on_loop(self._complete, None)
+
+    def request(self, n: int) -> None:
+        """Pass the demand of the region on, or keep it until there is a subscription."""
+        if not self._over:
+            self._outstanding = add_demand(self._outstanding, n)
+            if self._subscription is None:
+                self._asked = add_demand(self._asked, n)
+            else:
+                self._subscription.request(n)
+
+    def cancel(self) -> None:
+        """Pass the cancellation on, or cancel the subscription when it comes."""
+        if not self._over:
+            self._over = True
+            subscription, self._subscription = self._subscription, None
+            if subscription is not None:
+                subscription.cancel()
+
+    def refuse(self, error: BaseException) -> None:
+        """Signal what ``subscribe`` raised: it should have signalled it itself (rule 1.9)."""
+        self._break(error)
+
+    def _on_loop(self, handle: Callable[[Any], None], value: Any) -> None:
+        if get_ident() == self._home:
+            handle(value)
+        else:
+            self.inlet.post(handle, value)
+
+    def _subscribe(self, subscription: Subscription) -> None:
+        if self._over or self._subscribed:
+            subscription.cancel()  # rule 2.5
+            return
+        self._subscribed = True
+        self._subscription = subscription
+        asked, self._asked = self._asked, 0
+        if asked:
+            subscription.request(asked)
+
+    def _next(self, item: Any) -> None:
+        if self._over:
+            discard([item])
+        elif not self._subscribed:
+            self._break(ProtocolViolation(f"on_next before on_subscribe: {quote('1.9')}"))
+        elif not self._outstanding:
+            discard([item])
+            self._break(ProtocolViolation(f"an element that was not requested: {quote('1.1')}"))
+        else:
+            if self._outstanding != UNBOUNDED:
+                self._outstanding -= 1
+            self.inlet.on_chunk([item])
+
+    def _error(self, error: BaseException) -> None:
+        if self._over:
+            drop_error(error)
+        else:
+            self._over = True
+            self._subscription = None
+            self.inlet.on_error(error)
+
+    def _complete(self, _: None) -> None:
+        if not self._over:
+            self._over = True
+            self._subscription = None
+            self.inlet.on_complete()
+
+    def _break(self, error: BaseException) -> None:
+        """End the stream because the publisher broke the contract."""
+        if self._over:
+            drop_error(error)
+        else:
+            self.cancel()
+            self.inlet.on_error(error)

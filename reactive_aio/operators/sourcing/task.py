@@ -1,0 +1,165 @@
+"""Sources that are coroutines: each runs in one task and one context, from its first step to its last.
+
+An async generator that is advanced or closed by another task than the one that started it breaks its own
+timeouts, scopes and context variables. Here one task does all three, and it is never cut off: the
+subscription counts as ended only when the task has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from time import perf_counter
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import SourceCancelledError, SourceConsumedError
+from ...hooks import drop_error
+from ...segments import Inlet, Pushed
+from ...spec import UNBOUNDED, Subscription, add_demand
+
+T = TypeVar("T")
+
+TURN: Final = 1e-3
+"""Seconds after which a source that never suspends gives the event loop a turn."""
+
+
+@define(eq=False)
+class Production:
+    """One run of a producer: the Subscription of the region, and the demand that the task waits for."""
+
+    inlet: Inlet[Any]
+    produce: Callable[[Production], Awaitable[None]]
+    _demand: int = field(init=False, default=0)
+    _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
+    _cancelled: bool = field(init=False, default=False)
+    _turn_over: float = field(init=False, default=0.0)
+
+    def request(self, n: int) -> None:
+        """Let the producer go on; the first demand starts its task."""
+        if self._cancelled:
+            return
+        self._demand = add_demand(self._demand, n)
+        if self._task is None:
+            release = self.inlet.hold()
+            self._task = self.inlet.loop.create_task(self._run(), context=self.inlet.context.copy())
+            self._task.add_done_callback(lambda _: release())
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def cancel(self) -> None:
+        """Cancel the task, once; its cleanup runs to its end."""
+        if not self._cancelled:
+            self._cancelled = True
+            if self._task is not None:
+                self._task.cancel()
+
+    async def demand(self) -> None:
+        """Wait until an element is wanted, and let others run from time to time."""
+        if perf_counter() >= self._turn_over:
+            await asyncio.sleep(0)
+            self._turn_over = perf_counter() + TURN
+        while not self._demand:
+            waiter: asyncio.Future[None] = self.inlet.loop.create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.remove(waiter)
+
+    async def emit(self, item: Any) -> None:
+        """Wait until the element is wanted, and deliver it."""
+        await self.demand()
+        self.deliver(item)
+
+    def deliver(self, item: Any) -> None:
+        """Deliver an element that is wanted."""
+        if self._demand != UNBOUNDED:
+            self._demand -= 1
+        self.inlet.on_chunk([item])
+
+    async def _run(self) -> None:
+        try:
+            await self.produce(self)
+        except asyncio.CancelledError as error:
+            if not self._cancelled:
+                cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
+                cancelled.__cause__ = error
+                self._end(cancelled)
+            raise
+        except Exception as error:
+            self._end(error)
+        else:
+            if not self._cancelled:
+                self.inlet.on_complete()
+
+    def _end(self, error: Exception) -> None:
+        if self._cancelled:
+            drop_error(error)
+        else:
+            self.inlet.on_error(error)
+
+
+class TaskSource(Pushed[T]):
+    """A source that is produced by a coroutine."""
+
+    __slots__ = ()
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Give a subscription whose first request starts the task."""
+        return Production(inlet, self.produce)
+
+    @abstractmethod
+    async def produce(self, production: Production) -> None:
+        """Deliver all elements; returning completes the flow, raising fails it."""
+
+
+@frozen
+class Create(TaskSource[T]):
+    """Source of ``Flow.create``."""
+
+    producer: Callable[[Callable[[T], Awaitable[None]]], Awaitable[None]]
+
+    async def produce(self, production: Production) -> None:
+        """Run the producer."""
+        await self.producer(production.emit)
+
+
+@frozen
+class FromAsyncIterable(TaskSource[T]):
+    """Source of ``Flow.from_async_iterable``."""
+
+    items: AsyncIterable[T]
+    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+
+    async def produce(self, production: Production) -> None:
+        """Advance the iterator by what is wanted, and close it, all in this task."""
+        iterator = self._iterator()
+        try:
+            while True:
+                await production.demand()
+                try:
+                    item = await anext(iterator)
+                except StopAsyncIteration:
+                    return
+                production.deliver(item)
+        finally:
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _iterator(self) -> AsyncIterator[T]:
+        iterator = aiter(self.items)
+        if iterator is self.items:
+            if self._read:
+                raise SourceConsumedError(
+                    f"{self} was subscribed to a second time, but an async iterator can be read once only: "
+                    "build the flow in Flow.defer(factory)"
+                )
+            self._read.append(True)
+        return iterator

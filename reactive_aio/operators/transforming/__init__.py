@@ -1,0 +1,51 @@
+"""Operators that make other elements of the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_function
+from .map import Map
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Transforming(Fluent[T]):
+    """Operators that make other elements of the elements."""
+
+    __slots__ = ()
+
+    def map(self, fn: Callable[[T], R]) -> Flow[R]:
+        """Emit ``fn(item)`` for each element.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused
+        with TypeError when the flow is built.
+        Spark: runs in the workers.
+        (Reactor, RxJava: ``map``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).map(lambda n: n * 10).run_sync()
+        [0, 10, 20]
+        """
+        check_function("map", fn, "await in flow.for_each(fn), or map to a value first")
+        return self.then(Map(fn))
+
+    def through(self, operator: Callable[[Flow[T]], R]) -> R:
+        """Give ``operator(self)``: the way to chain an operator of one's own.
+
+        (Reactor: ``transform``; RxPY: ``pipe``.)
+
+        >>> from reactive_aio import Flow
+        >>> def doubled(flow: Flow[int]) -> Flow[int]:
+        ...     return flow.map(lambda n: 2 * n)
+        >>> Flow.range(3).through(doubled).run_sync()
+        [0, 2, 4]
+        """
+        check_function("through", operator)
+        return operator(self.as_flow())

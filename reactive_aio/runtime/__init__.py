@@ -1,0 +1,1 @@
+"""The asyncio engine: drives the plan of a flow on event loops."""

@@ -1,0 +1,207 @@
+"""Assembly: from the plan of a flow to its drivers, linked over their boundaries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from ..errors import SchedulerClosedError
+from ..operators.sourcing.error import Error
+from ..schedulers.base import Attachment
+from ..schedulers.current import Current
+from ..segments import FlowLike, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, Source, Step
+from ..spec import Subscription
+from .driver import RegionDriver
+from .lifetime import Lifetime
+
+PREFETCH: Final = 256
+
+
+@define(eq=False)
+class RegionInlet:
+    """The inlet of a pushed source: its region's driver, and the subscription it all belongs to (an Inlet)."""
+
+    driver: RegionDriver
+    lifetime: Lifetime
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the region."""
+        return self.driver.loop
+
+    @property
+    def context(self) -> Context:
+        """The context of the subscriber."""
+        return self.driver.context
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Deliver elements."""
+        self.driver.on_chunk(items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Deliver the failure."""
+        self.driver.on_error(error)
+
+    def on_complete(self) -> None:
+        """Deliver the end."""
+        self.driver.on_complete()
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the region's loop, from any thread."""
+        self.driver.post(handle, value)
+
+    def hold(self) -> Callable[[], None]:
+        """Take a hold on the lifetime of the subscription, given up too if the loop ends first."""
+        held: list[Callable[[], None]] = [self.lifetime.hold()]
+
+        def release() -> None:
+            if held:
+                held.pop()()
+
+        self.driver.abandoned.append(release)
+        return release
+
+    def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool) -> None:
+        """Assemble an inner flow that signals on this loop."""
+        driver = assemble(at_home(flow), receiver, self.lifetime, self.context)
+        if at_once:
+            driver.advance()
+
+
+@frozen(eq=False)
+class Crossing:
+    """The boundary between two regions, seen from upstream (a Receiver): each signal is an event downstream.
+
+    Fusion must not carry a user's function across it: in ``map(f).publish_on(s).map(g)`` the scheduler was
+    asked for so that ``g`` runs on ``s`` and ``f`` does not. Chunks keep their order, and the end stays behind
+    them; what is under way is bounded by what the downstream region has requested.
+    """
+
+    driver: RegionDriver
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Nothing: the drivers were linked when they were made."""
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Pass elements on as one event."""
+        self.driver.post(self.driver.on_chunk, items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Pass the failure on."""
+        self.driver.post(self.driver.on_error, error)
+
+    def on_complete(self) -> None:
+        """Pass the end on."""
+        self.driver.post(self._completed, None)
+
+    def _completed(self, _: None) -> None:
+        self.driver.on_complete()
+
+
+@frozen
+class _AtHome:
+    """A flow with one more boundary, so that its signals come on the running loop (a FlowLike)."""
+
+    source: Placed[Source[Any]]
+    steps: tuple[Step, ...]
+
+
+def at_home(flow: FlowLike) -> FlowLike:
+    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here."""
+    if is_home(flow):
+        return flow
+    homeward = Placed(PublishOn(Current(), PREFETCH), flow.source.origin)
+    return _AtHome(flow.source, (*flow.steps, homeward))
+
+
+def is_home(flow: FlowLike) -> bool:
+    """Tell whether the last region of a flow runs on the running loop."""
+    last = Plan.of(flow).regions[-1].scheduler
+    return last is None or last.is_here()
+
+
+def assemble(
+    flow: FlowLike, receiver: Receiver[Any], lifetime: Lifetime, context: Context, *, each: bool = False
+) -> RegionDriver:
+    """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
+
+    Where the flow can't be placed, for want of a loop, the receiver hears so as from any failing source. With
+    ``each`` an element is delivered before the next is made. The result is the driver of the last region,
+    which is the receiver's Subscription.
+    """
+    plan = Plan.of(flow)
+    try:
+        places = _attach(plan)
+    except SchedulerClosedError as error:
+        plan = Plan(Placed(Error(error), plan.source.origin), (Region("", (), None, None),))
+        places = _attach(plan)
+    drivers: list[RegionDriver] = []
+    downstream = receiver
+    for region, place in zip(reversed(plan.regions), reversed(places), strict=True):
+        driver = _driver(plan, region, place, downstream, lifetime, context.copy())
+        if drivers:
+            drivers[-1].upstream.upstream = driver
+        drivers.append(driver)
+        downstream = Crossing(driver)
+    drivers[0].each = each
+    source = plan.source.operator
+    for driver in drivers:
+        pushed = source if isinstance(source, Pushed) and driver is drivers[-1] else None
+        inlet = RegionInlet(driver, lifetime)
+        driver.begin(receiver if driver is drivers[0] else None, pushed, inlet)
+    return drivers[0]
+
+
+@define(eq=False)
+class _Place:
+    """A region's hold on its scheduler, and the driver to be told when the loop ends."""
+
+    attachment: Attachment = field(init=False)
+    driver: RegionDriver | None = field(init=False, default=None)
+
+    def lost(self, error: BaseException) -> None:
+        if self.driver is not None:
+            self.driver.lost(error)
+
+
+def _attach(plan: Plan) -> list[_Place]:
+    """Ask the schedulers for loops; all or none."""
+    places: list[_Place] = []
+    try:
+        for region in plan.regions:
+            place = _Place()
+            place.attachment = (region.scheduler or Current()).attach(place.lost)
+            places.append(place)
+    except BaseException:
+        for place in places:
+            place.attachment.detach(_nothing)
+        raise
+    return places
+
+
+def _driver(
+    plan: Plan, region: Region, place: _Place, receiver: Receiver[Any], lifetime: Lifetime, context: Context
+) -> RegionDriver:
+    source: Pulled[Any] | None = None
+    prefetch = region.boundary.prefetch if region.boundary is not None else None
+    if region.boundary is None:
+        operator = plan.source.operator
+        if isinstance(operator, Pulled):
+            source = operator
+        elif isinstance(operator, Pushed):
+            prefetch = operator.prefetch
+    hold = lifetime.hold()
+    attachment = place.attachment
+    driver = RegionDriver(
+        region, source, prefetch, attachment.loop, context, receiver, lambda: attachment.detach(hold)
+    )
+    place.driver = driver
+    return driver
+
+
+def _nothing() -> None:
+    """Nobody waits."""

@@ -1,0 +1,418 @@
+"""The driver of a region: runs its fused function under demand, on one event loop.
+
+All state is confined to the loop of the region. What comes from another thread (a request, a cancel, a
+chunk from the region upstream) goes through one queue and wakes the loop once, however much has gathered.
+What comes from the loop's own thread is noted at once and acted upon in a scheduled callback; so a signal
+never runs inside ``request``, and the stack stays flat.
+
+A turn works until demand or input is used up, or for ``BUDGET`` seconds; then the loop has its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from itertools import islice
+from threading import get_ident
+from time import perf_counter
+from typing import Any, Final
+
+from ..errors import SchedulerClosedError
+from ..hooks import discard, drop_error
+from ..segments import Inlet, Pulled, Pushed, Receiver, Region, RegionRun
+from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
+from .inputs import PulledInput, PushedInput
+
+BUDGET: Final = 1e-3
+NOTHING: Final = object()
+
+Event = tuple[Callable[[Any], None], Any]
+
+
+class RegionDriver:
+    """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
+
+    __slots__ = (
+        "__weakref__", "_awake", "_demand", "_draining", "_events", "_finishing", "_ident", "_input", "_pass",
+        "_open", "_receiver", "_release", "abandoned", "cancelled", "closed", "context", "delivered", "each", "loop", "region",
+        "requested", "run",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        region: Region,
+        source: Pulled[Any] | None,
+        prefetch: int | None,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        receiver: Receiver[Any],
+        release: Callable[[], None],
+    ) -> None:
+        self.region = region
+        self.loop = loop
+        self.context = context
+        self.run = RegionRun(region, counted=source is None or source.plain)
+        self._input: PulledInput | PushedInput
+        self._input = PushedInput(prefetch, self.run) if source is None else PulledInput(source, self.run)
+        self._receiver: Receiver[Any] | None = receiver
+        self._release: Callable[[], None] | None = release
+        # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
+        self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
+        self._awake = False
+        self._ident = 0  # of the loop's thread, once the region has started
+        self._open: Callable[[], None] | None = None
+        self._demand = 0
+        self._draining = False
+        self._finishing = False
+        self._pass: Iterator[Any] | None = None
+        self.each = False
+        self.cancelled = False
+        self.closed = False
+        self.requested = 0
+        self.delivered = 0
+        # What to let go of if the loop ends before it could be cleaned up there.
+        self.abandoned: list[Callable[[], None]] = []
+
+    # -- the Subscription of downstream, from any thread
+
+    def request(self, n: int) -> None:
+        """Add to the demand, and see to it in a scheduled callback."""
+        if get_ident() == self._ident and demand_error(n) is None:
+            self._add_demand(n)
+            self._wake()
+        else:
+            self.post(self._add_demand, n)
+
+    def cancel(self) -> None:
+        """Stop; cleaning up is a scheduled callback."""
+        self.cancelled = True
+        if not self.closed:
+            self.post(self._note, None)
+
+    # -- the Receiver of upstream, on the region's loop
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription of an upstream that is subscribed to by the contract."""
+        self.upstream.upstream = subscription
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take elements and pass on what comes of them."""
+        if self.closed:
+            discard(items)
+            return
+        self.upstream.add(items)
+        self.advance()
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure of upstream; it stays behind the elements."""
+        if self.closed:
+            drop_error(error)
+            return
+        self.upstream.end(error)
+        self.advance()
+
+    def on_complete(self) -> None:
+        """Take the end of upstream; it stays behind the elements."""
+        if not self.closed:
+            self.upstream.end(None)
+            self.advance()
+
+    @property
+    def upstream(self) -> PushedInput:
+        """The input, where it is fed from upstream."""
+        assert isinstance(self._input, PushedInput)
+        return self._input
+
+    # -- life
+
+    def begin(self, receiver: Receiver[Any] | None, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+        """Have the region start on its loop: at once if that is the running one, else as the next event.
+
+        The receiver of the last region hears on_subscribe first, before anything is opened.
+        """
+        if self._running_here():
+            self._start(receiver, source, inlet)
+        else:
+            self.post(lambda _: self._start(receiver, source, inlet), None)
+
+    def _running_here(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def _start(self, receiver: Receiver[Any] | None, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+        self._ident = get_ident()
+        self._open = lambda: self._opened(source, inlet)
+        if receiver is not None:
+            receiver.on_subscribe(self)
+        self._wake()
+
+    def _opened(self, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+        """Open the input, unless a stage says already that it needs none."""
+        self._open = None
+        if not (self.run.done and not self.run.pending):
+            try:
+                if source is not None:
+                    self.upstream.upstream = source.open(inlet)
+                self._input.start()
+            except Exception as error:
+                self._fail(error, locate=True)
+
+    def lost(self, error: BaseException) -> None:
+        """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
+        if not self.closed:
+            self.cancelled = True
+            self._fail(error)
+        for release in self.abandoned:
+            release()
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the loop; any number of posts cost one wake-up."""
+        self._events.append((handle, value))
+        if not self._awake:
+            self._awake = True
+            try:
+                if get_ident() == self._ident:
+                    self.loop.call_soon(self._turn, context=self.context)
+                else:
+                    self.loop.call_soon_threadsafe(self._turn, context=self.context)
+            except RuntimeError as closed:
+                error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
+                error.__cause__ = closed
+                self.lost(error)
+
+    def _wake(self) -> None:
+        if not self._awake:
+            self._awake = True
+            self.loop.call_soon(self._turn, context=self.context)
+
+    def _turn(self) -> None:
+        """The scheduled callback: take what has been posted, then work."""
+        events = self._events
+        while True:
+            while events:
+                handle, value = events.popleft()
+                handle(value)
+            if self._work():
+                self.loop.call_soon(self._turn, context=self.context)
+                return
+            # In this order: a post that finds `awake` still true is seen by the check that follows.
+            self._awake = False
+            if not events:
+                return
+            self._awake = True
+
+    def _note(self, _: None) -> None:
+        """An event that only wakes."""
+
+    def _add_demand(self, n: int) -> None:
+        if self.closed or self.cancelled:
+            return
+        wrong = demand_error(n)
+        if wrong is not None:
+            self._fail(wrong)
+            return
+        self._demand = add_demand(self._demand, n)
+        self.requested = add_demand(self.requested, n)
+
+    def advance(self) -> None:
+        """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
+        if not self._draining and self._work():
+            self._wake()
+
+    # -- work
+
+    def _work(self) -> bool:
+        """Pass on what demand and input allow; True if the time is up before they are."""
+        if self._draining or self.closed or not self._ident:
+            return False
+        if self.cancelled:
+            self._close()
+            return False
+        self._draining = True
+        until = perf_counter() + BUDGET
+        try:
+            if self._open is not None:
+                self._open()
+            while self._demand and not self.cancelled and self._step(until):
+                if perf_counter() >= until and not self.closed:
+                    return True
+            if not self.closed and not self.cancelled:
+                if not self._at_end():
+                    self._input.replenish(self._demand)
+                elif self._input.error is not None:
+                    self._fail(self._input.error)
+                else:
+                    self._complete()
+        finally:
+            self._draining = False
+        if self.cancelled:
+            self._close()
+        return False
+
+    def _at_end(self) -> bool:
+        """Tell whether the stream can end without any further demand."""
+        if self._input.error is not None:
+            return self._input.at_end and (self._pass is None or not self.run.pending)
+        return (self.run.done or self._finishing or self._input.at_end) and not self.run.pending
+
+    def _step(self, until: float) -> bool:
+        """Emit what one pass gives; False if there is nothing to be had for now."""
+        items = self._pass
+        if items is None:
+            if self._pass_whole_chunk():
+                return True
+            items = self._pass = self._begin_pass(until)
+            if items is None:
+                return False
+        else:
+            self.run.pace.deadline = until
+        ended = self._emit_each(items) if self.each else self._emit_chunk(items)
+        if ended and not self.closed:
+            self._pass = None
+            if self._finishing:
+                self._complete()
+            elif self.run.pace.ended:
+                self._input.used_up()
+        return not self.closed
+
+    def _pass_whole_chunk(self) -> bool:
+        if not self.run.empty or self.each or isinstance(self._input, PulledInput):
+            return False
+        chunk = self._input.whole_chunk(self._demand)
+        if chunk is None:
+            return False
+        self._deliver(chunk)
+        return True
+
+    def _begin_pass(self, until: float) -> Iterator[Any] | None:
+        if self._finishing:
+            return None
+        if not self.run.done:
+            try:
+                stretch = self._input.stretch()
+            except Exception as error:
+                self._fail(error, locate=True)
+                return None
+            if stretch is not None:
+                return self.run.over(stretch, until)
+            if not self._input.ended or self._input.error is not None:
+                return None
+        self._finishing = True
+        return self.run.finishing()
+
+    def _emit_chunk(self, items: Iterator[Any]) -> bool:
+        """Emit a list of what the pass gives; True when the pass has ended."""
+        demand = self._demand
+        out: list[Any] = []
+        try:
+            out.extend(islice(items, demand))
+        except Exception as error:
+            # What came before the failure is in `out`, and goes first.
+            if out:
+                self._deliver(out)
+            self._fail(error, locate=True)
+            return True
+        ended = len(out) < demand
+        if out:
+            self._deliver(out)
+        return ended
+
+    def _deliver(self, out: list[Any]) -> None:
+        self.delivered += len(out)
+        if self._demand != UNBOUNDED:
+            self._demand -= len(out)
+        if self._receiver is not None:
+            self._receiver.on_chunk(out)
+
+    def _emit_each(self, items: Iterator[Any]) -> bool:
+        """Emit one by one, each before the next is made; True when the pass has ended."""
+        while self._demand and not self.cancelled and self._receiver is not None:
+            try:
+                item = next(items, NOTHING)
+            except Exception as error:
+                self._fail(error, locate=True)
+                return True
+            if item is NOTHING:
+                return True
+            self.delivered += 1
+            if self._demand != UNBOUNDED:
+                self._demand -= 1
+            self._receiver.on_chunk([item])
+        return False
+
+    def poll(self) -> Any:
+        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
+
+        For a consumer on the same loop that takes one element at a time.
+        """
+        items = self._pass
+        if items is None or self._draining or self.cancelled:
+            return NOTHING
+        try:
+            item = self.context.run(next, items, NOTHING)
+        except Exception as error:
+            self._fail(error, locate=True)
+            return NOTHING
+        if item is NOTHING:
+            self._pass = None
+            if self.run.pace.ended and not self._finishing:
+                self._input.used_up()
+            return NOTHING
+        self.delivered += 1
+        self.requested += 1
+        self._input.replenish(0)
+        return item
+
+    # -- the end
+
+    def _complete(self) -> None:
+        receiver = self._receiver
+        try:
+            self._end()
+        except Exception as error:
+            if receiver is not None:
+                receiver.on_error(error)
+        else:
+            if receiver is not None:
+                receiver.on_complete()
+        self._done()
+
+    def _fail(self, error: BaseException, *, locate: bool = False) -> None:
+        if locate:
+            self.run.locate(error)
+        receiver = self._receiver
+        self._end_quietly()
+        if receiver is not None:
+            receiver.on_error(error)
+        self._done()
+
+    def _close(self) -> None:
+        self._end_quietly()
+        self._done()
+
+    def _end_quietly(self) -> None:
+        try:
+            self._end()
+        except Exception as error:
+            drop_error(error)
+
+    def _end(self) -> None:
+        """Stop upstream and forget downstream; raises what the cleanup of the source raises."""
+        self.closed = True
+        self._receiver = None
+        self._demand = 0
+        items, self._pass = self._pass, None
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+        self._input.close()
+
+    def _done(self) -> None:
+        """Tell the lifetime, once the downstream has heard of the end."""
+        release, self._release = self._release, None
+        if release is not None:
+            release()

@@ -1,0 +1,275 @@
+"""The ends of a flow on asyncio: what subscribes, waits, and returns when everything has been cleaned up."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+from attrs import define, field
+
+from ..schedulers.current import Current
+from ..segments import FlowLike, PublishOn, SubscribeOn
+from ..spec import Subscriber, Subscription
+from .assemble import PREFETCH, assemble, at_home, is_home
+from .driver import NOTHING, RegionDriver
+from .edges import SubscriberEdge, check_subscriber
+from .lifetime import Lifetime
+
+if TYPE_CHECKING:
+    from ..flow import Flow
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MISSING: Final[Any] = object()
+
+
+def come_home(flow: Flow[T]) -> Flow[T]:
+    """Give a flow whose last region runs on the running loop, with one more boundary where it did not."""
+    return flow if is_home(flow) else flow.publish_on(Current(), PREFETCH)
+
+
+def subscribe(flow: FlowLike, subscriber: Subscriber[Any]) -> None:
+    """Subscribe somebody else's subscriber; its signals come where the last region runs."""
+    check_subscriber(subscriber)
+    edge = SubscriberEdge(subscriber, _maker(flow))
+    try:
+        assemble(flow, edge, Lifetime(), copy_context(), each=True)
+    except RuntimeError as error:
+        if _no_loop():
+            raise RuntimeError(
+                "subscribe() needs a running event loop: call it in a coroutine, use flow.run_sync(), or place "
+                "the flow with subscribe_on(schedulers.thread('name'))"
+            ) from error
+        raise
+
+
+def _no_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False
+
+
+def _maker(flow: FlowLike) -> str:
+    """Name the operator that makes the elements that leave the flow."""
+    for step in reversed(flow.steps):
+        operator = step.operator
+        if not isinstance(operator, (PublishOn, SubscribeOn)) and not operator.forwards:
+            return str(step)
+    return str(flow.source)
+
+
+@define(eq=False)
+class _Result:
+    """Takes the value of a flow of at most one element (a Receiver)."""
+
+    future: asyncio.Future[Any]
+    value: Any = MISSING
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the value."""
+        subscription.request(1)
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take it."""
+        self.value = items[0]
+
+    def on_error(self, error: BaseException) -> None:
+        """Fail."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def on_complete(self) -> None:
+        """Give it."""
+        if not self.future.done():
+            self.future.set_result(self.value)
+
+
+async def value_of(flow: Flow[T], default: Any) -> T:
+    """Run a flow of at most one element and give the element, or ``default``."""
+    lifetime = Lifetime()
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    driver = assemble(flow, _Result(future), lifetime, copy_context())
+    try:
+        value = await future
+    finally:
+        driver.cancel()
+        await lifetime.ended()
+    return default if value is MISSING else value
+
+
+@define(eq=False)
+class FlowIterator:
+    """The elements of one subscription for ``async for``; each is made when it is awaited.
+
+    Where the last region runs on the consumer's loop and has its input, an element costs no detour over the
+    event loop. A consumer that never suspends gives the loop a turn about every millisecond all the same.
+    """
+
+    _lifetime: Lifetime = field(init=False, factory=Lifetime)
+    _driver: RegionDriver = field(init=False)
+    _item: Any = field(init=False, default=NOTHING)
+    _over: bool = field(init=False, default=False)
+    _error: BaseException | None = field(init=False, default=None)
+    _waiter: asyncio.Future[None] | None = field(init=False, default=None)
+    _asked: bool = field(init=False, default=False)
+    """Whether an element has been requested that has not come: a wait may have been cancelled."""
+
+    @staticmethod
+    def over(flow: FlowLike) -> FlowIterator:
+        """Subscribe, on the running loop."""
+        iterator = FlowIterator()
+        slot = _Slot(weakref.ref(iterator))
+        iterator._driver = assemble(at_home(flow), slot, iterator._lifetime, copy_context())
+        return iterator
+
+    def __aiter__(self) -> FlowIterator:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._asked:
+            item = self._driver.poll()
+            if item is not NOTHING:
+                return item
+        if self._item is NOTHING and not self._over:
+            await self._arrival()
+        if self._item is not NOTHING:
+            item, self._item = self._item, NOTHING
+            return item
+        await self._lifetime.ended()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        raise StopAsyncIteration
+
+    async def _arrival(self) -> None:
+        """Wait for the next element or the end."""
+        if self._waiter is not None:
+            raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
+        self._waiter = asyncio.get_running_loop().create_future()
+        if not self._asked:
+            self._asked = True
+            self._driver.request(1)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def fill(self, item: Any, error: BaseException | None, *, over: bool) -> None:
+        """Take a signal."""
+        self._asked = False
+        if over:
+            self._over, self._error = True, error
+        else:
+            self._item = item
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def aclose(self) -> None:
+        """Cancel, and wait until everything has been cleaned up."""
+        self._driver.cancel()
+        await self._lifetime.ended()
+
+    def __del__(self) -> None:
+        # Left by `break`: nobody holds the iterator any more.
+        driver = getattr(self, "_driver", None)
+        if driver is not None and not driver.closed and not driver.loop.is_closed():
+            driver.cancel()
+
+
+@define(eq=False)
+class _Slot:
+    """Fills an iterator, without keeping it alive (a Receiver)."""
+
+    iterator: weakref.ref[FlowIterator]
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Nothing: the iterator asks for each element."""
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Hand over the element that was asked for."""
+        self._tell(items[0], None, over=False)
+
+    def on_error(self, error: BaseException) -> None:
+        """Hand over the failure."""
+        self._tell(NOTHING, error, over=True)
+
+    def on_complete(self) -> None:
+        """Hand over the end."""
+        self._tell(NOTHING, None, over=True)
+
+    def _tell(self, item: Any, error: BaseException | None, *, over: bool) -> None:
+        iterator = self.iterator()
+        if iterator is not None:
+            iterator.fill(item, error, over=over)
+
+
+@asynccontextmanager
+async def opened(flow: FlowLike) -> AsyncGenerator[FlowIterator]:
+    """Subscribe for the length of a block; behind it everything has been cleaned up."""
+    iterator = FlowIterator.over(flow)
+    try:
+        yield iterator
+    finally:
+        await iterator.aclose()
+
+
+async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]], concurrency: int) -> None:
+    """Await ``fn`` for each element, ``concurrency`` of them at a time, each worker taking one when it is free.
+
+    The first failure cancels the other workers, waits for them, and comes out bare.
+    """
+    async with opened(flow) as items:
+        if concurrency == 1:
+            async for item in items:
+                await fn(item)
+            return
+        turn = anyio.Lock()
+
+        async def work() -> None:
+            while True:
+                async with turn:
+                    try:
+                        item = await anext(items)
+                    except StopAsyncIteration:
+                        return
+                await fn(item)
+
+        try:
+            async with anyio.create_task_group() as workers:
+                for _ in range(concurrency):
+                    workers.start_soon(work)
+        except BaseExceptionGroup as group:
+            raise _bare(group) from None
+
+
+def _bare(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Give the first failure of a group, with the others named in notes, so that none vanishes."""
+    first, *others = group.exceptions
+    for other in others:
+        first.add_note(f"another worker failed as well: {other!r}")
+    return first
+
+
+def run_in_loop(main: Callable[[], Awaitable[R]]) -> R:
+    """Run a coroutine to its end on a loop of its own; beside a running loop, on a thread of its own."""
+
+    async def call() -> R:
+        return await main()
+
+    def run() -> R:
+        with asyncio.Runner() as runner:
+            return runner.run(call())
+
+    if _no_loop():
+        return run()
+    with ThreadPoolExecutor(1, thread_name_prefix="run_sync") as pool:
+        return pool.submit(copy_context().run, run).result()

@@ -1,0 +1,186 @@
+"""What feeds the region of a driver: an iterator of its own, or lists that arrive from upstream."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from operator import length_hint
+from typing import Any, Final
+
+from ..hooks import discard
+from ..segments import Pulled, RegionRun
+from ..spec import UNBOUNDED, Subscription
+
+# Iterators whose length hint is exact, so that the end of the input is known without looking further.
+SIZED: Final = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))), type(iter("")))
+
+
+class PulledInput:
+    """The input of a region whose source is an iterator, opened at the first demand."""
+
+    __slots__ = ("_items", "_sized", "_source", "ended", "run")
+
+    error: BaseException | None = None
+
+    def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
+        self._source = source
+        self._items: Iterator[Any] | None = None
+        self._sized = False
+        self.run = run
+        self.ended = False
+
+    def start(self) -> None:
+        """Open a source that is known to run nobody's code, so that an empty one completes without demand."""
+        if self._source.plain:
+            self._open()
+
+    def _open(self) -> Iterator[Any]:
+        items = self._items = self._source.iterate()
+        self._sized = isinstance(items, SIZED)
+        if self._sized:
+            self.run.count_from(length_hint(items))
+        return items
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Give the next stretch of input, here always the iterator itself."""
+        if self.ended:
+            return None
+        items = self._items
+        return self._open() if items is None else items
+
+    def used_up(self) -> None:
+        """Note that the stretch has ended, and with it the source."""
+        self.ended = True
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether it is known, without running the source, that nothing more will come."""
+        return self.ended or (self._sized and self._items is not None and not length_hint(self._items))
+
+    def replenish(self, demand: int) -> None:
+        """Nothing to ask of anybody: the pass pulls."""
+
+    def close(self) -> None:
+        """Close the iterator if it can be closed; what its cleanup raises comes out."""
+        items, self._items = self._items, None
+        self.ended = True
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+class PushedInput:
+    """The input of a region that is fed by another one, or by a source with a will of its own.
+
+    ``outstanding`` counts what was requested and has not arrived. Without prefetch no more is requested than
+    the stages need for the demand at hand. With it at most ``prefetch`` elements are outstanding or waiting
+    here, and more is requested when three quarters of them have been consumed.
+    """
+
+    __slots__ = (
+        "_chunks", "_items", "_limit", "_waiting",
+        "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
+    )  # fmt: skip
+
+    def __init__(self, prefetch: int | None, run: RegionRun) -> None:
+        self.run = run
+        self.prefetch = prefetch
+        self._limit = 0 if prefetch is None else prefetch - (prefetch >> 2)
+        self.upstream: Subscription | None = None
+        self._chunks: deque[list[Any]] = deque()  # bounded by what was requested
+        self._items: Iterator[Any] | None = None
+        self._waiting = 0  # elements in the chunks that follow the current one
+        self.outstanding = 0
+        self.requested = 0
+        self.received = 0
+        self.terminated = False
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        """Fill the prefetch."""
+        if self.prefetch is not None:
+            self._request(self.prefetch)
+
+    def add(self, items: list[Any]) -> None:
+        """Take elements that have arrived."""
+        count = len(items)
+        self.received += count
+        self._waiting += count
+        if self.outstanding != UNBOUNDED:
+            self.outstanding -= count
+        self._chunks.append(items)
+
+    def end(self, error: BaseException | None) -> None:
+        """Take note that nothing follows what has arrived."""
+        self.terminated = True
+        self.error = error
+        self.upstream = None
+
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """Give a chunk as it is, where nothing has to be done to its elements and all are wanted."""
+        if self._items is None and self._chunks and len(self._chunks[0]) <= demand:
+            chunk = self._chunks.popleft()
+            self._waiting -= len(chunk)
+            self.run.count_from(self.received - self._waiting)
+            return chunk
+        return None
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Give the rest of the current chunk, or the next one."""
+        if self._items is None:
+            if not self._chunks:
+                self.ended = self.terminated
+                return None
+            chunk = self._chunks.popleft()
+            self._waiting -= len(chunk)
+            self._items = iter(chunk)
+            self.run.count_from(self.received - self._waiting)
+        return self._items
+
+    def used_up(self) -> None:
+        """Note that the current chunk has been consumed."""
+        self._items = None
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether nothing more will come."""
+        return self.terminated and not self.buffered
+
+    @property
+    def buffered(self) -> int:
+        """The elements that have arrived and have not been consumed."""
+        items = self._items
+        return self._waiting + (0 if items is None else length_hint(items))
+
+    def replenish(self, demand: int) -> None:
+        """Request what is to be requested, given what is wanted downstream."""
+        if self.terminated or self.outstanding == UNBOUNDED:
+            return
+        if self.prefetch is None:
+            need = self.run.demand(demand) if demand else 0
+            missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
+            if missing > 0:
+                self._request(missing)
+        else:
+            consumed = self.prefetch - self.outstanding - self.buffered
+            if consumed >= self._limit:
+                self._request(consumed)
+
+    def _request(self, n: int) -> None:
+        self.outstanding = UNBOUNDED if n >= UNBOUNDED else self.outstanding + n
+        self.requested = min(self.requested + n, UNBOUNDED)
+        if self.upstream is not None:
+            self.upstream.request(n)
+
+    def close(self) -> None:
+        """Cancel upstream and let go of what has arrived."""
+        upstream, self.upstream = self.upstream, None
+        if upstream is not None:
+            upstream.cancel()
+        if self._items is not None:
+            discard(self._items)
+        for chunk in self._chunks:
+            discard(chunk)
+        self._chunks.clear()
+        self._items, self._waiting = None, 0

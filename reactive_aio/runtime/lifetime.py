@@ -1,0 +1,62 @@
+"""The lifetime of one subscription: all that has been started for it and has not yet been cleaned up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+from attrs import define, field
+
+
+@define(eq=False)
+class Lifetime:
+    """Counts what must have ended before a terminal may return: regions, tasks, threads, jobs.
+
+    Holds are taken and released on any thread. The count can go up again after it was zero only while a hold
+    is there, so zero is final.
+    """
+
+    _held: int = field(init=False, default=0)
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+
+    def hold(self) -> Callable[[], None]:
+        """Count something that has been started; call the result once when it has ended."""
+        with self._lock:
+            self._held += 1
+        return self._release
+
+    def _release(self) -> None:
+        with self._lock:
+            self._held -= 1
+            if self._held:
+                return
+            waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+    async def ended(self) -> None:
+        """Wait until nothing is held.
+
+        Cancelling the waiter does not cut the cleanup short: the cancellation is put off until all has ended
+        and is raised then.
+        """
+        loop = asyncio.get_running_loop()
+        put_off: asyncio.CancelledError | None = None
+        while True:
+            done = asyncio.Event()
+
+            def wake(done: asyncio.Event = done) -> None:
+                loop.call_soon_threadsafe(done.set)
+
+            with self._lock:
+                if not self._held:
+                    break
+                self._waiting.append(wake)
+            try:
+                await done.wait()
+            except asyncio.CancelledError as cancelled:
+                put_off = cancelled
+        if put_off is not None:
+            raise put_off

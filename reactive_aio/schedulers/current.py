@@ -1,0 +1,52 @@
+"""The scheduler that stays on the event loop of the subscriber."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from attrs import frozen
+
+from .base import Attachment
+
+
+@frozen
+class Staying:
+    """A region's hold on a loop that nothing was started for."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def detach(self, released: Callable[[], None]) -> None:
+        """Let go at once."""
+        released()
+
+
+@frozen
+class Current:
+    """The running event loop: a boundary to it is a queue and a scheduled callback."""
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return "current()"
+
+    def is_here(self) -> bool:
+        """Tell whether the place is the running event loop: always."""
+        return True
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
+        """Give the running loop."""
+        return Staying(asyncio.get_running_loop())
+
+
+def current() -> Current:
+    """Run the region on the event loop of whoever subscribes.
+
+    A boundary to it is a hop: a bounded queue and a scheduled callback, in the terms of the specification the
+    line between two regions on one resource. (Reactor: ``Schedulers.immediate``, but asynchronous.)
+
+    >>> from reactive_aio import Flow, schedulers
+    >>> Flow.range(3).publish_on(schedulers.current()).run_sync()
+    [0, 1, 2]
+    """
+    return Current()

@@ -1,0 +1,91 @@
+"""The scheduler of an event loop that somebody else runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from attrs import define, field, frozen
+
+from ..errors import SchedulerClosedError
+from .base import Attachment
+
+WATCH: Final = 0.25
+"""Seconds between two looks at a loop of somebody else's, which does not tell when it ends."""
+
+
+@define(eq=False)
+class _Watched:
+    """A region's hold on a foreign loop, with a timer on the subscriber's loop that looks after it."""
+
+    loop: asyncio.AbstractEventLoop
+    lost: Callable[[BaseException], None]
+    watcher: asyncio.AbstractEventLoop | None
+    timer: asyncio.TimerHandle | None = field(init=False, default=None)
+    detached: bool = field(init=False, default=False)
+
+    def watch(self) -> None:
+        """Look whether the loop still runs, and again after a while."""
+        if self.detached or self.watcher is None:
+            return
+        if self.loop.is_closed() or not self.loop.is_running():
+            self.lost(_closed(self.loop))
+        else:
+            self.timer = self.watcher.call_later(WATCH, self.watch)
+
+    def detach(self, released: Callable[[], None]) -> None:
+        """Stop looking; nothing else was started."""
+        self.detached = True
+        if self.timer is not None and self.watcher is not None and not self.watcher.is_closed():
+            timer, self.timer = self.timer, None
+            self.watcher.call_soon_threadsafe(timer.cancel)
+        released()
+
+
+def _closed(loop: asyncio.AbstractEventLoop) -> SchedulerClosedError:
+    state = "is closed" if loop.is_closed() else "is not running"
+    return SchedulerClosedError(f"the event loop of a region {state}: {loop!r}")
+
+
+@frozen
+class LoopScheduler:
+    """An event loop that somebody else runs."""
+
+    target: asyncio.AbstractEventLoop
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return f"loop({type(self.target).__name__} at {id(self.target):#x})"
+
+    def is_here(self) -> bool:
+        """Tell whether the place is the running event loop."""
+        try:
+            return asyncio.get_running_loop() is self.target
+        except RuntimeError:
+            return False
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
+        """Give the loop, and look after it from the subscriber's."""
+        if self.target.is_closed() or not self.target.is_running():
+            raise _closed(self.target)
+        try:
+            watcher = asyncio.get_running_loop()
+        except RuntimeError:
+            watcher = None
+        attachment = _Watched(self.target, lost, None if watcher is self.target else watcher)
+        attachment.watch()
+        return attachment
+
+
+def loop(a_loop: asyncio.AbstractEventLoop) -> LoopScheduler:
+    """Run the region on ``a_loop``, which somebody else runs in another thread.
+
+    The loop must be running when the flow is subscribed to, else the flow ends with SchedulerClosedError; so
+    it does, within a second, when the loop stops or is closed in the middle. (Reactor:
+    ``Schedulers.fromExecutor``.)
+    """
+    if not isinstance(a_loop, asyncio.AbstractEventLoop):
+        raise TypeError(f"loop() takes an event loop, not {type(a_loop).__name__}")
+    return LoopScheduler(a_loop)

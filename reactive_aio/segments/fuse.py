@@ -1,0 +1,218 @@
+"""Fusion: the stages of a region become one generator function.
+
+The idea is whole-stage code generation, as query engines do it, on the scale of a stream library: the
+templates of the stages are nested into one loop, so that between two operators there is neither a call nor
+an iterator. Beside speed that gives two things for nothing. The line on which an exception left the
+generated function names the stage that raised it, and a StopIteration from a user's function can't be
+mistaken for the end of the stream, because Python turns it into a RuntimeError (PEP 479).
+
+The first function of a region is *paced*. It takes its input in short slices and looks at the clock between
+them; when its time is up it returns, and the driver calls it again later. That bounds how long the event
+loop is held even where a filter lets nothing through. Slices start at one element and double only while
+elements are quick, so that nobody waits for a slow function to fill one.
+
+A stage without a template ends the function; what follows it goes into a second one that reads the first.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from time import perf_counter
+from types import CodeType
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from .stage import Template, Transform
+
+# The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
+# where they have been put in a row, is `Any` allowed.
+AnyTransform = Transform[Any, Any]
+
+NOTHING: Final = object()
+LONGEST_SLICE: Final = 32
+QUICK: Final = 50e-6
+"""Seconds that a slice may take for the next one to be twice as long."""
+
+DEEPEST: Final = 40
+"""Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
+
+
+@define
+class Pace:
+    """The terms on which a paced function runs, and what it reports when it returns."""
+
+    deadline: float = 0.0
+    stride: int = 1
+    ended: bool = False
+    index: int = 0
+    """How many elements of an uncounted input went before the current slice."""
+
+
+@frozen
+class Unit:
+    """A generated function with the key to its lines."""
+
+    function: Callable[..., Iterator[Any]]
+    code: CodeType
+    stage_of_line: dict[int, int]
+    bindings: tuple[tuple[int, str], ...]
+    """For each parameter after the first two: the place of a transform and the attribute to pass."""
+
+
+@frozen
+class Fused:
+    """A row of transforms, ready to be applied to input."""
+
+    transforms: tuple[AnyTransform, ...]
+    units: tuple[Unit | AnyTransform, ...]
+    offsets: tuple[int, ...] = field(repr=False)
+
+    def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
+        """Apply all to a stretch of input, on the terms of ``pace``."""
+        for unit in self.units:
+            if isinstance(unit, Unit):
+                arguments = [self._argument(place, name) for place, name in unit.bindings]
+                items = unit.function(items, pace, *arguments)
+            else:
+                items = unit.apply(items)
+        return items
+
+    def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:
+        """Apply all to a stretch of input until it ends, however long that takes."""
+        return self.paced(items, Pace())
+
+    def _argument(self, place: int, name: str) -> Any:
+        transform = self.transforms[place]
+        return transform if name == "self" else getattr(transform, name)
+
+
+def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
+    """Fuse ``transforms[first:]``; the function is generated once for each row of templates and then reused.
+
+    ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
+    generated loop counts.
+    """
+    units: list[Unit | AnyTransform] = []
+    offsets: list[int] = []
+    place = first
+    if paced and (place == len(transforms) or transforms[place].template is None):
+        units.append(_generate((), place, True, counted))
+        offsets.append(place)
+    while place < len(transforms):
+        offsets.append(place)
+        row: list[Template] = []
+        while place < len(transforms) and len(row) < DEEPEST and (template := transforms[place].template) is not None:
+            row.append(template)
+            place += 1
+        if row:
+            units.append(_generate(tuple(row), offsets[-1], paced and not units, counted))
+        else:
+            units.append(transforms[place])
+            place += 1
+    return Fused(tuple(transforms), tuple(units), tuple(offsets))
+
+
+PACED_HEAD: Final = """\
+stride = pace.stride
+then = clock()
+while True:
+    item = NOTHING
+    for item in islice(items, stride):
+"""
+COUNTED_LOOP: Final = "    for pace_index, item in enumerate(islice(items, stride), pace.index):\n"
+PACED_TAIL: Final = """\
+    if item is NOTHING:
+        pace.stride = stride
+        pace.ended = True
+        return
+    now = clock()
+    if now >= pace.deadline:
+        pace.stride = stride if now - then < QUICK else 1
+        return
+    if now - then > QUICK:
+        stride = 1
+    elif stride < LONGEST_SLICE:
+        stride += stride
+    then = now
+"""
+
+
+class _Writer:
+    """Nests the templates of a row into the body of one loop."""
+
+    def __init__(self, row: tuple[Template, ...], first: int) -> None:
+        self.row = row
+        self.first = first
+        self.lines: list[str] = []
+        self.stage_of_line: dict[int, int] = {}
+        self.names: dict[tuple[int, str], str] = {}
+
+    def add(self, indent: int, text: str, place: int | None = None) -> None:
+        self.lines.append("    " * indent + text)
+        if place is not None:
+            self.stage_of_line[len(self.lines)] = place
+
+    def nest(self, at: int, indent: int) -> None:
+        """Write the stage ``at`` of the row, and in its ``$rest`` those that follow."""
+        if at == len(self.row):
+            self.add(indent, "yield item")
+            return
+        place = self.first + at
+        for line in self.row[at].lines:
+            text = line.lstrip()
+            depth = indent + (len(line) - len(text)) // 4
+            if text == "$rest":
+                self.nest(at + 1, depth)
+            elif text == "$stop":
+                self.add(depth, "return", place)
+            else:
+                self.add(depth, re.sub(r"\$(\w+)", lambda match: self.name(place, match[1]), text), place)
+
+    def name(self, place: int, attribute: str) -> str:
+        return self.names.setdefault((place, attribute), f"{attribute}_{place}")
+
+
+@lru_cache(maxsize=512)
+def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool) -> Unit:
+    writer = _Writer(row, first)
+    writer.add(0, "")  # the head, which needs the names that the body uses
+    if paced:
+        head = PACED_HEAD
+        if not counted:
+            head = head[: head.index("    for item")] + COUNTED_LOOP
+        for line in head.splitlines():
+            writer.add(1, line)
+        writer.nest(0, 3)
+        if not counted:
+            writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
+        for line in PACED_TAIL.splitlines():
+            writer.add(1, line)
+    else:
+        writer.add(1, "for item in items:")
+        writer.nest(0, 2)
+    writer.add(1, "if False: yield")  # a row without $rest is a generator too
+    parameters = "".join(f", {name}" for name in writer.names.values())
+    writer.lines[0] = f"def region(items, pace{parameters}):"
+    return _compile(writer)
+
+
+def _compile(writer: _Writer) -> Unit:
+    text = "\n".join(writer.lines) + "\n"
+    file = f"<fused region {abs(hash(text)):x}>"
+    namespace: dict[str, Any] = {
+        "clock": perf_counter,
+        "islice": islice,
+        "NOTHING": NOTHING,
+        "QUICK": QUICK,
+        "LONGEST_SLICE": LONGEST_SLICE,
+    }
+    exec(compile(text, file, "exec"), namespace)
+    # So that a traceback shows the generated line.
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    function: Callable[..., Iterator[Any]] = namespace["region"]
+    return Unit(function, function.__code__, writer.stage_of_line, tuple(writer.names))

@@ -1,0 +1,37 @@
+"""The line of the user's code that an operator was chained on."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from attrs import frozen
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+@frozen
+class Origin:
+    """A place in somebody's source: shown in plans and in the notes of errors."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def calling_line() -> Origin:
+    """Give the innermost line outside this package.
+
+    This is all that error locations cost: a few frames looked at when an operator is chained, nothing for
+    an element.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _inside(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return Origin(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _inside(module: object) -> bool:
+    return isinstance(module, str) and (module == _PACKAGE or module.startswith(_PACKAGE + "."))

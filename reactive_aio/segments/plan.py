@@ -1,0 +1,123 @@
+"""The plan of a flow: its steps cut into regions at the asynchronous boundaries.
+
+Cutting is all the planning there is. Two stages share a region unless a boundary stands between them;
+whether an engine fuses, ships or draws a region is its own affair.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from attrs import frozen
+
+from .origin import Origin
+
+if TYPE_CHECKING:
+    from ..schedulers.base import Scheduler
+    from .source import Source
+    from .stage import Stage
+
+O_co = TypeVar("O_co", covariant=True)
+
+
+@frozen
+class Placed(Generic[O_co]):
+    """An operator and the line it was chained on."""
+
+    operator: O_co
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{self.operator}, chained at {self.origin}"
+
+
+@frozen
+class PublishOn:
+    """The boundary of ``Flow.publish_on``: what follows runs elsewhere."""
+
+    scheduler: Scheduler
+    prefetch: int
+
+    def __str__(self) -> str:
+        return f"publish_on({self.scheduler.name}, prefetch={self.prefetch})"
+
+
+@frozen
+class SubscribeOn:
+    """The mark of ``Flow.subscribe_on``: the region of the source runs elsewhere."""
+
+    scheduler: Scheduler
+
+    def __str__(self) -> str:
+        return f"subscribe_on({self.scheduler.name})"
+
+
+Step = Placed["Stage[Any, Any]"] | Placed[PublishOn] | Placed[SubscribeOn]
+
+
+class FlowLike(Protocol):
+    """What the engines read of a flow."""
+
+    @property
+    def source(self) -> Placed[Source[Any]]: ...
+
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+
+
+@frozen
+class Region:
+    """A stretch of a flow between two boundaries."""
+
+    source: str
+    """What feeds the region, in words."""
+    stages: tuple[Placed[Stage[Any, Any]], ...]
+    scheduler: Scheduler | None
+    """Where the region runs; None stands for the event loop of the subscriber."""
+    boundary: PublishOn | None
+    """The boundary in front of the region; None in front of the first."""
+
+
+@frozen
+class Plan:
+    """A flow cut at its boundaries: the source, and the regions from there to the end."""
+
+    source: Placed[Source[Any]]
+    regions: tuple[Region, ...]
+
+    @staticmethod
+    def of(flow: FlowLike) -> Plan:
+        """Cut a flow; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
+        regions: list[Region] = []
+        stages: list[Placed[Stage[Any, Any]]] = []
+        feed = str(flow.source)
+        boundary: PublishOn | None = None
+        moved: Scheduler | None = None
+        source, steps = _absorb(flow)
+        for step in steps:
+            operator = step.operator
+            if isinstance(operator, PublishOn):
+                regions.append(Region(feed, tuple(stages), boundary and boundary.scheduler, boundary))
+                stages, boundary, feed = [], operator, str(step)
+            elif isinstance(operator, SubscribeOn):
+                moved = moved or operator.scheduler
+            else:
+                stages.append(Placed(operator, step.origin))
+        regions.append(Region(feed, tuple(stages), boundary and boundary.scheduler, boundary))
+        first = regions[0]
+        regions[0] = Region(first.source, first.stages, moved, None)
+        return Plan(source, tuple(regions))
+
+
+def _absorb(flow: FlowLike) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:
+    """Let the source take over the stages that it can run itself, up to the first that it can't."""
+    source = flow.source
+    for at, step in enumerate(flow.steps):
+        operator = step.operator
+        if isinstance(operator, (PublishOn, SubscribeOn)):
+            return source, flow.steps[at:]
+        wider = source.operator.absorb(Placed(operator, step.origin))
+        if wider is None:
+            return source, flow.steps[at:]
+        source = Placed(wider, source.origin)
+    return source, ()

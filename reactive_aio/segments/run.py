@@ -1,0 +1,136 @@
+"""One execution of a region: its transforms, the fused function over them, and the way to name a failure.
+
+Engine-independent: the driver on an event loop uses it under demand, a Spark worker runs it to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import length_hint
+from time import perf_counter
+from types import FrameType, TracebackType
+from typing import Any
+
+from ..spec import UNBOUNDED
+from .fuse import AnyTransform, Fused, Pace, Unit, fuse
+from .plan import Placed, Region
+from .stage import Stage, Transform
+
+
+class RegionRun:
+    """The state of one region in one subscription.
+
+    A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when
+    its time is up, or when a stage needs no more; ``pace`` then tells which.
+    """
+
+    __slots__ = ("_counted", "_fused", "_passes_on", "_source", "_stages", "_total", "pace", "transforms")
+
+    def __init__(self, region: Region, *, counted: bool) -> None:
+        self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
+        self._source = region.source
+        self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
+        self._counted = counted
+        self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
+        self.pace = Pace()
+        self._total = 0
+        self._passes_on = not self.transforms
+
+    @property
+    def empty(self) -> bool:
+        """Tell that there is no stage, so that input is output."""
+        return self._passes_on
+
+    def over(self, items: Iterator[Any], seconds: float) -> Iterator[Any]:
+        """Begin a pass over a stretch of input that returns after about ``seconds``."""
+        pace = self.pace
+        pace.ended = False
+        pace.deadline = perf_counter() + seconds
+        return self._fused.paced(items, pace)
+
+    def finishing(self) -> Iterator[Any]:
+        """Give what the stages still hold when the input has ended, each through those that follow it.
+
+        A stage that a later one no longer listens to is left out.
+        """
+        for place, transform in enumerate(self.transforms):
+            if self._heard(place) and type(transform).finish is not Transform.finish:
+                self._fused = fuse(self.transforms, place + 1)
+                yield from self._fused.paced(iter(transform.finish()), self.pace)
+
+    @property
+    def done(self) -> bool:
+        """Tell that some stage needs no more input."""
+        return any(transform.done for transform in self.transforms)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that output would still come if no more input did."""
+        return any(transform.pending and self._heard(place) for place, transform in enumerate(self.transforms))
+
+    def _heard(self, place: int) -> bool:
+        return not any(later.done for later in self.transforms[place + 1 :])
+
+    def demand(self, n: int) -> int:
+        """Say how much input to ask for when ``n`` elements of output are wanted."""
+        for transform in reversed(self.transforms):
+            n = transform.demand(n)
+        return min(n, UNBOUNDED)
+
+    # -- failures
+
+    def locate(self, error: BaseException) -> None:
+        """Add to an exception the operator that raised it, the line it was chained on and the element.
+
+        Costs nothing until there is a failure: the frames of the generated functions are still on the
+        exception's traceback, and their line numbers tell the stage.
+        """
+        frame_and_line = self._last_frame(error.__traceback__)
+        if frame_and_line is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+            frame_and_line = self._last_frame(error.__cause__.__traceback__)
+        place = None if frame_and_line is None else self._place(*frame_and_line)
+        index = self._index(error.__traceback__)
+        element = "" if index is None else f", on element #{index}"
+        if place is None:
+            error.add_note(f"in {self._source}{element.replace('on', 'after', 1)}")
+            return
+        stage = self._stages[place]
+        error.add_note(f"in {stage}{element} of {self._source}")
+
+    def _last_frame(self, traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+        found = None
+        while traceback is not None:
+            if traceback.tb_frame.f_locals.get("pace") is self.pace:
+                found = traceback.tb_frame, traceback.tb_lineno
+            traceback = traceback.tb_next
+        return found
+
+    def _place(self, frame: FrameType, line: int) -> int | None:
+        """Tell which stage a line of a generated function belongs to; None for the source.
+
+        A line of no stage is where a function takes its input: then the failure came from what feeds it, a
+        stage that was applied as a whole, or else the source.
+        """
+        before: int | None = None
+        for unit, offset in zip(self._fused.units, self._fused.offsets, strict=True):
+            if not isinstance(unit, Unit):
+                before = offset
+            elif unit.code is frame.f_code:
+                return unit.stage_of_line.get(line, before)
+        return before
+
+    def _index(self, traceback: TracebackType | None) -> int | None:
+        """Give the place of the current element in the input of the region, where it is known."""
+        while traceback is not None:
+            names = traceback.tb_frame.f_locals
+            if names.get("pace") is self.pace and "stride" in names:
+                if not self._counted:
+                    index: int | None = names.get("pace_index")
+                    return index
+                return self._total - length_hint(names["items"]) - 1
+            traceback = traceback.tb_next
+        return None
+
+    def count_from(self, total: int) -> None:
+        """Note how many elements the region will have had when the current stretch of input has been used up."""
+        self._total = total

@@ -1,0 +1,145 @@
+"""Sources as values: where the elements of a region come from.
+
+A *pulled* source is an iterator, and is fused with the stages that follow it. A *pushed* one (a producer
+coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to the region through an inlet.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from attrs import frozen
+
+from ..spec import Subscription
+from .stage import label
+
+if TYPE_CHECKING:
+    from .plan import FlowLike, Placed
+    from .stage import Stage
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Receiver(Protocol[T_contra]):
+    """A subscriber inside the library: takes elements by the list, all on one event loop."""
+
+    def on_subscribe(self, subscription: Subscription, /) -> None: ...
+
+    def on_chunk(self, items: list[T_contra], /) -> None: ...
+
+    def on_error(self, error: BaseException, /) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+
+class Inlet(Protocol[T_contra]):
+    """What a pushed source is given to feed its region; to be used on the region's event loop."""
+
+    @property
+    def loop(self) -> AbstractEventLoop:
+        """The event loop of the region."""
+        ...
+
+    @property
+    def context(self) -> Context:
+        """The context of the subscriber, for tasks and callbacks that run user code."""
+        ...
+
+    def on_chunk(self, items: list[T_contra], /) -> None:
+        """Deliver elements; no more of them than were requested."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Deliver the failure that ends the source."""
+
+    def on_complete(self) -> None:
+        """Deliver the end of the source."""
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the region's loop, from any thread."""
+
+    def hold(self) -> Callable[[], None]:
+        """Say that there is something to clean up; call the result, from any thread, when it has been."""
+        ...
+
+    def subscribe(self, flow: FlowLike, receiver: Receiver[T_contra], *, at_once: bool) -> None:
+        """Subscribe to an inner flow in the same subscription, with signals on this event loop.
+
+        With ``at_once`` it does what it can before the call returns, else in a scheduled callback.
+        """
+
+
+@frozen
+class Elsewhere:
+    """A region outside this process, as plans show it."""
+
+    place: str
+    work: str
+    boundary: str
+
+
+class Source(ABC, Generic[T_co]):
+    """Where the elements of a flow come from; a frozen attrs class."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the method that made the source, as plans and error notes show it."""
+        return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self).__name__).lstrip("_")
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of that method, as plans and error notes show them."""
+        fields: tuple[Any, ...] = getattr(type(self), "__attrs_attrs__", ())
+        return ", ".join(label(getattr(self, each.name)) for each in fields if each.repr)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows that a combinator reads, for plans."""
+        return ()
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where the elements are made, if not in the region they feed; for plans."""
+        return None
+
+    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
+        """Give this source with a stage run where the elements are made, or None if that can't be."""
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+class Pulled(Source[T_co]):
+    """A source that is an iterator."""
+
+    __slots__ = ()
+
+    @property
+    def plain(self) -> bool:
+        """Tell that ``iterate`` runs none of the user's code, so that it may be called before any demand."""
+        return False
+
+    @abstractmethod
+    def iterate(self) -> Iterator[T_co]:
+        """Give a fresh iterator; what this raises is signalled to the subscriber."""
+
+
+class Pushed(Source[T_co]):
+    """A source that delivers on its own account, under demand."""
+
+    __slots__ = ()
+
+    prefetch: int | None = None
+    """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
+
+    @abstractmethod
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Start delivering to ``inlet`` on its event loop; ``request`` and ``cancel`` are called there too."""

@@ -1,0 +1,119 @@
+"""Stages: synchronous operators as values.
+
+A stage is frozen and picklable; it belongs to a flow. For each subscription it gives a *transform*: itself
+where it keeps no state, else a small object of its own that holds the state. Neither knows of signals,
+demand or event loops: a transform turns an iterator into an iterator.
+
+There are two ways to write one.
+
+- By ``apply``, an ordinary generator. It is called once for every pass over a stretch of input, perhaps
+  many times in a subscription, so what must survive from one stretch to the next lives on the object.
+- By a ``template``, the few lines that the operator adds to the loop of its region. All templates of a
+  region are fused into one generator function, so an element costs the user's functions and little else.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Generic, TypeVar
+
+from attrs import field, frozen
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def _dedent(text: str) -> tuple[str, ...]:
+    return tuple(textwrap.dedent(text).strip("\n").splitlines())
+
+
+@frozen
+class Template:
+    """The lines that a stage adds to the loop of its region.
+
+    ``item`` is the element, to be rebound at will. ``$rest``, on a line of its own, stands for the stages
+    that follow, at its indentation; without it nothing is passed on. ``$name`` is the attribute ``name`` of
+    the transform, looked up once; ``$self`` is the transform. ``$stop`` ends the region's input for good.
+    """
+
+    lines: tuple[str, ...] = field(converter=_dedent)
+
+
+class Transform(Generic[T, R]):
+    """What a stage does to the elements of one subscription."""
+
+    __slots__ = ()
+
+    template: ClassVar[Template | None] = None
+
+    def apply(self, items: Iterator[T]) -> Iterator[R]:
+        """Turn a stretch of input into output, lazily: pull an element only to answer for one."""
+        from .fuse import fuse  # the template's own meaning; fuse imports this module
+
+        return fuse((self,)).unpaced(items)
+
+    def finish(self) -> Iterable[R]:
+        """Give what is still to come when the input has completed."""
+        return ()
+
+    def demand(self, n: int) -> int:
+        """Say how many elements of input to ask for when ``n`` of output are wanted."""
+        return n
+
+    @property
+    def done(self) -> bool:
+        """Tell that no more input is needed."""
+        return False
+
+    @property
+    def pending(self) -> bool:
+        """Tell that output would still come if the input ended now."""
+        return False
+
+
+class Stage(Transform[T, R]):
+    """A synchronous operator; a frozen attrs class, which serves as its own transform unless it keeps state."""
+
+    __slots__ = ()
+
+    positional: ClassVar[bool] = False
+    """Whether the result depends on an element's place in the whole stream, so that the stage can't run on
+    parts of the stream side by side."""
+
+    forwards: ClassVar[bool] = False
+    """Whether the stage gives only elements that it was given, so that it made none of them itself."""
+
+    def transform(self) -> Transform[T, R]:
+        """Give the transform for one subscription."""
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of the Flow method, as plans and error notes show it."""
+        return _snake(type(self).__name__)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the Flow method, as plans and error notes show them."""
+        fields: tuple[Any, ...] = getattr(type(self), "__attrs_attrs__", ())
+        return ", ".join(label(getattr(self, each.name)) for each in fields)
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+def label(value: object) -> str:
+    """Show an argument briefly: a function by its name, a long value by its beginning.
+
+    >>> label(len), label([1, 2]), label("x" * 100)
+    ('len', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    if isinstance(value, Callable):
+        return getattr(value, "__name__", None) or type(value).__name__
+    text = repr(value)
+    return text if len(text) <= 34 else text[:31] + "..."

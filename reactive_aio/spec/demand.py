@@ -1,0 +1,41 @@
+"""The arithmetic of demand, in one place.
+
+Demand is a count of elements. It saturates at ``UNBOUNDED``, from where it never comes down again
+(rule 3.17): Python's integers do not overflow, so the bound is kept by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .rules import quote
+
+UNBOUNDED: Final = 2**63 - 1
+
+
+def add_demand(demand: int, n: int) -> int:
+    """Give the sum of two demands, ``UNBOUNDED`` at most (rules 3.8 and 3.17).
+
+    >>> add_demand(2, 3)
+    5
+    >>> add_demand(UNBOUNDED, 1) == UNBOUNDED
+    True
+    """
+    total = demand + n
+    return total if total < UNBOUNDED else UNBOUNDED
+
+
+def demand_error(n: object) -> Exception | None:
+    """Say what is wrong with ``request(n)``, or give None when it is in order (rule 3.9).
+
+    The error is signalled by ``on_error``, not raised: ``request`` returns normally (rule 3.16).
+
+    >>> demand_error(1)
+    >>> demand_error(0)
+    ValueError('request(0): §3.9 demand must be a positive number of elements')
+    """
+    if not isinstance(n, int) or isinstance(n, bool):
+        return TypeError(f"request({n!r}): demand is a whole number of elements, not {type(n).__name__}")
+    if n <= 0:
+        return ValueError(f"request({n}): {quote('3.9')}")
+    return None

@@ -1,0 +1,97 @@
+"""What is packed is what is tracked: no file lost, and no view of the repository's root mistaken for a package."""
+
+import importlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+VIEWS = ["operators", "schedulers"]
+
+
+def build(source: Path, target: str, folder: Path) -> Path:
+    """Build one distribution with the hatchling that is installed, so that no network is asked for."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel_names(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names in a wheel that was built from the sdist, as an installer does it where there is no wheel."""
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(sdist) as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.4 brought it, 3.12 asks for it
+        archive.extractall(unpacked)
+    (source,) = unpacked.iterdir()
+
+    with zipfile.ZipFile(build(source, "wheel", tmp_path_factory.mktemp("wheel"))) as archive:
+        return set(archive.namelist())
+
+
+def tracked(folder: str) -> set[str]:
+    """The files that git tracks below a folder, as far as they are still there."""
+    command = ["git", "ls-files", "-z", "--", folder]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout, or no git here: there is no list to compare with")
+    names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    if not names:
+        pytest.skip(f"git tracks nothing below {folder}")
+    return names
+
+
+def test_the_wheel_built_through_the_sdist_has_every_tracked_file_of_the_package(wheel_names: set[str]) -> None:
+    expected = tracked("reactive_aio")
+
+    assert set() == expected - wheel_names
+    assert "reactive_aio/py.typed" in wheel_names
+
+
+def test_the_sdist_has_every_tracked_file_of_the_tests(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert set() == tracked("tests") - names
+
+
+def test_the_wheel_has_one_top_level_package(wheel_names: set[str]) -> None:
+    packages = {name.partition("/")[0] for name in wheel_names}
+
+    assert {"reactive_aio"} == {name for name in packages if not name.endswith(".dist-info")}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_view_at_the_root_is_a_relative_link_into_the_package(name: str) -> None:
+    view = ROOT / name
+    if not view.exists():
+        pytest.skip("an unpacked sdist has no views")
+
+    assert view.is_symlink()
+    assert Path("reactive_aio", name) == view.readlink()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_nothing_is_imported_under_the_name_of_a_view(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (ROOT / name).exists():
+        pytest.skip("an unpacked sdist has no views")
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    with pytest.raises(ImportError, match=f"import reactive_aio.{name}"):
+        importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_package_imports_under_its_own_name(name: str) -> None:
+    assert f"reactive_aio.{name}" == importlib.import_module(f"reactive_aio.{name}").__name__
