@@ -88,18 +88,15 @@ class Crossing:
 
     def on_chunk(self, items: list[Any]) -> None:
         """Pass elements on as one event."""
-        self.driver.post(self.driver.on_chunk, items)
+        self.driver.post(self.driver.take_chunk, items)
 
     def on_error(self, error: BaseException) -> None:
         """Pass the failure on."""
-        self.driver.post(self.driver.on_error, error)
+        self.driver.post(self.driver.take_end, error)
 
     def on_complete(self) -> None:
         """Pass the end on."""
-        self.driver.post(self._completed, None)
-
-    def _completed(self, _: None) -> None:
-        self.driver.on_complete()
+        self.driver.post(self.driver.take_end, None)
 
 
 @frozen

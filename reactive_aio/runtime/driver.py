@@ -79,11 +79,11 @@ class RegionDriver:
 
     def request(self, n: int) -> None:
         """Add to the demand, and see to it in a scheduled callback."""
-        if get_ident() == self._ident and demand_error(n) is None:
+        if get_ident() == self._ident and type(n) is int and n > 0:
             self._add_demand(n)
             self._wake()
         else:
-            self.post(self._add_demand, n)
+            self.post(self._check_demand, n)
 
     def cancel(self) -> None:
         """Stop; cleaning up is a scheduled callback."""
@@ -99,25 +99,32 @@ class RegionDriver:
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements and pass on what comes of them."""
-        if self.closed:
-            discard(items)
-            return
-        self.upstream.add(items)
+        self.take_chunk(items)
         self.advance()
 
     def on_error(self, error: BaseException) -> None:
         """Take the failure of upstream; it stays behind the elements."""
-        if self.closed:
-            drop_error(error)
-            return
-        self.upstream.end(error)
+        self.take_end(error)
         self.advance()
 
     def on_complete(self) -> None:
         """Take the end of upstream; it stays behind the elements."""
+        self.take_end(None)
+        self.advance()
+
+    def take_chunk(self, items: list[Any]) -> None:
+        """Take elements, to be worked on in the turn that this is part of."""
+        if self.closed:
+            discard(items)
+        else:
+            self.upstream.add(items)
+
+    def take_end(self, error: BaseException | None) -> None:
+        """Take the end of upstream, to be seen to in the turn that this is part of."""
         if not self.closed:
-            self.upstream.end(None)
-            self.advance()
+            self.upstream.end(error)
+        elif error is not None:
+            drop_error(error)
 
     @property
     def upstream(self) -> PushedInput:
@@ -208,15 +215,17 @@ class RegionDriver:
     def _note(self, _: None) -> None:
         """An event that only wakes."""
 
-    def _add_demand(self, n: int) -> None:
-        if self.closed or self.cancelled:
-            return
+    def _check_demand(self, n: int) -> None:
         wrong = demand_error(n)
-        if wrong is not None:
+        if wrong is None:
+            self._add_demand(n)
+        elif not self.closed and not self.cancelled:
             self._fail(wrong)
-            return
-        self._demand = add_demand(self._demand, n)
-        self.requested = add_demand(self.requested, n)
+
+    def _add_demand(self, n: int) -> None:
+        if not self.closed and not self.cancelled:
+            self._demand = add_demand(self._demand, n)
+            self.requested += n
 
     def advance(self) -> None:
         """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
@@ -263,8 +272,9 @@ class RegionDriver:
         """Emit what one pass gives; False if there is nothing to be had for now."""
         items = self._pass
         if items is None:
-            if self._pass_whole_chunk():
-                return True
+            if not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
+                self._deliver(chunk)
+                return not self.closed
             items = self._pass = self._begin_pass(until)
             if items is None:
                 return False
@@ -278,15 +288,6 @@ class RegionDriver:
             elif self.run.pace.ended:
                 self._input.used_up()
         return not self.closed
-
-    def _pass_whole_chunk(self) -> bool:
-        if not self.run.empty or self.each or isinstance(self._input, PulledInput):
-            return False
-        chunk = self._input.whole_chunk(self._demand)
-        if chunk is None:
-            return False
-        self._deliver(chunk)
-        return True
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
         if self._finishing:

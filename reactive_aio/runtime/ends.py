@@ -128,7 +128,7 @@ class FlowIterator:
         """Subscribe, on the running loop."""
         iterator = FlowIterator()
         slot = _Slot(weakref.ref(iterator))
-        iterator._driver = assemble(at_home(flow), slot, iterator._lifetime, copy_context())
+        iterator._driver = assemble(at_home(flow), slot, iterator._lifetime, copy_context(), each=True)
         return iterator
 
     def __aiter__(self) -> FlowIterator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from operator import length_hint
 from typing import Any, Final
 
@@ -13,6 +14,9 @@ from ..spec import UNBOUNDED, Subscription
 
 # Iterators whose length hint is exact, so that the end of the input is known without looking further.
 SIZED: Final = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))), type(iter("")))
+
+# Elements in one list of a source that runs no code; it takes microseconds to make.
+LONGEST_CHUNK: Final = 1024
 
 
 class PulledInput:
@@ -47,6 +51,14 @@ class PulledInput:
             return None
         items = self._items
         return self._open() if items is None else items
+
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """Give what is wanted as a list, where no function of the user's is between; the rest by passes."""
+        if not self._sized or not self.run.empty:
+            return None
+        chunk = list(islice(self._items or (), min(demand, LONGEST_CHUNK)))
+        self.ended = not chunk
+        return chunk or None
 
     def used_up(self) -> None:
         """Note that the stretch has ended, and with it the source."""
@@ -119,7 +131,7 @@ class PushedInput:
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
         """Give a chunk as it is, where nothing has to be done to its elements and all are wanted."""
-        if self._items is None and self._chunks and len(self._chunks[0]) <= demand:
+        if self.run.empty and self._items is None and self._chunks and len(self._chunks[0]) <= demand:
             chunk = self._chunks.popleft()
             self._waiting -= len(chunk)
             self.run.count_from(self.received - self._waiting)

@@ -25,7 +25,7 @@ from time import perf_counter
 from types import CodeType
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from .stage import Template, Transform
 
@@ -34,7 +34,7 @@ from .stage import Template, Transform
 AnyTransform = Transform[Any, Any]
 
 NOTHING: Final = object()
-LONGEST_SLICE: Final = 32
+LONGEST_SLICE: Final = 64
 QUICK: Final = 50e-6
 """Seconds that a slice may take for the next one to be twice as long."""
 
@@ -68,27 +68,24 @@ class Unit:
 class Fused:
     """A row of transforms, ready to be applied to input."""
 
-    transforms: tuple[AnyTransform, ...]
     units: tuple[Unit | AnyTransform, ...]
-    offsets: tuple[int, ...] = field(repr=False)
+    offsets: tuple[int, ...]
+    """The place of the first transform of each unit."""
+    _calls: tuple[tuple[Callable[..., Iterator[Any]], tuple[Any, ...]] | None, ...]
+    """For each generated function, the function with what its parameters are bound to."""
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
         """Apply all to a stretch of input, on the terms of ``pace``."""
-        for unit in self.units:
-            if isinstance(unit, Unit):
-                arguments = [self._argument(place, name) for place, name in unit.bindings]
-                items = unit.function(items, pace, *arguments)
-            else:
+        for unit, call in zip(self.units, self._calls, strict=True):
+            if call is not None:
+                items = call[0](items, pace, *call[1])
+            elif not isinstance(unit, Unit):
                 items = unit.apply(items)
         return items
 
     def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:
         """Apply all to a stretch of input until it ends, however long that takes."""
         return self.paced(items, Pace())
-
-    def _argument(self, place: int, name: str) -> Any:
-        transform = self.transforms[place]
-        return transform if name == "self" else getattr(transform, name)
 
 
 def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
@@ -114,7 +111,17 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
         else:
             units.append(transforms[place])
             place += 1
-    return Fused(tuple(transforms), tuple(units), tuple(offsets))
+    calls = tuple(
+        (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
+        if isinstance(unit, Unit)
+        else None
+        for unit in units
+    )
+    return Fused(tuple(units), tuple(offsets), calls)
+
+
+def _bound(transform: AnyTransform, name: str) -> Any:
+    return transform if name == "self" else getattr(transform, name)
 
 
 PACED_HEAD: Final = """\
@@ -181,24 +188,35 @@ class _Writer:
 def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool) -> Unit:
     writer = _Writer(row, first)
     writer.add(0, "")  # the head, which needs the names that the body uses
-    if paced:
-        head = PACED_HEAD
-        if not counted:
-            head = head[: head.index("    for item")] + COUNTED_LOOP
-        for line in head.splitlines():
-            writer.add(1, line)
-        writer.nest(0, 3)
-        if not counted:
-            writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
-        for line in PACED_TAIL.splitlines():
-            writer.add(1, line)
-    else:
-        writer.add(1, "for item in items:")
-        writer.nest(0, 2)
+    local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
+    for place, name in local:
+        writer.add(1, f"{writer.name(place, name)} = {writer.name(place, 'self')}.{name}")
+    if local:
+        writer.add(1, "try:")
+    _loop(writer, 2 if local else 1, paced, counted)
+    if local:
+        writer.add(1, "finally:")
+    for place, name in local:
+        writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
     writer.add(1, "if False: yield")  # a row without $rest is a generator too
     parameters = "".join(f", {name}" for name in writer.names.values())
     writer.lines[0] = f"def region(items, pace{parameters}):"
     return _compile(writer)
+
+
+def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
+    if not paced:
+        writer.add(indent, "for item in items:")
+        writer.nest(0, indent + 1)
+        return
+    head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
+    for line in head.splitlines():
+        writer.add(indent, line)
+    writer.nest(0, indent + 2)
+    if not counted:
+        writer.add(indent + 1, "if item is not NOTHING: pace.index = pace_index + 1")
+    for line in PACED_TAIL.splitlines():
+        writer.add(indent, line)
 
 
 def _compile(writer: _Writer) -> Unit:

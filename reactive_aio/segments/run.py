@@ -24,22 +24,25 @@ class RegionRun:
     its time is up, or when a stage needs no more; ``pace`` then tells which.
     """
 
-    __slots__ = ("_counted", "_fused", "_passes_on", "_source", "_stages", "_total", "pace", "transforms")
+    __slots__ = (
+        "_counted", "_fused", "_holders", "_source", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
+    )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool) -> None:
         self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
         self._source = region.source
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
+        # Most stages neither stop nor hold anything back; the few that may are asked often.
+        self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
+        self._holders = [
+            (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
+        ]
         self._counted = counted
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
         self.pace = Pace()
         self._total = 0
-        self._passes_on = not self.transforms
-
-    @property
-    def empty(self) -> bool:
-        """Tell that there is no stage, so that input is output."""
-        return self._passes_on
+        self.empty = not self.transforms
+        """Whether there is no stage, so that input is output."""
 
     def over(self, items: Iterator[Any], seconds: float) -> Iterator[Any]:
         """Begin a pass over a stretch of input that returns after about ``seconds``."""
@@ -61,12 +64,18 @@ class RegionRun:
     @property
     def done(self) -> bool:
         """Tell that some stage needs no more input."""
-        return any(transform.done for transform in self.transforms)
+        for transform in self._stoppers:
+            if transform.done:
+                return True
+        return False
 
     @property
     def pending(self) -> bool:
         """Tell that output would still come if no more input did."""
-        return any(transform.pending and self._heard(place) for place, transform in enumerate(self.transforms))
+        for place, transform in self._holders:
+            if transform.pending and self._heard(place):
+                return True
+        return False
 
     def _heard(self, place: int) -> bool:
         return not any(later.done for later in self.transforms[place + 1 :])

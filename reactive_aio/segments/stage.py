@@ -35,9 +35,13 @@ class Template:
     ``item`` is the element, to be rebound at will. ``$rest``, on a line of its own, stands for the stages
     that follow, at its indentation; without it nothing is passed on. ``$name`` is the attribute ``name`` of
     the transform, looked up once; ``$self`` is the transform. ``$stop`` ends the region's input for good.
+
+    An attribute named in ``local`` lives in a local variable during a pass, which is quicker to change, and is
+    written back when the pass ends. It is not to be read from outside while a pass is suspended.
     """
 
     lines: tuple[str, ...] = field(converter=_dedent)
+    local: tuple[str, ...] = ()
 
 
 class Transform(Generic[T, R]):

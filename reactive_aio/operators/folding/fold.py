@@ -45,21 +45,19 @@ class Folding(Transform[T, A]):
 class FoldFrom(Folding[T, A]):
     """Starts with a value of its own."""
 
-    template = Template("$self.value = $fn($self.value, item)")
+    template = Template("$value = $fn($value, item)", local=("value",))
 
 
 class FoldFirst(Folding[T, T]):
     """Starts with the first element."""
 
-    template = Template("""
-        $self.value = item if $self.value is $missing else $fn($self.value, item)
-    """)
+    template = Template("$value = item if $value is $missing else $fn($value, item)", local=("value",))
 
 
 class KeepLast(Folding[T, T]):
     """Keeps the latest element."""
 
-    template = Template("$self.value = item")
+    template = Template("$value = item", local=("value",))
 
 
 class KeepAll(Folding[T, list[T]]):
@@ -77,7 +75,7 @@ class KeepAll(Folding[T, list[T]]):
 class Counting(Folding[Any, int]):
     """Keeps the number of elements."""
 
-    template = Template("$self.value += 1")
+    template = Template("$value += 1", local=("value",))
 
 
 class Calling(Folding[T, Any]):
