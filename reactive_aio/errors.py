@@ -26,7 +26,7 @@ class EmptyFlowError(FlowError, LookupError):
     """An element was asked for and the flow ended without one."""
 
 
-class ProtocolViolation(FlowError):
+class ProtocolViolation(FlowError):  # noqa: N818 - the term of the field
     """A publisher or subscriber of somebody else's broke a rule of Reactive Streams."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from .ends import Ends
-from .operators import Combining, Filtering, Recovering, Scheduling, Sourcing, Transforming
+from .operators import Combining, Filtering, Folding, Recovering, Scheduling, Sourcing, Transforming, Windowing
 from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
 from .segments.describe import describe
 
@@ -21,6 +21,8 @@ class Flow(
     Transforming[T],
     Filtering[T],
     Combining[T],
+    Windowing[T],
+    Folding[T],
     Recovering[T],
     Scheduling[T],
     Ends[T],
@@ -59,8 +61,7 @@ class Flow(
 
     def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
         """Give this flow with a boundary or a placement."""
-        placed: Step = Placed(mark, calling_line()) if isinstance(mark, PublishOn) else Placed(mark, calling_line())
-        return Flow(self.source, (*self.steps, placed))
+        return Flow(self.source, (*self.steps, Placed(mark, calling_line())))
 
     def as_flow(self) -> Flow[T]:
         """Give this object by its whole type."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -42,7 +42,7 @@ def using(
     *,
     on_error_dropped: Callable[[BaseException], object] | None = None,
     on_discard: Callable[[object], object] | None = None,
-) -> Iterator[None]:
+) -> Generator[None]:
     """Set hooks for the flows that are subscribed to in this context.
 
     >>> dropped = []

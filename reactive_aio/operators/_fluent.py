@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
 
 from ..segments import PublishOn, Source, Stage, SubscribeOn, label
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
-F = TypeVar("F")
 
 
 class Fluent(ABC, Generic[T]):
@@ -40,11 +39,15 @@ class Fluent(ABC, Generic[T]):
         """Give this flow with a boundary or a placement."""
 
 
-def check_flow(method: str, flow: F) -> F:
+def check_flow(method: str, flow: object) -> None:
     """Refuse what is no flow."""
-    if not isinstance(flow, Fluent):
+    if not is_flow(flow):
         raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: make one with Flow.from_iterable(...)")
-    return flow
+
+
+def is_flow(value: object) -> TypeGuard[Flow[Any]]:
+    """Tell whether ``value`` is a flow."""
+    return isinstance(value, Fluent)
 
 
 def check_function(method: str, fn: object, instead: str | None = None) -> None:

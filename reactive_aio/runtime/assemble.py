@@ -68,6 +68,7 @@ class RegionInlet:
     def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool) -> None:
         """Assemble an inner flow that signals on this loop."""
         driver = assemble(at_home(flow), receiver, self.lifetime, self.context)
+        self.driver.inner = driver
         if at_once:
             driver.advance()
 
@@ -141,13 +142,14 @@ def assemble(
     for region, place in zip(reversed(plan.regions), reversed(places), strict=True):
         driver = _driver(plan, region, place, downstream, lifetime, context.copy())
         if drivers:
-            drivers[-1].upstream.upstream = driver
+            drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
         downstream = Crossing(driver)
     drivers[0].each = each
     source = plan.source.operator
     for driver in drivers:
         pushed = source if isinstance(source, Pushed) and driver is drivers[-1] else None
+        driver.elsewhere = None if pushed is None else pushed.elsewhere
         inlet = RegionInlet(driver, lifetime)
         driver.begin(receiver if driver is drivers[0] else None, pushed, inlet)
     return drivers[0]
@@ -193,9 +195,7 @@ def _driver(
             prefetch = operator.prefetch
     hold = lifetime.hold()
     attachment = place.attachment
-    driver = RegionDriver(
-        region, source, prefetch, attachment.loop, context, receiver, lambda: attachment.detach(hold)
-    )
+    driver = RegionDriver(region, source, prefetch, attachment.loop, context, receiver, lambda: attachment.detach(hold))
     place.driver = driver
     return driver
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from ..errors import SchedulerClosedError
 from ..hooks import discard, drop_error
-from ..segments import Inlet, Pulled, Pushed, Receiver, Region, RegionRun
+from ..segments import Elsewhere, Inlet, Pulled, Pushed, Receiver, Region, RegionRun
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .inputs import PulledInput, PushedInput
 
@@ -35,9 +35,31 @@ class RegionDriver:
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
     __slots__ = (
-        "__weakref__", "_awake", "_demand", "_draining", "_events", "_finishing", "_ident", "_input", "_pass",
-        "_open", "_receiver", "_release", "abandoned", "cancelled", "closed", "context", "delivered", "each", "loop", "region",
-        "requested", "run",
+        "__weakref__",
+        "_awake",
+        "_demand",
+        "_draining",
+        "_events",
+        "_finishing",
+        "_ident",
+        "_input",
+        "_open",
+        "_pass",
+        "_receiver",
+        "_release",
+        "abandoned",
+        "before",
+        "cancelled",
+        "closed",
+        "context",
+        "delivered",
+        "each",
+        "elsewhere",
+        "inner",
+        "loop",
+        "region",
+        "requested",
+        "run",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +94,11 @@ class RegionDriver:
         self.closed = False
         self.requested = 0
         self.delivered = 0
+        # For snapshots: the region that feeds this one, or the last region of the flow that a combinator reads now,
+        # or the place where the elements are made.
+        self.before: RegionDriver | None = None
+        self.inner: RegionDriver | None = None
+        self.elsewhere: Elsewhere | None = None
         # What to let go of if the loop ends before it could be cleaned up there.
         self.abandoned: list[Callable[[], None]] = []
 
@@ -127,6 +154,11 @@ class RegionDriver:
             drop_error(error)
 
     @property
+    def fed(self) -> PushedInput | None:
+        """The input, if it is fed from upstream."""
+        return self._input if isinstance(self._input, PushedInput) else None
+
+    @property
     def upstream(self) -> PushedInput:
         """The input, where it is fed from upstream."""
         assert isinstance(self._input, PushedInput)
@@ -160,7 +192,7 @@ class RegionDriver:
     def _opened(self, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
         """Open the input, unless a stage says already that it needs none."""
         self._open = None
-        if not (self.run.done and not self.run.pending):
+        if not self.run.done:
             try:
                 if source is not None:
                     self.upstream.upstream = source.open(inlet)
@@ -246,21 +278,30 @@ class RegionDriver:
         try:
             if self._open is not None:
                 self._open()
-            while self._demand and not self.cancelled and self._step(until):
-                if perf_counter() >= until and not self.closed:
+            while self._demand and self._going and self._step(until):
+                if perf_counter() >= until:
                     return True
-            if not self.closed and not self.cancelled:
+            if self._going:
                 if not self._at_end():
                     self._input.replenish(self._demand)
-                elif self._input.error is not None:
-                    self._fail(self._input.error)
                 else:
-                    self._complete()
+                    self._finish()
         finally:
             self._draining = False
         if self.cancelled:
             self._close()
         return False
+
+    def _finish(self) -> None:
+        error = self._input.error
+        if error is None:
+            self._complete()
+        else:
+            self._fail(error)
+
+    @property
+    def _going(self) -> bool:
+        return not self.closed and not self.cancelled
 
     def _at_end(self) -> bool:
         """Tell whether the stream can end without any further demand."""
@@ -408,9 +449,14 @@ class RegionDriver:
         self._demand = 0
         items, self._pass = self._pass, None
         close = getattr(items, "close", None)
-        if close is not None:
-            close()
-        self._input.close()
+        try:
+            if close is not None:
+                close()
+        finally:
+            try:
+                self.run.close()
+            finally:
+                self._input.close()
 
     def _done(self) -> None:
         """Tell the lifetime, once the downstream has heard of the end."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import anyio
 from attrs import define, field
@@ -20,6 +20,7 @@ from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import NOTHING, RegionDriver
 from .edges import SubscriberEdge, check_subscriber
 from .lifetime import Lifetime
+from .snapshot import Snapshot, snapshot
 
 if TYPE_CHECKING:
     from ..flow import Flow
@@ -99,11 +100,11 @@ async def value_of(flow: Flow[T], default: Any) -> T:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     driver = assemble(flow, _Result(future), lifetime, copy_context())
     try:
-        value = await future
+        value: T = await future
     finally:
         driver.cancel()
         await lifetime.ended()
-    return default if value is MISSING else value
+    return value if value is not MISSING else cast("T", default)
 
 
 @define(eq=False)
@@ -172,6 +173,10 @@ class FlowIterator:
             self._item = item
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def snapshot(self) -> Snapshot:
+        """Look at how far each region has come, from any thread."""
+        return snapshot(self._driver)
 
     async def aclose(self) -> None:
         """Cancel, and wait until everything has been cleaned up."""

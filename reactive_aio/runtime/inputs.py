@@ -9,11 +9,8 @@ from operator import length_hint
 from typing import Any, Final
 
 from ..hooks import discard
-from ..segments import Pulled, RegionRun
+from ..segments import SIZED, Pulled, RegionRun
 from ..spec import UNBOUNDED, Subscription
-
-# Iterators whose length hint is exact, so that the end of the input is known without looking further.
-SIZED: Final = (type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))), type(iter("")))
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024

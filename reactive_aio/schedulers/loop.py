@@ -86,6 +86,6 @@ def loop(a_loop: asyncio.AbstractEventLoop) -> LoopScheduler:
     it does, within a second, when the loop stops or is closed in the middle. (Reactor:
     ``Schedulers.fromExecutor``.)
     """
-    if not isinstance(a_loop, asyncio.AbstractEventLoop):
+    if not isinstance(a_loop, asyncio.AbstractEventLoop):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"loop() takes an event loop, not {type(a_loop).__name__}")
     return LoopScheduler(a_loop)

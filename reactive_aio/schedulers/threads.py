@@ -178,7 +178,11 @@ class ThreadScheduler:
         worker = self._shut()
         if worker is not None:
             home, ended = asyncio.get_running_loop(), asyncio.Event()
-            worker.ended.append(lambda: home.call_soon_threadsafe(ended.set))
+
+            def told() -> None:
+                home.call_soon_threadsafe(ended.set)
+
+            worker.ended.append(told)
             worker.stop()
             await ended.wait()
             worker.join()

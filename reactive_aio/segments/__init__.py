@@ -1,5 +1,6 @@
 """The fusion engine: stages, the one function they are fused into, and the plan of a flow."""
 
+from .fuse import Pace as Pace
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line
 from .plan import FlowLike as FlowLike
@@ -10,6 +11,7 @@ from .plan import Region as Region
 from .plan import Step as Step
 from .plan import SubscribeOn as SubscribeOn
 from .run import RegionRun as RegionRun
+from .sized import SIZED as SIZED
 from .source import Elsewhere as Elsewhere
 from .source import Inlet as Inlet
 from .source import Pulled as Pulled

@@ -51,6 +51,8 @@ class Pace:
     ended: bool = False
     index: int = 0
     """How many elements of an uncounted input went before the current slice."""
+    resumes: bool = False
+    """Whether what returns early will be called again."""
 
 
 @frozen
@@ -80,7 +82,7 @@ class Fused:
             if call is not None:
                 items = call[0](items, pace, *call[1])
             elif not isinstance(unit, Unit):
-                items = unit.apply(items)
+                items = unit.paced(items, pace)
         return items
 
     def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:

@@ -27,7 +27,7 @@ def calling_line() -> Origin:
     This is all that error locations cost: a few frames looked at when an operator is chained, nothing for
     an element.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - inspect reads source files, this does not
     while frame.f_back is not None and _inside(frame.f_globals.get("__name__")):
         frame = frame.f_back
     return Origin(frame.f_code.co_filename, frame.f_lineno)

@@ -52,17 +52,21 @@ class SubscribeOn:
         return f"subscribe_on({self.scheduler.name})"
 
 
-Step = Placed["Stage[Any, Any]"] | Placed[PublishOn] | Placed[SubscribeOn]
+Step = Placed["Stage[Any, Any] | PublishOn | SubscribeOn"]
 
 
 class FlowLike(Protocol):
     """What the engines read of a flow."""
 
     @property
-    def source(self) -> Placed[Source[Any]]: ...
+    def source(self) -> Placed[Source[Any]]:
+        """Where the elements come from."""
+        ...
 
     @property
-    def steps(self) -> tuple[Step, ...]: ...
+    def steps(self) -> tuple[Step, ...]:
+        """What is done with them."""
+        ...
 
 
 @frozen
@@ -97,16 +101,20 @@ class Plan:
         for step in steps:
             operator = step.operator
             if isinstance(operator, PublishOn):
-                regions.append(Region(feed, tuple(stages), boundary and boundary.scheduler, boundary))
+                regions.append(_region(feed, stages, boundary))
                 stages, boundary, feed = [], operator, str(step)
             elif isinstance(operator, SubscribeOn):
                 moved = moved or operator.scheduler
             else:
                 stages.append(Placed(operator, step.origin))
-        regions.append(Region(feed, tuple(stages), boundary and boundary.scheduler, boundary))
+        regions.append(_region(feed, stages, boundary))
         first = regions[0]
         regions[0] = Region(first.source, first.stages, moved, None)
         return Plan(source, tuple(regions))
+
+
+def _region(feed: str, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:
+    return Region(feed, tuple(stages), None if boundary is None else boundary.scheduler, boundary)
 
 
 def _absorb(flow: FlowLike) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:

@@ -6,8 +6,8 @@ Engine-independent: the driver on an event loop uses it under demand, a Spark wo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from operator import length_hint
-from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -15,6 +15,11 @@ from ..spec import UNBOUNDED
 from .fuse import AnyTransform, Fused, Pace, Unit, fuse
 from .plan import Placed, Region
 from .stage import Stage, Transform
+
+
+def _finishes(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).finish is not base.finish
 
 
 class RegionRun:
@@ -25,18 +30,19 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_counted", "_fused", "_holders", "_source", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
+        "_closers", "_counted", "_fused", "_holders", "_source", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool) -> None:
         self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
         self._source = region.source
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
-        # Most stages neither stop nor hold anything back; the few that may are asked often.
+        # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
+        self._closers = [each for each in self.transforms if type(each).close is not Transform.close]
         self._counted = counted
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
         self.pace = Pace()
@@ -44,11 +50,12 @@ class RegionRun:
         self.empty = not self.transforms
         """Whether there is no stage, so that input is output."""
 
-    def over(self, items: Iterator[Any], seconds: float) -> Iterator[Any]:
-        """Begin a pass over a stretch of input that returns after about ``seconds``."""
+    def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
+        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `time.perf_counter`."""
         pace = self.pace
         pace.ended = False
-        pace.deadline = perf_counter() + seconds
+        pace.deadline = deadline
+        pace.resumes = True
         return self._fused.paced(items, pace)
 
     def finishing(self) -> Iterator[Any]:
@@ -56,15 +63,23 @@ class RegionRun:
 
         A stage that a later one no longer listens to is left out.
         """
+        self.pace.resumes = False
         for place, transform in enumerate(self.transforms):
-            if self._heard(place) and type(transform).finish is not Transform.finish:
+            if self._heard(place) and _finishes(transform):
                 self._fused = fuse(self.transforms, place + 1)
                 yield from self._fused.paced(iter(transform.finish()), self.pace)
+
+    def close(self) -> None:
+        """Let the stages let go of what they hold; raises what the last failing one raises."""
+        if self._closers:
+            with ExitStack() as stack:
+                for transform in self._closers:
+                    stack.callback(transform.close)
 
     @property
     def done(self) -> bool:
         """Tell that some stage needs no more input."""
-        for transform in self._stoppers:
+        for transform in self._stoppers:  # noqa: SIM110 - asked every turn, and most often of nobody
             if transform.done:
                 return True
         return False
@@ -72,7 +87,7 @@ class RegionRun:
     @property
     def pending(self) -> bool:
         """Tell that output would still come if no more input did."""
-        for place, transform in self._holders:
+        for place, transform in self._holders:  # noqa: SIM110 - as above
             if transform.pending and self._heard(place):
                 return True
         return False
@@ -94,10 +109,9 @@ class RegionRun:
         Costs nothing until there is a failure: the frames of the generated functions are still on the
         exception's traceback, and their line numbers tell the stage.
         """
-        frame_and_line = self._last_frame(error.__traceback__)
-        if frame_and_line is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
-            frame_and_line = self._last_frame(error.__cause__.__traceback__)
-        place = None if frame_and_line is None else self._place(*frame_and_line)
+        place = self._failed_place(error.__traceback__)
+        if place is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+            place = self._failed_place(error.__cause__.__traceback__)
         index = self._index(error.__traceback__)
         element = "" if index is None else f", on element #{index}"
         if place is None:
@@ -106,11 +120,16 @@ class RegionRun:
         stage = self._stages[place]
         error.add_note(f"in {stage}{element} of {self._source}")
 
-    def _last_frame(self, traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    def _failed_place(self, traceback: TracebackType | None) -> int | None:
+        """Tell which stage the innermost frame of this region belongs to; None for the source."""
         found = None
         while traceback is not None:
-            if traceback.tb_frame.f_locals.get("pace") is self.pace:
-                found = traceback.tb_frame, traceback.tb_lineno
+            names = traceback.tb_frame.f_locals
+            applied = [place for place, transform in enumerate(self.transforms) if names.get("self") is transform]
+            if applied:
+                found = applied[0]
+            elif names.get("pace") is self.pace:
+                found = self._place(traceback.tb_frame, traceback.tb_lineno)
             traceback = traceback.tb_next
         return found
 

@@ -23,22 +23,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Receiver(Protocol[T_contra]):
+class Receiver(Protocol[T]):
     """A subscriber inside the library: takes elements by the list, all on one event loop."""
 
-    def on_subscribe(self, subscription: Subscription, /) -> None: ...
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Take the subscription; nothing else comes before it."""
 
-    def on_chunk(self, items: list[T_contra], /) -> None: ...
+    def on_chunk(self, items: list[T], /) -> None:
+        """Take elements, no more of them than were requested."""
 
-    def on_error(self, error: BaseException, /) -> None: ...
+    def on_error(self, error: BaseException, /) -> None:
+        """Take the failure that ends the stream."""
 
-    def on_complete(self) -> None: ...
+    def on_complete(self) -> None:
+        """Take note that the stream has ended well."""
 
 
-class Inlet(Protocol[T_contra]):
+class Inlet(Protocol[T]):
     """What a pushed source is given to feed its region; to be used on the region's event loop."""
 
     @property
@@ -51,7 +54,7 @@ class Inlet(Protocol[T_contra]):
         """The context of the subscriber, for tasks and callbacks that run user code."""
         ...
 
-    def on_chunk(self, items: list[T_contra], /) -> None:
+    def on_chunk(self, items: list[T], /) -> None:
         """Deliver elements; no more of them than were requested."""
 
     def on_error(self, error: BaseException, /) -> None:
@@ -67,7 +70,7 @@ class Inlet(Protocol[T_contra]):
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
         ...
 
-    def subscribe(self, flow: FlowLike, receiver: Receiver[T_contra], *, at_once: bool) -> None:
+    def subscribe(self, flow: FlowLike, receiver: Receiver[T], *, at_once: bool) -> None:
         """Subscribe to an inner flow in the same subscription, with signals on this event loop.
 
         With ``at_once`` it does what it can before the call returns, else in a scheduled callback.

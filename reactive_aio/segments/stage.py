@@ -15,10 +15,13 @@ There are two ways to write one.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from .fuse import Pace
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,9 +60,20 @@ class Transform(Generic[T, R]):
 
         return fuse((self,)).unpaced(items)
 
+    def paced(self, items: Iterator[T], pace: Pace) -> Iterator[R]:
+        """As `apply`; a transform that may give many elements for one looks at the clock here.
+
+        Where ``pace.resumes`` it may return once ``pace.deadline`` has passed, and is called again with the same
+        input, to go on from where it stopped.
+        """
+        return self.apply(items)
+
     def finish(self) -> Iterable[R]:
         """Give what is still to come when the input has completed."""
         return ()
+
+    def close(self) -> None:
+        """Let go of what is held when the subscription ends, however it does; called once, or not if never begun."""
 
     def demand(self, n: int) -> int:
         """Say how many elements of input to ask for when ``n`` of output are wanted."""
@@ -112,12 +126,14 @@ def _snake(name: str) -> str:
 
 
 def label(value: object) -> str:
-    """Show an argument briefly: a function by its name, a long value by its beginning.
+    """Show an argument briefly: a function by its name, an object by its type, a long value by its beginning.
 
-    >>> label(len), label([1, 2]), label("x" * 100)
-    ('len', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    >>> label(len), label(object()), label([1, 2]), label("x" * 100)
+    ('len', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
     """
-    if isinstance(value, Callable):
-        return getattr(value, "__name__", None) or type(value).__name__
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
     text = repr(value)
+    if text.startswith("<"):
+        return type(value).__name__
     return text if len(text) <= 34 else text[:31] + "..."

@@ -21,8 +21,7 @@ def add_demand(demand: int, n: int) -> int:
     >>> add_demand(UNBOUNDED, 1) == UNBOUNDED
     True
     """
-    total = demand + n
-    return total if total < UNBOUNDED else UNBOUNDED
+    return min(demand + n, UNBOUNDED)
 
 
 def demand_error(n: object) -> Exception | None:

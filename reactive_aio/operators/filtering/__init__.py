@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, overload
 
 from .._fluent import Fluent, check_count, check_function
 from .filter import Filter
@@ -23,10 +23,10 @@ class Filtering(Fluent[T]):
     __slots__ = ()
 
     @overload
-    def filter(self, predicate: Callable[[T], TypeGuard[S]]) -> Flow[S]: ...
+    def filter(self, predicate: Callable[[Any], TypeGuard[S]]) -> Flow[S]: ...
     @overload
     def filter(self, predicate: Callable[[T], object]) -> Flow[T]: ...
-    def filter(self, predicate: Callable[[T], object]) -> Flow[T] | Flow[S]:
+    def filter(self, predicate: Callable[[T], object]) -> Flow[Any]:
         """Emit the elements for which ``predicate`` is true.
 
         Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.

@@ -1,7 +1,45 @@
-"""Stages that make one value of a whole stream: the last step of a region whose end is an ``await``."""
+"""Operators that make one value of a whole stream, and the stages of the ends that do."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_function
+from .collect import Collect
 from .fold import Count as Count
 from .fold import ForEach as ForEach
 from .fold import Last as Last
 from .fold import Reduce as Reduce
 from .fold import ToList as ToList
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+class Folding(Fluent[T]):
+    """Operators that make one value of a whole stream."""
+
+    __slots__ = ()
+
+    def collect(self, factory: Callable[[], A], accumulate: Callable[[A, T], object]) -> Flow[A]:
+        """Emit, when the source has completed, one container into which every element was put.
+
+        ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an
+        element in. The container of an empty source is emitted too.
+        Demand: unbounded as soon as the container is wanted; nothing but the container is kept.
+        Errors: what either function raises ends the flow, and nothing is emitted; an ``async def`` is refused
+        with TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava: ``collect``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.from_iterable("abracadabra").collect(set, set.add).map(sorted).run_sync()
+        [['a', 'b', 'c', 'd', 'r']]
+        """
+        check_function("collect", factory, "make the container in an ordinary function")
+        check_function("collect", accumulate, "put elements in by an ordinary function")
+        return self.then(Collect(factory, accumulate))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 from attrs import define, field, frozen
 
@@ -95,7 +95,7 @@ class Reduce(Stage[T, A]):
     def transform(self) -> Transform[T, A]:
         """Give a fresh value."""
         if self.initial is MISSING:
-            return FoldFirst(fn=self.fn)
+            return cast("Transform[T, A]", FoldFirst[T](fn=self.fn))
         return FoldFrom(self.initial, self.fn)
 
 

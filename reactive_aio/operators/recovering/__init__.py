@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from .._fluent import Fluent, check_count, check_function
+from .._fluent import Fluent, check_count, check_function, is_flow
 from .repeat import Repeat
 from .resume import Always, OnErrorResumeNext
 from .retry import Retry
@@ -77,7 +77,8 @@ class Recovering(Fluent[T]):
         >>> broken.on_error_resume_next(lambda error: Flow.of(str(error))).run_sync()
         [1, 'down']
         """
-        if not isinstance(fallback, Fluent):
-            check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
-            return self.begin(OnErrorResumeNext(self.as_flow(), fallback))
-        return self.begin(OnErrorResumeNext(self.as_flow(), Always(fallback)))
+        if is_flow(fallback):
+            return self.begin(OnErrorResumeNext[T | U](self.as_flow(), Always(fallback)))
+        check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
+        choose = cast("Callable[[BaseException], Flow[U]]", fallback)
+        return self.begin(OnErrorResumeNext[T | U](self.as_flow(), choose))

@@ -65,7 +65,8 @@ class Resumption(Coordinator):
         first, self._failure = self._failure, error
         if first is None:
             try:
-                fallback = check_flow("on_error_resume_next", self.inlet.context.copy().run(self.fallback, error))
+                fallback = self.inlet.context.copy().run(self.fallback, error)
+                check_flow("on_error_resume_next", fallback)
             except Exception as failure:
                 first, error = error, failure
             else:

@@ -57,7 +57,7 @@ class Sourcing(Fluent[T]):
         >>> Flow.from_iterable("abc").run_sync()
         ['a', 'b', 'c']
         """
-        if not isinstance(items, Iterable):
+        if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             hint = "; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
             raise TypeError(f"from_iterable() takes an iterable, not {type(items).__name__}{hint}")
         return cls.begin(FromIterator(items) if isinstance(items, Iterator) else FromIterable(items))
@@ -148,7 +148,7 @@ class Sourcing(Fluent[T]):
         >>> Flow.from_async_iterable(ticks()).run_sync()
         ['tick', 'tock']
         """
-        if not isinstance(items, AsyncIterable):
+        if not isinstance(items, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             hint = "; call it" if callable(items) else ""
             raise TypeError(f"from_async_iterable() takes an async iterable, not {type(items).__name__}{hint}")
         return cls.begin(FromAsyncIterable(items))

@@ -24,7 +24,8 @@ class Defer(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Make the flow, in the subscriber's context, and begin it."""
-        flow = check_flow("defer", inlet.context.copy().run(self.factory))
+        flow = inlet.context.copy().run(self.factory)
+        check_flow("defer", flow)
         deferred = Deferred(inlet)
         deferred.advance(flow)
         return deferred

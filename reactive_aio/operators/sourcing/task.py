@@ -36,12 +36,12 @@ class Production:
     _demand: int = field(init=False, default=0)
     _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
     _task: asyncio.Task[None] | None = field(init=False, default=None)
-    _cancelled: bool = field(init=False, default=False)
+    cancelled: bool = field(init=False, default=False)
     _turn_over: float = field(init=False, default=0.0)
 
     def request(self, n: int) -> None:
         """Let the producer go on; the first demand starts its task."""
-        if self._cancelled:
+        if self.cancelled:
             return
         self._demand = add_demand(self._demand, n)
         if self._task is None:
@@ -54,8 +54,8 @@ class Production:
 
     def cancel(self) -> None:
         """Cancel the task, once; its cleanup runs to its end."""
-        if not self._cancelled:
-            self._cancelled = True
+        if not self.cancelled:
+            self.cancelled = True
             if self._task is not None:
                 self._task.cancel()
 
@@ -87,7 +87,7 @@ class Production:
         try:
             await self.produce(self)
         except asyncio.CancelledError as error:
-            if not self._cancelled:
+            if not self.cancelled:
                 cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
                 cancelled.__cause__ = error
                 self._end(cancelled)
@@ -95,11 +95,11 @@ class Production:
         except Exception as error:
             self._end(error)
         else:
-            if not self._cancelled:
+            if not self.cancelled:
                 self.inlet.on_complete()
 
     def _end(self, error: Exception) -> None:
-        if self._cancelled:
+        if self.cancelled:
             drop_error(error)
         else:
             self.inlet.on_error(error)
@@ -142,16 +142,26 @@ class FromAsyncIterable(TaskSource[T]):
         iterator = self._iterator()
         try:
             while True:
-                await production.demand()
-                try:
-                    item = await anext(iterator)
-                except StopAsyncIteration:
-                    return
-                production.deliver(item)
+                production.deliver(await self._next(iterator, production))
+        except StopAsyncIteration:
+            return
         finally:
             close = getattr(iterator, "aclose", None)
             if close is not None:
                 await close()
+
+    async def _next(self, iterator: AsyncIterator[T], production: Production) -> T:
+        try:
+            await production.demand()
+        except asyncio.CancelledError as cancelled:
+            # Not ours, so most likely a timeout of the generator's own that ran out while it was not asked: it
+            # alone can tell, so it is where the cancellation belongs.
+            throw = getattr(iterator, "athrow", None)
+            if production.cancelled or throw is None:
+                raise
+            item: T = await throw(cancelled)
+            return item
+        return await anext(iterator)
 
     def _iterator(self) -> AsyncIterator[T]:
         iterator = aiter(self.items)

@@ -1,0 +1,65 @@
+"""The stage that puts all elements into one container."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeVar, cast
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+from .fold import MISSING
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+@frozen
+class Collect(Stage[T, A]):
+    """Stage of ``Flow.collect``."""
+
+    factory: Callable[[], A]
+    accumulate: Callable[[A, T], object]
+
+    positional = True
+
+    def transform(self) -> Transform[T, A]:
+        """Give a place for the container."""
+        return Collecting(self.factory, self.accumulate)
+
+
+@define
+class Collecting(Transform[T, A]):
+    """The container of one subscription, made when it is first needed."""
+
+    factory: Callable[[], A]
+    accumulate: Callable[[A, T], object]
+    container: Any = field(init=False, default=MISSING)
+    given: bool = field(init=False, default=False)
+
+    missing: ClassVar[Any] = MISSING
+
+    template = Template(
+        """
+        if $container is $missing:
+            $container = $factory()
+        $accumulate($container, item)
+        """,
+        local=("container",),
+    )
+
+    def demand(self, n: int) -> int:
+        """Ask for all there is, however few containers are wanted."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterable[A]:
+        """Give the container."""
+        self.given = True
+        container = self.factory() if self.container is MISSING else self.container
+        return (cast("A", container),)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the container is still to come."""
+        return not self.given

@@ -1,0 +1,371 @@
+"""The ends: what they return and raise, and that everything has been cleaned up by then."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from reactive_aio import EmptyFlowError, Flow, SourceConsumedError, hooks, schedulers
+from tests.subscribers import idle
+
+Closer = Callable[[], AsyncIterator[int]]
+
+
+def closing(log: list[str], pause: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0)) -> AsyncIterator[int]:
+    """Numbers without end from an async generator that takes its time to clean up."""
+
+    async def numbers() -> AsyncIterator[int]:
+        n = 0
+        try:
+            while True:
+                yield n
+                n += 1
+        finally:
+            await pause()
+            await pause()
+            log.append("closed")
+
+    return numbers()
+
+
+# -- what they give
+
+
+async def test_the_ends_give_what_their_names_say() -> None:
+    flow = Flow.range(1, 5)
+
+    assert await flow.to_list() == [1, 2, 3, 4]
+    assert await flow.first() == 1
+    assert await flow.last() == 4
+    assert await flow.count() == 4
+    assert await flow.reduce(lambda a, b: a * b) == 24
+    assert await flow.reduce(lambda text, n: text + str(n), "n") == "n1234"
+    seen: list[int] = []
+    await flow.for_each(seen.append)
+    assert seen == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("end", [Flow.first, Flow.last, lambda flow: flow.reduce(max)])
+async def test_an_end_without_an_element_says_which_flow_was_empty(end: Callable[[Flow[int]], Awaitable[int]]) -> None:
+    with pytest.raises(EmptyFlowError, match=r"Flow\.range\(0, 0\)\.filter\(bool\)"):
+        await end(Flow.range(0).filter(bool))
+
+
+async def test_a_default_stands_in_for_the_missing_element() -> None:
+    assert await Flow.empty().first(default=7) == 7
+    assert await Flow.empty().last(default=None) is None
+    assert await Flow.empty().reduce(max, 0) == 0
+
+
+async def test_first_cancels_the_source() -> None:
+    log: list[str] = []
+
+    assert await Flow.from_async_iterable(closing(log)).first() == 0
+    assert log == ["closed"]
+
+
+# -- nothing outlives its stream
+
+
+@pytest.mark.parametrize("ending", ["take", "error", "cancel", "break", "open", "first"])
+@pytest.mark.parametrize("placed", ["fused", "boundary", "thread"])
+async def test_all_cleanup_has_finished_when_an_end_returns(ending: str, placed: str) -> None:
+    log: list[str] = []
+    before = asyncio.all_tasks(), set(threading.enumerate())
+    started = threading.Event()
+    flow = Flow.from_async_iterable(closing(log)).map(lambda n: started.set() or n)
+    if placed == "boundary":
+        flow = flow.publish_on(schedulers.current(), 2)
+    elif placed == "thread":
+        flow = flow.publish_on(schedulers.thread("t"), 2).map(lambda n: n)
+
+    if ending == "take":
+        assert await flow.take(2).to_list() == [0, 1]
+    elif ending == "first":
+        assert await flow.first() == 0
+    elif ending == "error":
+        with pytest.raises(ZeroDivisionError):
+            await flow.map(lambda n: 1 // (1 - n)).to_list()
+    elif ending == "cancel":
+        task = asyncio.ensure_future(flow.count())
+        while not started.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    elif ending == "break":
+        async for n in flow:
+            if n == 2:
+                break
+        for _ in range(1_000):  # the iterator's finaliser cancels at once; the cleanup takes some turns
+            if log:
+                break
+            await asyncio.sleep(0.001 if placed == "thread" else 0)
+    else:
+        async with flow.open() as items:
+            async for n in items:
+                if n == 2:
+                    break
+
+    assert log == ["closed"]
+    if ending != "break":
+        assert (asyncio.all_tasks(), set(threading.enumerate())) == before
+
+
+async def test_a_second_cancel_does_not_cut_the_cleanup_short() -> None:
+    log: list[str] = []
+    gate = asyncio.Event()
+    flow = Flow.from_async_iterable(closing(log, gate.wait))
+    task = asyncio.ensure_future(flow.count())
+    await idle()
+
+    task.cancel()
+    await idle()
+    task.cancel()
+    await idle()
+    assert not task.done()
+
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log == ["closed"]
+
+
+async def test_a_generator_source_is_closed_before_the_end_returns() -> None:
+    log: list[str] = []
+
+    def numbers() -> object:
+        try:
+            yield from range(100)
+        finally:
+            log.append("closed")
+
+    await Flow.from_iterable(numbers()).take(1).to_list()
+    assert log == ["closed"]
+
+
+async def test_a_subscriber_is_forgotten_after_the_end() -> None:
+    from tests.subscribers import Recorder
+
+    recorder = Recorder(request=10)
+    Flow.range(3).map(str).subscribe(recorder)
+    await idle()
+    kept = recorder.subscription
+    gone = weakref.ref(recorder)
+    del recorder
+
+    assert kept is not None
+    assert gone() is None
+
+
+# -- one task and one context for a source
+
+
+async def test_an_async_generator_lives_in_one_task_and_one_context() -> None:
+    tasks: set[object] = set()
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+
+    async def source() -> AsyncIterator[int]:
+        token = variable.set("inside")
+        try:
+            for n in range(5):
+                tasks.add(asyncio.current_task())
+                assert variable.get() == "inside"
+                yield n
+        finally:
+            tasks.add(asyncio.current_task())
+            variable.reset(token)  # raises in any other context
+
+    assert await Flow.from_async_iterable(source()).take(3).to_list() == [0, 1, 2]
+    assert len(tasks) == 1
+
+
+async def test_a_timeout_inside_a_source_is_an_error_of_the_stream() -> None:
+    async def source() -> AsyncIterator[int]:
+        async with asyncio.timeout(0.01):
+            yield 1
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await Flow.from_async_iterable(source()).to_list()
+
+
+async def test_a_timeout_of_a_source_never_reaches_a_slow_consumer() -> None:
+    async def source() -> AsyncIterator[int]:
+        async with asyncio.timeout(0.001):
+            yield 1
+            yield 2
+
+    items = aiter(Flow.from_async_iterable(source()))
+    assert await anext(items) == 1
+    await asyncio.sleep(0.01)  # longer than the source's own time, which runs out while it is not asked
+    with pytest.raises(TimeoutError):
+        await anext(items)
+
+
+@pytest.mark.parametrize("place", ["here", "thread"])
+async def test_the_subscribers_context_is_current_in_every_function(place: str) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="lost")
+    variable.set("kept")
+    flow = Flow.range(3).map(lambda n: variable.get())
+    if place == "thread":
+        flow = flow.subscribe_on(schedulers.thread("t"))
+
+    assert await flow.to_list() == ["kept"] * 3
+    assert [value async for value in flow] == ["kept"] * 3
+    assert await Flow.defer(lambda: Flow.of(variable.get())).first() == "kept"
+
+
+async def test_what_a_function_sets_does_not_leak_to_the_subscriber() -> None:
+    variable: contextvars.ContextVar[int] = contextvars.ContextVar("variable", default=-1)
+
+    await Flow.range(3).map(variable.set).to_list()
+    async for _ in Flow.range(3).map(variable.set):
+        pass
+
+    assert variable.get() == -1
+
+
+# -- no error vanishes
+
+
+async def test_a_failing_cleanup_is_the_error_of_a_stream_that_would_have_completed() -> None:
+    def source() -> object:
+        try:
+            yield 1
+        finally:
+            raise OSError("flush failed")
+
+    with pytest.raises(OSError, match="flush failed"):
+        await Flow.from_iterable(source()).take(1).to_list()
+
+
+async def test_a_failing_cleanup_after_cancel_goes_to_the_hook() -> None:
+    dropped: list[BaseException] = []
+
+    async def source() -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            raise OSError("flush failed")
+
+    with hooks.using(on_error_dropped=dropped.append):
+        assert await Flow.from_async_iterable(source()).first() == 1
+
+    assert [str(error) for error in dropped] == ["flush failed"]
+
+
+async def test_the_failure_of_for_each_cancels_and_waits_for_the_others() -> None:
+    log: list[str] = []
+    started = asyncio.Event()
+
+    async def work(n: int) -> None:
+        if n == 0:
+            await started.wait()
+            raise ValueError("first")
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            log.append(f"worker {n} stopped")
+
+    with pytest.raises(ValueError, match="first"):
+        await Flow.range(10).for_each(work, concurrency=3)
+
+    assert sorted(log) == ["worker 1 stopped", "worker 2 stopped"]
+
+
+async def test_for_each_runs_no_more_than_its_concurrency_and_reads_no_further() -> None:
+    read: list[int] = []
+    live = peak = 0
+
+    def numbers() -> object:
+        for n in range(50):
+            read.append(n)
+            yield n
+
+    async def work(n: int) -> None:
+        nonlocal live, peak
+        live += 1
+        peak = max(peak, live)
+        assert len(read) <= n + 1 + 4
+        await idle(100)
+        live -= 1
+
+    await Flow.from_iterable(numbers()).for_each(work, concurrency=4)
+
+    assert peak == 4
+    assert len(read) == 50
+
+
+# -- sources that are read once
+
+
+async def test_an_iterator_is_refused_to_a_second_subscriber() -> None:
+    flow = Flow.from_iterable(iter([1, 2]))
+
+    assert await flow.to_list() == [1, 2]
+    with pytest.raises(SourceConsumedError, match="defer"):
+        await flow.to_list()
+
+
+async def test_an_async_iterator_is_refused_to_a_second_subscriber() -> None:
+    flow = Flow.from_async_iterable(closing([]))
+
+    assert await flow.first() == 0
+    with pytest.raises(SourceConsumedError, match="defer"):
+        await flow.first()
+
+
+async def test_create_waits_for_demand_at_each_emit() -> None:
+    reached: list[int] = []
+
+    async def producer(emit: Callable[[int], Awaitable[None]]) -> None:
+        for n in range(10):
+            await emit(n)
+            reached.append(n)
+
+    items = aiter(Flow.create(producer))
+    assert await anext(items) == 0
+    await idle()
+    assert reached == [0]
+    assert await anext(items) == 1
+    await items.aclose()
+
+
+async def test_a_producer_that_is_cancelled_by_somebody_else_is_a_typed_error() -> None:
+    from reactive_aio import SourceCancelledError
+
+    async def producer(emit: Callable[[int], Awaitable[None]]) -> None:
+        await emit(1)
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    with pytest.raises(SourceCancelledError):
+        await Flow.create(producer).to_list()
+
+
+# -- from ordinary code
+
+
+def test_run_sync_gives_the_elements_or_what_the_end_gives() -> None:
+    assert Flow.range(3).run_sync() == [0, 1, 2]
+    assert Flow.range(3).run_sync(Flow.count) == 3
+    assert Flow.range(3).run_sync(lambda flow: flow.reduce(max)) == 2
+
+
+async def test_run_sync_works_beside_a_running_loop() -> None:
+    assert Flow.range(3).run_sync() == [0, 1, 2]
+
+
+def test_subscribing_without_a_loop_says_what_to_do() -> None:
+    from tests.subscribers import Recorder
+
+    with pytest.raises(RuntimeError, match="subscribe_on"):
+        Flow.range(3).subscribe(Recorder())

@@ -1,0 +1,92 @@
+"""Subscribers and publishers written by hand, as somebody else's would be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from reactive_aio import Subscriber, Subscription
+
+
+class Recorder:
+    """Records every signal; requests what it is told to, at once or later."""
+
+    def __init__(self, request: int = 0) -> None:
+        self.signals: list[tuple[str, Any]] = []
+        self.subscription: Subscription | None = None
+        self.first = request
+        self.over = asyncio.Event()
+
+    @property
+    def items(self) -> list[Any]:
+        return [value for kind, value in self.signals if kind == "next"]
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.signals]
+
+    @property
+    def error(self) -> BaseException:
+        kind, value = self.signals[-1]
+        assert kind == "error", self.signals
+        return value
+
+    def request(self, n: int) -> None:
+        assert self.subscription is not None
+        self.subscription.request(n)
+
+    def cancel(self) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.signals.append(("subscribe", None))
+        self.subscription = subscription
+        if self.first:
+            subscription.request(self.first)
+
+    def on_next(self, item: Any) -> None:
+        self.signals.append(("next", item))
+
+    def on_error(self, error: BaseException) -> None:
+        self.signals.append(("error", error))
+        self.over.set()
+
+    def on_complete(self) -> None:
+        self.signals.append(("complete", None))
+        self.over.set()
+
+
+class ByHand:
+    """A publisher that is driven by the test, and records what is asked of it."""
+
+    def __init__(self) -> None:
+        self.subscribers: list[Subscriber[Any]] = []
+        self.requests: list[int] = []
+        self.cancels = 0
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        self.subscribers.append(subscriber)
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self.requests.append(n)
+
+    def cancel(self) -> None:
+        self.cancels += 1
+
+    def next(self, *items: Any) -> None:
+        for item in items:
+            self.subscribers[-1].on_next(item)
+
+    def complete(self) -> None:
+        self.subscribers[-1].on_complete()
+
+    def error(self, error: BaseException) -> None:
+        self.subscribers[-1].on_error(error)
+
+
+async def idle(turns: int = 20) -> None:
+    """Give the loop turns enough for whatever has been scheduled on it to run."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
