@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import get_ident
 from typing import Any
 
 from attrs import define, field, frozen
@@ -34,7 +32,8 @@ class FromPublisher(Pushed[Any]):
 class PublisherEdge:
     """Listens to a publisher of somebody else's, on whatever thread it speaks, and keeps it to the rules.
 
-    A Subscriber on one side; on the other the Subscription of the region, which may request and cancel before
+    Each signal becomes an event on the loop of the region: whoever calls, and from where, what follows runs in the
+    subscriber's context and never inside the publisher. A Subscriber on one side; on the other the Subscription of the region, which may request and cancel before
     the publisher has called on_subscribe.
     """
 
@@ -44,33 +43,32 @@ class PublisherEdge:
     _asked: int = field(init=False, default=0)
     _outstanding: int = field(init=False, default=0)
     _over: bool = field(init=False, default=False)
-    _home: int = field(init=False, factory=get_ident)
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Take the subscription, once."""
         if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
             raise TypeError(f"on_subscribe(None): {quote('2.13')}")
-        self._on_loop(self._subscribe, subscription)
+        self.inlet.post(self._subscribe, subscription)
 
     def on_next(self, item: Any) -> None:
         """Take an element that was asked for."""
         if item is None:
             error = TypeError(f"on_next(None) from a publisher: {quote('2.13')}")
-            self._on_loop(self._break, error)
+            self.inlet.post(self._break, error)
             raise error
-        self._on_loop(self._next, item)
+        self.inlet.post(self._next, item)
 
     def on_error(self, error: BaseException) -> None:
         """Take the failure."""
         if error is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
             wrong = TypeError(f"on_error(None) from a publisher: {quote('2.13')}")
-            self._on_loop(self._break, wrong)
+            self.inlet.post(self._break, wrong)
             raise wrong
-        self._on_loop(self._error, error)
+        self.inlet.post(self._error, error)
 
     def on_complete(self) -> None:
         """Take the end."""
-        self._on_loop(self._complete, None)
+        self.inlet.post(self._complete, None)
 
     def request(self, n: int) -> None:
         """Pass the demand of the region on, or keep it until there is a subscription."""
@@ -92,12 +90,6 @@ class PublisherEdge:
     def refuse(self, error: BaseException) -> None:
         """Signal what ``subscribe`` raised: it should have signalled it itself (rule 1.9)."""
         self._break(error)
-
-    def _on_loop(self, handle: Callable[[Any], None], value: Any) -> None:
-        if get_ident() == self._home:
-            handle(value)
-        else:
-            self.inlet.post(handle, value)
 
     def _subscribe(self, subscription: Subscription) -> None:
         if self._over or self._subscribed:
