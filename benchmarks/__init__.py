@@ -1,0 +1,1 @@
+"""The benchmark suite: ratios between contestants measured side by side in one run."""
