@@ -278,7 +278,7 @@ class RegionDriver:
         try:
             if self._open is not None:
                 self._open()
-            while self._demand and self._going and self._step(until):
+            while self._demand and self._step(until):
                 if perf_counter() >= until:
                     return True
             if self._going:
@@ -311,11 +311,13 @@ class RegionDriver:
 
     def _step(self, until: float) -> bool:
         """Emit what one pass gives; False if there is nothing to be had for now."""
+        if self.cancelled:
+            return False
         items = self._pass
         if items is None:
             if not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)
-                return not self.closed
+                return not self.closed and not self._input.idle
             items = self._pass = self._begin_pass(until)
             if items is None:
                 return False
@@ -328,7 +330,7 @@ class RegionDriver:
                 self._complete()
             elif self.run.pace.ended:
                 self._input.used_up()
-        return not self.closed
+        return not self.closed and not (self._pass is None and self._input.idle and not self.run.done)
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
         if self._finishing:

@@ -22,6 +22,7 @@ class PulledInput:
     __slots__ = ("_items", "_sized", "_source", "ended", "run")
 
     error: BaseException | None = None
+    idle = False
 
     def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
         self._source = source
@@ -150,6 +151,11 @@ class PushedInput:
     def used_up(self) -> None:
         """Note that the current chunk has been consumed."""
         self._items = None
+
+    @property
+    def idle(self) -> bool:
+        """Tell that there is nothing to work on until something arrives."""
+        return self._items is None and not self._chunks and not self.terminated
 
     @property
     def at_end(self) -> bool:

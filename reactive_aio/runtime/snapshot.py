@@ -31,8 +31,7 @@ class RegionSnapshot:
 class Snapshot:
     """The regions that elements pass through at one moment, from the source to the end.
 
-    A combinator such as ``retry`` stands for the flow that it reads now; regions that pass elements on as they
-    are have been left out.
+    A combinator such as ``retry`` stands for the flow that it reads now.
     """
 
     regions: tuple[RegionSnapshot, ...]
@@ -44,7 +43,7 @@ def snapshot(last: RegionDriver) -> Snapshot:
     driver: RegionDriver | None = last
     while driver is not None:
         fed = driver.fed
-        if not driver.run.empty or fed is None:
+        if not driver.run.empty or driver.inner is None:
             found.append(_region(driver))
         if driver.elsewhere is not None and fed is not None:
             found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received))
