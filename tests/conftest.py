@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 try:
     import uvloop
 except ImportError:
-    uvloop = None
+    pass
+else:
+    LOOPS["uvloop"] = uvloop.new_event_loop
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,8 +23,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    factories: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-    if uvloop is not None:
-        factories["uvloop"] = uvloop.new_event_loop
     wanted = config.getoption("--loop")
-    return {name: factory for name, factory in factories.items() if wanted in {"all", name}}
+    return {name: factory for name, factory in LOOPS.items() if wanted in {"all", name}}

@@ -29,6 +29,7 @@ class Recorder:
     def error(self) -> BaseException:
         kind, value = self.signals[-1]
         assert kind == "error", self.signals
+        assert isinstance(value, BaseException)
         return value
 
     def request(self, n: int) -> None:

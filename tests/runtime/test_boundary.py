@@ -215,13 +215,16 @@ async def test_closing_a_thread_in_the_middle_gives_a_typed_error(where: str) ->
     scheduler = schedulers.thread("short").open()
     flow = getattr(Flow.from_iterable(iter(int, 1)), where)(scheduler)
 
-    with pytest.raises(SchedulerClosedError, match="short"):
+    async def close_after_a_thousand() -> None:
         async with flow.open() as items:
             count = 0
             async for _ in items:
                 count += 1
                 if count == 1_000:
                     await asyncio.to_thread(scheduler.close)
+
+    with pytest.raises(SchedulerClosedError, match="short"):
+        await close_after_a_thousand()
 
 
 async def test_a_loop_that_stops_in_the_middle_gives_a_typed_error() -> None:

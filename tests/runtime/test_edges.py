@@ -94,7 +94,8 @@ async def test_no_subscriber_is_a_type_error() -> None:
 
 async def test_an_async_handler_is_refused_with_the_way_out() -> None:
     class Async(Recorder):
-        async def on_next(self, item: object) -> None: ...
+        async def on_next(self, item: object) -> None:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+            """The mistake."""
 
     with pytest.raises(TypeError, match="for_each"):
         Flow.range(3).subscribe(Async())

@@ -1,0 +1,77 @@
+"""Types survive a chain: read by mypy and pyright in strict mode; running it only shows that it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeGuard, assert_type
+
+from reactive_aio import Flow, Publisher, schedulers
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+async def numbers() -> AsyncIterator[int]:
+    yield 1
+
+
+async def producer(emit: Callable[[bytes], Awaitable[None]]) -> None:
+    await emit(b"")
+
+
+def test_sources() -> None:
+    assert_type(Flow.of(1, 2), Flow[int])
+    assert_type(Flow.from_iterable(["a"]), Flow[str])
+    assert_type(Flow.range(3), Flow[int])
+    assert_type(Flow.empty(), Flow[Any])
+    assert_type(Flow.defer(lambda: Flow.of("a")), Flow[str])
+    assert_type(Flow.from_async_iterable(numbers()), Flow[int])
+    assert_type(Flow.create(producer), Flow[bytes])
+    assert_type(Flow.from_publisher(Flow.of(1.5)), Flow[float])
+
+
+def test_operators() -> None:
+    flow = Flow.range(3)
+    assert_type(flow.map(str), Flow[str])
+    assert_type(flow.map(lambda n: n / 2), Flow[float])
+    assert_type(flow.map(lambda n: [n]).map(lambda ns: ns[0]), Flow[int])
+    assert_type(flow.filter(lambda n: n > 1), Flow[int])
+    assert_type(Flow.of(1, "a").filter(is_text), Flow[str])
+    assert_type(flow.take(1).skip(1), Flow[int])
+    assert_type(flow.concat(Flow.of("a")), Flow[int | str])
+    assert_type(flow.repeat(2).retry(2), Flow[int])
+    assert_type(flow.on_error_resume_next(Flow.of("a")), Flow[int | str])
+    assert_type(flow.on_error_resume_next(lambda error: Flow.of(str(error))), Flow[int | str])
+    assert_type(flow.publish_on(schedulers.current()).subscribe_on(schedulers.current()), Flow[int])
+    assert_type(flow.through(lambda each: each.map(str)), Flow[str])
+
+
+async def test_ends() -> None:
+    flow = Flow.range(1, 3)
+    assert_type(await flow.to_list(), list[int])
+    assert_type(await flow.first(), int)
+    assert_type(await flow.first(default=None), int | None)
+    assert_type(await flow.last(default="none"), int | str)
+    assert_type(await flow.reduce(lambda a, b: a + b), int)
+    assert_type(await flow.reduce(lambda text, n: text + str(n), ""), str)
+    assert_type(await flow.count(), int)
+    assert_type(await flow.for_each(print), None)
+    async for n in flow:
+        assert_type(n, int)
+    async with flow.open() as items:
+        assert_type(items, AsyncIterator[int])
+
+
+def test_ends_from_ordinary_code() -> None:
+    assert_type(Flow.range(1).run_sync(), list[int])
+    assert_type(Flow.range(1).run_sync(Flow[int].count), int)
+    assert_type(Flow.range(1).run_sync(lambda flow: flow.map(str).first()), str)
+
+
+def test_a_flow_is_a_publisher() -> None:
+    publisher: Publisher[int] = Flow.range(3)
+
+    assert isinstance(publisher, Publisher)
+    asyncio.run(Flow.from_publisher(publisher).to_list())
