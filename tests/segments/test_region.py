@@ -409,6 +409,25 @@ async def test_nobody_waits_for_a_slow_function_to_fill_a_chunk() -> None:
     assert all(ahead - n <= 3 for n, ahead in seen)
 
 
+async def test_chunks_grow_from_one_element_so_that_slowness_is_noticed_early() -> None:
+    made: list[int] = []
+    ahead: list[int] = []
+
+    def slow_after_three(n: int) -> int:
+        if n >= 3:
+            until = perf_counter() + 2e-3
+            while perf_counter() < until:
+                pass
+        made.append(n)
+        return n
+
+    flow = Flow.range(40).map(slow_after_three).publish_on(_current())
+    await flow.for_each(lambda n: ahead.append(len(made) - n))
+
+    # The slice in which it turned slow was the third, of four elements.
+    assert max(ahead) <= 8
+
+
 # -- effects interleave as in a loop
 
 
