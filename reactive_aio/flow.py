@@ -57,7 +57,9 @@ class Flow(
         >>> Flow.range(3).then(Doubled()).run_sync()
         [0, 2, 4]
         """
-        return Flow(self.source, (*self.steps, Placed(stage, calling_line())))
+        placed = Placed(stage, calling_line())
+        self.source.operator.check(self.steps, placed)
+        return Flow(self.source, (*self.steps, placed))
 
     def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
         """Give this flow with a boundary or a placement."""

@@ -6,6 +6,7 @@ source ends.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from time import perf_counter
 from typing import Any, Final
@@ -49,12 +50,24 @@ class Coordinator(ABC):
         self._next = flow
         if self._advancing:
             return
+        if sys.exception() is None:
+            self._go_on(None)
+        else:
+            # A failure is still being handled below us on the stack, and Python would make it the context of whatever
+            # fails in the next source.
+            self.inlet.post(self._go_on, None)
+
+    def _go_on(self, _: None) -> None:
         self._advancing = True
         until = perf_counter() + TURN
         try:
             while (flow_now := self._next) is not None and not self.arbiter.cancelled:
                 self._next = None
-                self.inlet.subscribe(flow_now, Inner(self), at_once=perf_counter() < until)
+                inner = Inner(self)
+                try:
+                    self.inlet.subscribe(flow_now, inner, at_once=perf_counter() < until)
+                except Exception as error:
+                    inner.on_error(error)
         finally:
             self._advancing = False
 

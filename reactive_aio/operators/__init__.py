@@ -1,11 +1,13 @@
 """The operators: one family a folder, one operator a file."""
 
+if __name__ != "reactive_aio.operators":
+    raise ImportError(f"import reactive_aio.operators, not {__name__}: this is a view")
+
 from .combining import Combining as Combining
 from .filtering import Filtering as Filtering
+from .folding import Folding as Folding
 from .recovering import Recovering as Recovering
 from .scheduling import Scheduling as Scheduling
 from .sourcing import Sourcing as Sourcing
 from .transforming import Transforming as Transforming
-
-if __name__ != "reactive_aio.operators":
-    raise ImportError(f"import reactive_aio.operators, not {__name__}: this is a view")
+from .windowing import Windowing as Windowing

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from ..errors import SchedulerClosedError
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Attachment
 from ..schedulers.current import Current
-from ..segments import FlowLike, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, Source, Step
+from ..segments import FlowLike, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, RegionRun, Source, Step
 from ..spec import Subscription
 from .driver import RegionDriver
 from .lifetime import Lifetime
 
 PREFETCH: Final = 256
+HERE: Final = Current()
 
 
 @define(eq=False)
@@ -27,6 +28,9 @@ class RegionInlet:
 
     driver: RegionDriver
     lifetime: Lifetime
+    _flow: FlowLike | None = field(init=False, default=None)
+    _plan: Plan = field(init=False)
+    """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -67,10 +71,15 @@ class RegionInlet:
 
     def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool) -> None:
         """Assemble an inner flow that signals on this loop."""
-        driver = assemble(at_home(flow), receiver, self.lifetime, self.context)
+        if flow is not self._flow:
+            self._flow, self._plan = flow, Plan.of(at_home(flow))
+        at_once = at_once and not self.driver.hops
+        driver = assemble(self._plan, receiver, self.lifetime, self.context, called=at_once)
+        if len(self._plan.regions) == 1:
+            driver.nest(self.driver)
         self.driver.inner = driver
         if at_once:
-            driver.advance()
+            driver.turn()
 
 
 @frozen(eq=False)
@@ -123,36 +132,54 @@ def is_home(flow: FlowLike) -> bool:
 
 
 def assemble(
-    flow: FlowLike, receiver: Receiver[Any], lifetime: Lifetime, context: Context, *, each: bool = False
+    plan: Plan,
+    receiver: Receiver[Any],
+    lifetime: Lifetime,
+    context: Context,
+    *,
+    each: bool = False,
+    called: bool = False,
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
-    Where the flow can't be placed, for want of a loop, the receiver hears so as from any failing source. With
-    ``each`` an element is delivered before the next is made. The result is the driver of the last region,
-    which is the receiver's Subscription.
+    What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
+    With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
+    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take.
     """
-    plan = Plan.of(flow)
     try:
-        places = _attach(plan)
-    except SchedulerClosedError as error:
+        runs = [_run(plan, region) for region in plan.regions]
+        places = _attach(plan, lifetime)
+    except Exception as error:
         plan = Plan(Placed(Error(error), plan.source.origin), (Region("", (), None, None),))
-        places = _attach(plan)
+        runs = [_run(plan, plan.regions[0])]
+        places = _attach(plan, lifetime)
     drivers: list[RegionDriver] = []
     downstream = receiver
-    for region, place in zip(reversed(plan.regions), reversed(places), strict=True):
-        driver = _driver(plan, region, place, downstream, lifetime, context.copy())
+    for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
+        driver = _driver(plan, region, run, place, downstream, lifetime, context.copy())
         if drivers:
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
         downstream = Crossing(driver)
     drivers[0].each = each
-    source = plan.source.operator
-    for driver in drivers:
-        pushed = source if isinstance(source, Pushed) and driver is drivers[-1] else None
-        driver.elsewhere = None if pushed is None else pushed.elsewhere
-        inlet = RegionInlet(driver, lifetime)
-        driver.begin(receiver if driver is drivers[0] else None, pushed, inlet)
+    _begin(plan, drivers, receiver, lifetime, called)
     return drivers[0]
+
+
+def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lifetime: Lifetime, called: bool) -> None:
+    """Start the drivers, the last one first; the first opens the source."""
+    first, last = drivers[-1], drivers[0]
+    source = plan.source.operator
+    open_source: Callable[[], Subscription] | None = None
+    if isinstance(source, Pushed):
+        first.elsewhere = source.elsewhere
+        open_source = partial(source.open, RegionInlet(first, lifetime))
+    for driver in drivers:
+        driver.begin(
+            receiver if driver is last else None,
+            open_source if driver is first else None,
+            called=called and driver is last,
+        )
 
 
 @define(eq=False)
@@ -167,23 +194,34 @@ class _Place:
             self.driver.lost(error)
 
 
-def _attach(plan: Plan) -> list[_Place]:
+def _attach(plan: Plan, lifetime: Lifetime) -> list[_Place]:
     """Ask the schedulers for loops; all or none."""
     places: list[_Place] = []
     try:
         for region in plan.regions:
             place = _Place()
-            place.attachment = (region.scheduler or Current()).attach(place.lost)
+            place.attachment = (region.scheduler or HERE).attach(place.lost)
             places.append(place)
     except BaseException:
         for place in places:
-            place.attachment.detach(_nothing)
+            place.attachment.detach(lifetime.hold())
         raise
     return places
 
 
+def _run(plan: Plan, region: Region) -> RegionRun:
+    source = plan.source.operator
+    return RegionRun(region, counted=region.boundary is not None or not isinstance(source, Pulled) or source.plain)
+
+
 def _driver(
-    plan: Plan, region: Region, place: _Place, receiver: Receiver[Any], lifetime: Lifetime, context: Context
+    plan: Plan,
+    region: Region,
+    run: RegionRun,
+    place: _Place,
+    receiver: Receiver[Any],
+    lifetime: Lifetime,
+    context: Context,
 ) -> RegionDriver:
     source: Pulled[Any] | None = None
     prefetch = region.boundary.prefetch if region.boundary is not None else None
@@ -195,10 +233,8 @@ def _driver(
             prefetch = operator.prefetch
     hold = lifetime.hold()
     attachment = place.attachment
-    driver = RegionDriver(region, source, prefetch, attachment.loop, context, receiver, lambda: attachment.detach(hold))
+    driver = RegionDriver(
+        run, region, source, prefetch, attachment.loop, context, receiver, partial(attachment.detach, hold)
+    )
     place.driver = driver
     return driver
-
-
-def _nothing() -> None:
-    """Nobody waits."""

@@ -14,6 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context
+from functools import partial
 from itertools import islice
 from threading import get_ident
 from time import perf_counter
@@ -21,12 +22,14 @@ from typing import Any, Final
 
 from ..errors import SchedulerClosedError
 from ..hooks import discard, drop_error
-from ..segments import Elsewhere, Inlet, Pulled, Pushed, Receiver, Region, RegionRun
+from ..segments import Elsewhere, Pulled, Receiver, Region, RegionRun
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .inputs import PulledInput, PushedInput
 
 BUDGET: Final = 1e-3
 NOTHING: Final = object()
+DEEPEST: Final = 16
+"""Levels of nested combinators that a signal passes on one stack."""
 
 Event = tuple[Callable[[Any], None], Any]
 
@@ -53,8 +56,10 @@ class RegionDriver:
         "closed",
         "context",
         "delivered",
+        "depth",
         "each",
         "elsewhere",
+        "hops",
         "inner",
         "loop",
         "region",
@@ -64,6 +69,7 @@ class RegionDriver:
 
     def __init__(
         self,
+        run: RegionRun,
         region: Region,
         source: Pulled[Any] | None,
         prefetch: int | None,
@@ -75,9 +81,9 @@ class RegionDriver:
         self.region = region
         self.loop = loop
         self.context = context
-        self.run = RegionRun(region, counted=source is None or source.plain)
+        self.run = run
         self._input: PulledInput | PushedInput
-        self._input = PushedInput(prefetch, self.run) if source is None else PulledInput(source, self.run)
+        self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
         self._receiver: Receiver[Any] | None = receiver
         self._release: Callable[[], None] | None = release
         # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
@@ -90,6 +96,8 @@ class RegionDriver:
         self._finishing = False
         self._pass: Iterator[Any] | None = None
         self.each = False
+        self.depth = 0
+        self.hops = False
         self.cancelled = False
         self.closed = False
         self.requested = 0
@@ -166,15 +174,19 @@ class RegionDriver:
 
     # -- life
 
-    def begin(self, receiver: Receiver[Any] | None, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+    def begin(
+        self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None, *, called: bool
+    ) -> None:
         """Have the region start on its loop: at once if that is the running one, else as the next event.
 
-        The receiver of the last region hears on_subscribe first, before anything is opened.
+        The receiver of the last region hears on_subscribe first, before anything is opened. With ``called`` no turn
+        is scheduled: whoever calls, on this loop, is to take it.
         """
         if self._running_here():
-            self._start(receiver, source, inlet)
+            self._awake = called
+            self._start(receiver, open_source)
         else:
-            self.post(lambda _: self._start(receiver, source, inlet), None)
+            self.post(lambda _: self._start(receiver, open_source), None)
 
     def _running_here(self) -> bool:
         try:
@@ -182,20 +194,20 @@ class RegionDriver:
         except RuntimeError:
             return False
 
-    def _start(self, receiver: Receiver[Any] | None, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+    def _start(self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None) -> None:
         self._ident = get_ident()
-        self._open = lambda: self._opened(source, inlet)
+        self._open = partial(self._opened, open_source)
         if receiver is not None:
             receiver.on_subscribe(self)
         self._wake()
 
-    def _opened(self, source: Pushed[Any] | None, inlet: Inlet[Any]) -> None:
+    def _opened(self, open_source: Callable[[], Subscription] | None) -> None:
         """Open the input, unless a stage says already that it needs none."""
         self._open = None
         if not self.run.done:
             try:
-                if source is not None:
-                    self.upstream.upstream = source.open(inlet)
+                if open_source is not None:
+                    self.upstream.upstream = open_source()
                 self._input.start()
             except Exception as error:
                 self._fail(error, locate=True)
@@ -215,9 +227,9 @@ class RegionDriver:
             self._awake = True
             try:
                 if get_ident() == self._ident:
-                    self.loop.call_soon(self._turn, context=self.context)
+                    self.loop.call_soon(self.turn, context=self.context)
                 else:
-                    self.loop.call_soon_threadsafe(self._turn, context=self.context)
+                    self.loop.call_soon_threadsafe(self.turn, context=self.context)
             except RuntimeError as closed:
                 error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
                 error.__cause__ = closed
@@ -226,9 +238,9 @@ class RegionDriver:
     def _wake(self) -> None:
         if not self._awake:
             self._awake = True
-            self.loop.call_soon(self._turn, context=self.context)
+            self.loop.call_soon(self.turn, context=self.context)
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
         """The scheduled callback: take what has been posted, then work."""
         events = self._events
         while True:
@@ -236,7 +248,7 @@ class RegionDriver:
                 handle, value = events.popleft()
                 handle(value)
             if self._work():
-                self.loop.call_soon(self._turn, context=self.context)
+                self.loop.call_soon(self.turn, context=self.context)
                 return
             # In this order: a post that finds `awake` still true is seen by the check that follows.
             self._awake = False
@@ -259,9 +271,17 @@ class RegionDriver:
             self._demand = add_demand(self._demand, n)
             self.requested += n
 
+    def nest(self, outer: RegionDriver) -> None:
+        """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
+
+        Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
+        """
+        self.depth = outer.depth + 1
+        self.hops = self.depth % DEEPEST == 0
+
     def advance(self) -> None:
         """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
-        if not self._draining and self._work():
+        if not self._draining and (self.hops or self._work()):
             self._wake()
 
     # -- work

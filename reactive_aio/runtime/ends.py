@@ -14,7 +14,7 @@ import anyio
 from attrs import define, field
 
 from ..schedulers.current import Current
-from ..segments import FlowLike, PublishOn, SubscribeOn
+from ..segments import FlowLike, Plan, PublishOn, SubscribeOn
 from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import NOTHING, RegionDriver
@@ -41,7 +41,7 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any]) -> None:
     check_subscriber(subscriber)
     edge = SubscriberEdge(subscriber, _maker(flow))
     try:
-        assemble(flow, edge, Lifetime(), copy_context(), each=True)
+        assemble(Plan.of(flow), edge, Lifetime(), copy_context(), each=True)
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
@@ -98,7 +98,7 @@ async def value_of(flow: Flow[T], default: Any) -> T:
     """Run a flow of at most one element and give the element, or ``default``."""
     lifetime = Lifetime()
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    driver = assemble(flow, _Result(future), lifetime, copy_context())
+    driver = assemble(Plan.of(flow), _Result(future), lifetime, copy_context())
     try:
         value: T = await future
     finally:
@@ -129,7 +129,7 @@ class FlowIterator:
         """Subscribe, on the running loop."""
         iterator = FlowIterator()
         slot = _Slot(weakref.ref(iterator))
-        iterator._driver = assemble(at_home(flow), slot, iterator._lifetime, copy_context(), each=True)
+        iterator._driver = assemble(Plan.of(at_home(flow)), slot, iterator._lifetime, copy_context(), each=True)
         return iterator
 
     def __aiter__(self) -> FlowIterator:

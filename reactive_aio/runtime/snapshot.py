@@ -31,7 +31,8 @@ class RegionSnapshot:
 class Snapshot:
     """The regions that elements pass through at one moment, from the source to the end.
 
-    A combinator such as ``retry`` stands for the flow that it reads now.
+    A combinator such as ``retry`` stands for the flow that it reads now. Regions that only pass on what
+    another has made are left out.
     """
 
     regions: tuple[RegionSnapshot, ...]
@@ -43,7 +44,8 @@ def snapshot(last: RegionDriver) -> Snapshot:
     driver: RegionDriver | None = last
     while driver is not None:
         fed = driver.fed
-        if not driver.run.empty or driver.inner is None:
+        reads = driver.before is None and driver.inner is None and driver.elsewhere is None
+        if reads or not driver.run.empty:
             found.append(_region(driver))
         if driver.elsewhere is not None and fed is not None:
             found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received))

@@ -96,10 +96,12 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
     generated loop counts.
     """
+    if first == len(transforms):
+        return _through(first, paced, counted)
     units: list[Unit | AnyTransform] = []
     offsets: list[int] = []
     place = first
-    if paced and (place == len(transforms) or transforms[place].template is None):
+    if paced and transforms[place].template is None:
         units.append(_generate((), place, True, counted))
         offsets.append(place)
     while place < len(transforms):
@@ -120,6 +122,15 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
         for unit in units
     )
     return Fused(tuple(units), tuple(offsets), calls)
+
+
+@lru_cache(maxsize=512)
+def _through(first: int, paced: bool, counted: bool) -> Fused:
+    """Give the row of no transforms, which keeps nothing of a subscription: one will do for all."""
+    if not paced:
+        return Fused((), (), ())
+    unit = _generate((), first, True, counted)
+    return Fused((unit,), (first,), ((unit.function, ()),))
 
 
 def _bound(transform: AnyTransform, name: str) -> Any:

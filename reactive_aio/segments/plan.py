@@ -6,6 +6,7 @@ whether an engine fuses, ships or draws a region is its own affair.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attrs import frozen
@@ -73,13 +74,18 @@ class FlowLike(Protocol):
 class Region:
     """A stretch of a flow between two boundaries."""
 
-    source: str
-    """What feeds the region, in words."""
+    feed: object
+    """What feeds the region, an operator or what else its ``str`` names."""
     stages: tuple[Placed[Stage[Any, Any]], ...]
     scheduler: Scheduler | None
     """Where the region runs; None stands for the event loop of the subscriber."""
     boundary: PublishOn | None
     """The boundary in front of the region; None in front of the first."""
+
+    @cached_property
+    def source(self) -> str:
+        """What feeds the region, in words."""
+        return str(self.feed)
 
 
 @frozen
@@ -94,7 +100,7 @@ class Plan:
         """Cut a flow; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
         regions: list[Region] = []
         stages: list[Placed[Stage[Any, Any]]] = []
-        feed = str(flow.source)
+        feed: object = flow.source
         boundary: PublishOn | None = None
         moved: Scheduler | None = None
         source, steps = _absorb(flow)
@@ -102,18 +108,18 @@ class Plan:
             operator = step.operator
             if isinstance(operator, PublishOn):
                 regions.append(_region(feed, stages, boundary))
-                stages, boundary, feed = [], operator, str(step)
+                stages, boundary, feed = [], operator, step
             elif isinstance(operator, SubscribeOn):
                 moved = moved or operator.scheduler
             else:
                 stages.append(Placed(operator, step.origin))
         regions.append(_region(feed, stages, boundary))
         first = regions[0]
-        regions[0] = Region(first.source, first.stages, moved, None)
+        regions[0] = Region(first.feed, first.stages, moved, None)
         return Plan(source, tuple(regions))
 
 
-def _region(feed: str, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:
+def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:
     return Region(feed, tuple(stages), None if boundary is None else boundary.scheduler, boundary)
 
 

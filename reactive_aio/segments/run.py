@@ -22,6 +22,11 @@ def _finishes(transform: AnyTransform) -> bool:
     return type(transform).finish is not base.finish
 
 
+def _closes(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).close is not base.close
+
+
 class RegionRun:
     """The state of one region in one subscription.
 
@@ -30,19 +35,19 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_holders", "_source", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
+        "_closers", "_counted", "_fused", "_holders", "_region", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool) -> None:
         self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
-        self._source = region.source
+        self._region = region
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
         # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
-        self._closers = [each for each in self.transforms if type(each).close is not Transform.close]
+        self._closers = [each for each in self.transforms if _closes(each)]
         self._counted = counted
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
         self.pace = Pace()
@@ -115,10 +120,12 @@ class RegionRun:
         index = self._index(error.__traceback__)
         element = "" if index is None else f", on element #{index}"
         if place is None:
-            error.add_note(f"in {self._source}{element.replace('on', 'after', 1)}")
-            return
-        stage = self._stages[place]
-        error.add_note(f"in {stage}{element} of {self._source}")
+            note = f"in {self._region.source}{element.replace('on', 'after', 1)}"
+        else:
+            note = f"in {self._stages[place]}{element} of {self._region.source}"
+        # One error may fail in one place any number of times, when a flow is retried.
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
 
     def _failed_place(self, traceback: TracebackType | None) -> int | None:
         """Tell which stage the innermost frame of this region belongs to; None for the source."""

@@ -18,7 +18,7 @@ from ..spec import Subscription
 from .stage import label
 
 if TYPE_CHECKING:
-    from .plan import FlowLike, Placed
+    from .plan import FlowLike, Placed, Step
     from .stage import Stage
 
 T = TypeVar("T")
@@ -115,6 +115,9 @@ class Source(ABC, Generic[T_co]):
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
         """Give this source with a stage run where the elements are made, or None if that can't be."""
         return None
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        """Refuse, while the flow is built, a stage behind ``before`` that ``absorb`` would take and can't run."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"

@@ -133,7 +133,11 @@ def label(value: object) -> str:
     """
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        # A failure may be what is being described, and another one must not hide it.
+        return type(value).__name__
     if text.startswith("<"):
         return type(value).__name__
     return text if len(text) <= 34 else text[:31] + "..."

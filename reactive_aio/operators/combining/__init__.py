@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_flow
-from .concat import Concat
+from .concat import Concat, parts
 
 if TYPE_CHECKING:
     from ...flow import Flow
@@ -34,4 +35,4 @@ class Combining(Fluent[T]):
         """
         for other in others:
             check_flow("concat", other)
-        return self.begin(Concat((self.as_flow(), *others)))
+        return self.begin(Concat(tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))))

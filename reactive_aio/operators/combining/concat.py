@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed
+from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
 
@@ -21,6 +21,12 @@ class Concat(Pushed[T]):
     flows: tuple[FlowLike, ...]
 
     @property
+    def arguments(self) -> str:
+        """The first flows."""
+        shown = [label(flow) for flow in self.flows[:2]]
+        return ", ".join(shown if len(self.flows) == len(shown) else [*shown, "..."])
+
+    @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flows in order."""
         return self.flows
@@ -30,6 +36,12 @@ class Concat(Pushed[T]):
         reading = Concatenation(inlet, self.flows)
         reading.on_source_complete()
         return reading
+
+
+def parts(flow: FlowLike) -> tuple[FlowLike, ...]:
+    """Give the flows that a concat reads, else the flow: so a chain of concats is one, and no nest of them."""
+    operator = flow.source.operator
+    return operator.flows if isinstance(operator, Concat) and not flow.steps else (flow,)
 
 
 @define(eq=False)

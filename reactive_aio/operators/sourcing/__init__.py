@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...spec import Publisher
-from .._fluent import Fluent, check_function, is_async
+from .._fluent import Fluent, check_count, check_function, is_async
 from .defer import Defer
 from .error import Error, Never
 from .iterable import Empty, FromIterable, FromIterator, Of, Range
@@ -16,7 +16,7 @@ from .task import Create, FromAsyncIterable
 
 if TYPE_CHECKING:
     from pyspark import RDD
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
     from ...flow import Flow
 
@@ -193,3 +193,52 @@ class Sourcing(Fluent[T]):
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"from_publisher() takes an object with subscribe(), not {type(publisher).__name__}")
         return cls.begin(FromPublisher(publisher))
+
+    @overload
+    @classmethod
+    def from_spark(cls, data: RDD[U], *, prefetch: int = ...) -> Flow[U]: ...
+    @overload
+    @classmethod
+    def from_spark(cls, data: DataFrame, *, prefetch: int = ...) -> Flow[Row]: ...
+    @overload
+    @classmethod
+    def from_spark(cls, data: DataFrame, *, as_: type[U], prefetch: int = ...) -> Flow[U]: ...
+    @classmethod
+    def from_spark(cls, data: object, *, as_: type[Any] | None = None, prefetch: int = 8192) -> Flow[Any]:
+        """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
+
+        Each subscription starts a Spark job. The operators that treat every element by itself, up to the first
+        that does not (``take``, ``skip``, a fold, ``publish_on``, ...), are fused and run in Spark's Python workers;
+        what comes of them arrives here in the order of the partitions. ``describe()`` shows where the line is.
+
+        A row of a DataFrame becomes a ``Row``, as in ``collect()``, or by ``as_`` a ``tuple`` (the fastest), a
+        ``dict``, or an object of an attrs class, for which only the columns named as its fields are read. Times
+        with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
+        same as the row does; a ``dict`` where that is an attrs class.
+
+        Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
+        however large a partition is; so a slow subscriber slows the cluster. A few partitions run ahead of the
+        one whose turn it is, for a share of that.
+        Errors: what a function raises in a worker arrives after the elements before it, with its own type,
+        arguments and notes, the operator, the element, and the remote traceback as a note; as RemoteError if it
+        can't be pickled. SparkJobError when the job itself fails. UnsupportedOnSparkError when the flow is built,
+        for a function that can't be pickled and for a session of Spark Connect; TypeError for a class that does
+        not fit the columns.
+        Cancel: stops the tasks and the job; a terminal returns when that is done.
+        Spark: the workers connect to this process, on ``spark.driver.host`` (loopback for a local master). A task
+        that is retried goes on behind the elements that have arrived, which is exact if computing the partition
+        again gives the same elements.
+        (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
+
+        .. code-block:: python
+
+            from reactive_aio.spark.session import local_session
+
+            spark = local_session("example")
+            flow = Flow.from_spark(spark.range(1000), as_=tuple).map(lambda row: row[0] ** 2).filter(lambda n: n % 2)
+            print(flow.take(3).run_sync())  # [1, 9, 25]
+        """
+        from ...spark.source import from_spark
+
+        check_count("from_spark", "prefetch", prefetch, 1)
+        return cls.begin(from_spark(data, as_, prefetch))

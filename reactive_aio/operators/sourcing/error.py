@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ...segments import Inlet, Pulled, Pushed
 from ...spec import Subscription
@@ -18,6 +19,11 @@ class Error(Pulled[T]):
     """Source of ``Flow.error``."""
 
     error: BaseException | Callable[[], BaseException]
+    _traceback: TracebackType | None = field(init=False, repr=False, eq=False)
+
+    @_traceback.default
+    def _as_given(self) -> TracebackType | None:
+        return self.error.__traceback__ if isinstance(self.error, BaseException) else None
 
     @property
     def plain(self) -> bool:
@@ -26,7 +32,10 @@ class Error(Pulled[T]):
 
     def iterate(self) -> Iterator[T]:
         """Fail."""
-        raise self.error if isinstance(self.error, BaseException) else self.error()
+        if isinstance(self.error, BaseException):
+            # Each raising would add to the traceback, so that the millionth retry would drag a million along.
+            raise self.error.with_traceback(self._traceback)
+        raise self.error()
 
 
 @frozen

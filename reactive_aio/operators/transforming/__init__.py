@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_function
+from .flat_map_iterable import FlatMapIterable
 from .map import Map
 
 if TYPE_CHECKING:
@@ -35,6 +36,24 @@ class Transforming(Fluent[T]):
         """
         check_function("map", fn, "await in flow.for_each(fn), or map to a value first")
         return self.then(Map(fn))
+
+    def flat_map_iterable(self, fn: Callable[[T], Iterable[R]]) -> Flow[R]:
+        """Emit the elements of the iterable ``fn(item)``, one after another, for each element.
+
+        Demand: one element is asked for when those of the one before have been emitted; where the demand is
+        unbounded it is passed on. An iterable is read as its elements are wanted; nothing is buffered.
+        Errors: what ``fn`` or its iterable raises ends the flow, after the elements before it; an ``async def``
+        is refused with TypeError when the flow is built.
+        Cancel: an iterable that can be closed, such as a generator, is closed.
+        Spark: runs in the workers.
+        (Reactor, RxJava: ``flatMapIterable``; Pekko: ``mapConcat``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("to be", "or not").flat_map_iterable(str.split).run_sync()
+        ['to', 'be', 'or', 'not']
+        """
+        check_function("flat_map_iterable", fn, "return an iterable from an ordinary function")
+        return self.then(FlatMapIterable(fn))
 
     def through(self, operator: Callable[[Flow[T]], R]) -> R:
         """Give ``operator(self)``: the way to chain an operator of one's own.

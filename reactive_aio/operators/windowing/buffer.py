@@ -1,0 +1,61 @@
+"""The stage that gathers elements into lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...hooks import discard
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class Buffer(Stage[T, list[T]]):
+    """Stage of ``Flow.buffer``."""
+
+    n: int
+
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give an empty list."""
+        return Buffering[T](self.n)
+
+
+@define
+class Buffering(Transform[T, list[T]]):
+    """The list that one subscription is filling."""
+
+    n: int
+    held: list[T] = field(init=False, factory=list[T])
+
+    template = Template("""
+        $self.held.append(item)
+        if len($self.held) == $n:
+            item, $self.held = $self.held, []
+            $rest
+    """)
+
+    def demand(self, n: int) -> int:
+        """Ask for as many elements as the wanted lists have room for."""
+        return min(n * self.n - len(self.held), UNBOUNDED) if n else 0
+
+    def finish(self) -> Iterable[list[T]]:
+        """Give the last list, which is shorter."""
+        held, self.held = self.held, []
+        return (held,) if held else ()
+
+    def close(self) -> None:
+        """Let go of what did not make up a list."""
+        discard(self.held)
+        self.held = []
+
+    @property
+    def pending(self) -> bool:
+        """Tell that there is a last list to come."""
+        return bool(self.held)

@@ -1,0 +1,36 @@
+"""The registry knows every method that gives a flow, so that none escapes the tests that go through it."""
+
+import inspect
+
+from reactive_aio import Flow
+from tests.registry import NOT_ENTERED, REGISTRY
+
+
+def methods_that_give_a_flow() -> set[str]:
+    found: set[str] = set()
+    for name in dir(Flow):
+        method = inspect.getattr_static(Flow, name)
+        function = getattr(method, "__func__", method)
+        if name.startswith("_") or not inspect.isfunction(function) or inspect.iscoroutinefunction(function):
+            continue
+        if "Flow[" in str(inspect.signature(function).return_annotation):
+            found.add(name)
+    return found
+
+
+def test_every_method_that_gives_a_flow_is_in_the_registry() -> None:
+    entered = {entry.method for entry in REGISTRY}
+
+    assert set() == methods_that_give_a_flow() - entered - set(NOT_ENTERED), (
+        "enter it in tests/registry.py: conformance, typing, demand and leak tests go through the registry"
+    )
+
+
+def test_the_registry_names_only_methods_that_there_are() -> None:
+    assert {entry.method for entry in REGISTRY} | set(NOT_ENTERED) <= methods_that_give_a_flow()
+
+
+def test_the_entries_can_be_told_apart() -> None:
+    names = [str(entry) for entry in REGISTRY]
+
+    assert sorted(set(names)) == sorted(names)

@@ -1,0 +1,160 @@
+"""retry: so many attempts after the first, each a subscription of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, hooks
+from tests.arbiter.sessions import Sessions
+from tests.subscribers import Recorder, idle
+
+
+def failing(times: int) -> Callable[[], Flow[str]]:
+    """Fail so many times, and then go well."""
+    attempts = iter(range(1, times + 2))
+
+    def attempt() -> Flow[str]:
+        n = next(attempts)
+        return Flow.of(f"attempt {n}") if n > times else Flow.error(OSError(f"failure {n}"))
+
+    return attempt
+
+
+async def test_retry_makes_so_many_attempts_after_the_first() -> None:
+    assert ["attempt 3"] == await Flow.defer(failing(2)).retry(2).to_list()
+
+
+async def test_retry_gives_up_with_the_last_failure() -> None:
+    with pytest.raises(OSError, match="failure 3"):
+        await Flow.defer(failing(3)).retry(2).to_list()
+
+
+async def test_retry_zero_makes_one_attempt() -> None:
+    with pytest.raises(OSError, match="failure 1"):
+        await Flow.defer(failing(1)).retry(0).to_list()
+
+
+async def test_retry_without_a_number_goes_on_until_it_goes_well() -> None:
+    assert ["attempt 501"] == await Flow.defer(failing(500)).retry().to_list()
+
+
+async def test_the_number_of_retries_holds_for_each_subscription() -> None:
+    publisher = Sessions(lambda session: session.error(OSError("down")))
+    flow = Flow.from_publisher(publisher).retry(2)
+
+    for attempts in (3, 6):
+        with pytest.raises(OSError, match="down"):
+            await flow.to_list()
+        assert attempts == len(publisher.all)
+
+
+async def test_what_a_failed_attempt_has_emitted_stays_emitted() -> None:
+    flow = Flow.of(1, 2).concat(Flow.error(OSError("down"))).retry(1)
+    subscriber = Recorder(UNBOUNDED)
+
+    flow.subscribe(subscriber)
+    await subscriber.over.wait()
+
+    assert [1, 2, 1, 2] == subscriber.items
+    assert "down" == str(subscriber.error)
+
+
+async def test_retry_does_not_touch_a_flow_that_completes() -> None:
+    publisher = Sessions(lambda session: session.complete())
+
+    assert [] == await Flow.from_publisher(publisher).retry().to_list()
+    assert 1 == len(publisher.all)
+
+
+async def test_the_failure_of_a_function_in_the_flow_is_retried_from_the_start() -> None:
+    failures = iter([True, True, False])
+
+    def check(n: int) -> int:
+        if n == 2 and next(failures):
+            raise ValueError(n)
+        return n
+
+    assert [1, 1, 1, 2, 3] == await Flow.of(1, 2, 3).map(check).retry(2).to_list()
+
+
+async def test_an_attempt_is_asked_for_what_the_one_before_has_left_of_the_demand() -> None:
+    publisher, subscriber = Sessions(), Recorder(4)
+    Flow.from_publisher(publisher).retry().subscribe(subscriber)
+    await idle()
+    publisher.last.next(1)
+    publisher.last.error(OSError())
+    await idle()
+    publisher.last.error(OSError())
+    await idle()
+    publisher.last.next(2, 3, 4)
+    publisher.last.error(OSError())
+    await idle()
+    subscriber.request(7)
+    await idle()
+
+    assert [[4], [3], [3], [7]] == publisher.requests
+    assert [1, 2, 3, 4] == subscriber.items
+
+
+async def test_each_attempt_has_a_subscriber_of_its_own_and_a_failed_one_is_not_touched_again() -> None:
+    publisher, subscriber = Sessions(), Recorder(1)
+    Flow.from_publisher(publisher).retry(3).subscribe(subscriber)
+    for _ in range(4):
+        await idle()
+        publisher.last.error(OSError())
+    await idle()
+
+    assert 4 == len({id(session.subscriber) for session in publisher.all})
+    assert [0, 0, 0, 0] == [session.cancels for session in publisher.all]
+    assert [[1], [1], [1], [1]] == publisher.requests
+    assert ["subscribe", "error"] == subscriber.kinds
+
+
+async def test_cancel_ends_the_current_attempt_and_no_other_begins() -> None:
+    publisher, subscriber = Sessions(), Recorder(1)
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        Flow.from_publisher(publisher).retry().subscribe(subscriber)
+    await idle()
+    publisher.last.error(OSError("first"))
+    await idle()
+    subscriber.cancel()
+    await idle()
+    publisher.last.error(OSError("late"))
+    await idle()
+
+    assert [0, 1] == [session.cancels for session in publisher.all]
+    assert ["subscribe"] == subscriber.kinds
+    assert ["late"] == [str(error) for error in dropped]
+
+
+async def test_an_endless_retry_of_a_failure_can_be_cancelled() -> None:
+    waiting = asyncio.create_task(Flow.error(OSError("down")).retry().to_list())
+    await idle()
+    waiting.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_an_error_that_fails_again_and_again_gathers_neither_notes_nor_traceback() -> None:
+    frames: list[int] = []
+    for retries in (0, 10):
+        with pytest.raises(OSError, match="down") as failed:
+            await Flow.error(OSError("down")).retry(retries).to_list()
+        frames.append(len(failed.traceback))
+
+        assert 1 == len(failed.value.__notes__)
+
+    assert frames[0] == frames[1]
+
+
+@pytest.mark.parametrize(
+    ("retries", "refused"), [(-1, ValueError), (1.0, TypeError), ("2", TypeError), (True, TypeError)]
+)
+def test_retry_refuses_what_is_no_number_of_retries(retries: int, refused: type[Exception]) -> None:
+    with pytest.raises(refused, match="retry"):
+        Flow.of(1).retry(retries)
