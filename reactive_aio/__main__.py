@@ -1,0 +1,8 @@
+"""`python -m reactive_aio`: the same as the command `reactive-aio`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""What the command line says, as plain text."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeGuard
+
+import attrs
+
+from ..runtime.snapshot import Snapshot
+
+WIDEST: Final = 60
+"""Characters of a cell; the rest is cut."""
+
+
+def progress(snapshot: Snapshot, seconds: float) -> str:
+    """Say how many elements have left each region, and how many in a second the first.
+
+    >>> from reactive_aio.runtime.snapshot import RegionSnapshot
+    >>> progress(Snapshot((RegionSnapshot("spark", 2000), RegionSnapshot("current()", 1900))), 0.5)
+    'R1 2,000 -> R2 1,900  (4,000/s)'
+    """
+    counts = [f"R{number} {region.delivered:,}" for number, region in enumerate(snapshot.regions, 1)]
+    rate = snapshot.regions[0].delivered / seconds if snapshot.regions and seconds else 0
+    return f"{' -> '.join(counts)}  ({rate:,.0f}/s)"
+
+
+def summary(emitted: int, seconds: float) -> str:
+    """Say what came of it.
+
+    >>> summary(1, 0.25)
+    '1 element in 0.25 s (4/s)'
+    """
+    rate = emitted / seconds if seconds else 0
+    return f"{emitted:,} element{'s' * (emitted != 1)} in {seconds:.2f} s ({rate:,.0f}/s)"
+
+
+def failure(error: BaseException, *, whole: bool) -> str:
+    """Show an exception with its notes and what it came from; with ``whole`` as Python does."""
+    if whole:
+        return "".join(traceback.format_exception(error)).rstrip()
+    lines = [f"error: {_line(error)}", *_notes(error)]
+    seen = {id(error)}
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while before is not None and id(before) not in seen:
+        seen.add(id(before))
+        lines += [f"after: {_line(before)}", *_notes(before)]
+        before = before.__cause__ or (None if before.__suppress_context__ else before.__context__)
+    return "\n".join([*lines, "(--traceback shows all)"])
+
+
+def _line(error: BaseException) -> str:
+    name = type(error).__name__
+    text = str(error).strip()
+    return f"{name}: {text}" if text else name
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes: list[str] = getattr(error, "__notes__", [])
+    nested: Iterable[BaseException] = getattr(error, "exceptions", ())  # of a group
+    return [f"    {line}" for note in (*map(_line, nested), *notes) for line in note.splitlines()]
+
+
+def cells(item: object) -> dict[str, Any]:
+    """Give the columns of a row: the fields of an attrs instance or named tuple, keys, places, or the element itself.
+
+    >>> cells((1, "a")), cells({"b": 2}), cells("c")
+    ({'0': 1, '1': 'a'}, {'b': 2}, {'element': 'c'})
+    """
+    kind: type = type(item)
+    if attrs.has(kind):
+        return {each.name: getattr(item, each.name) for each in attrs.fields(kind)}
+    if _is_mapping(item):
+        return {str(key): value for key, value in item.items()}
+    if _is_tuple(item):
+        names: Iterable[str] = getattr(kind, "_fields", map(str, range(len(item))))
+        return dict(zip(names, item, strict=True))
+    return {"element": item}
+
+
+def _is_mapping(item: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(item, Mapping)
+
+
+def _is_tuple(item: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(item, tuple)
+
+
+def text(value: object) -> str:
+    """Show a value in one line.
+
+    >>> text(None), text(2.5), text("x")
+    ('', '2.5', 'x')
+    """
+    shown = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= WIDEST else shown[: WIDEST - 3] + "..."
+
+
+def columns(items: Iterable[Any]) -> dict[str, list[Any]]:
+    """Turn rows into columns; what a row lacks is None."""
+    rows = [cells(item) for item in items]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def numeric(values: Iterable[Any]) -> bool:
+    """Tell whether a column holds numbers, which are set to the right."""
+    return all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
+
+
+def table(items: Iterable[Any]) -> str:
+    """Show rows below each other, in columns.
+
+    >>> print(table([("ape", 1), ("bear", 22)]))
+    0      1
+    ----  --
+    ape    1
+    bear  22
+    """
+    shown: list[list[str]] = []
+    for name, values in columns(items).items():
+        column = [name, *map(text, values)]
+        width = max(map(len, column))
+        column = [each.rjust(width) if numeric(values) else each.ljust(width) for each in column]
+        shown.append([column[0], "-" * width, *column[1:]])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*shown, strict=True))

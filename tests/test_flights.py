@@ -1,0 +1,283 @@
+"""The main job: the same report and the same file on each engine, and the ones that pandas makes of the same data."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from reactive_aio import Flow
+from reactive_aio.cli.loading import build, load
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "flights.py"
+HEADER = (
+    "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,"
+    "origin,dest,air_time,distance,hour,minute,time_hour"
+)
+FILE = ["time_hour", "carrier", "tailnum", "origin", "dest", "hour", "delay"]
+ADDED = ["wind_speed", "precip", "visib", "plane_year", "seats"]
+
+
+@pytest.fixture(scope="module")
+def flights() -> Iterator[Any]:
+    """The example as a module, loaded as the command line does it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", list(sys.path))
+        patch.setenv("PYTHONPATH", "")
+        load(f"{EXAMPLE}:flow")
+        yield sys.modules["flights"]
+        del sys.modules["flights"]
+
+
+@pytest.fixture
+def run(flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Run the example as the command line does it, with its file in a folder of the test's own."""
+
+    def run(engine: str = "asyncio", **settings: object) -> list[Any]:
+        for name, value in {"ENGINE": engine, "OUT": tmp_path, **settings}.items():
+            monkeypatch.setenv(name, str(value))
+        monkeypatch.setattr(sys, "path", [str(EXAMPLE.parent), *sys.path])
+        with asyncio.Runner() as runner:
+            return runner.run(build("flow", flights.flow, runner.run).to_list())
+
+    return run
+
+
+# -- the whole data, against pandas
+
+
+@pytest.fixture(scope="module")
+def expected(flights: Any) -> pd.DataFrame:
+    """What should be in the file, by other means: joins, and the delays that the data set itself has."""
+    data = pd.read_csv(flights.packaged("flights.csv.zip"))
+    weather = pd.read_csv(flights.packaged("weather.csv"))
+    planes = pd.read_csv(flights.packaged("planes.csv")).rename(columns={"year": "plane_year"})
+    joined = (
+        data[data.dep_time.notna()]
+        .merge(weather[["origin", "time_hour", *ADDED[:3]]], on=["origin", "time_hour"], how="left", validate="m:1")
+        .merge(planes[["tailnum", *ADDED[3:]]], on="tailnum", how="left", validate="m:1")
+    )
+    joined["delay"] = joined.dep_delay.astype("int64")
+    joined["hour"] = joined.hour.astype(str)
+    return joined.astype(dict.fromkeys(ADDED, "float64"))[[*FILE, *ADDED]]
+
+
+def worst(flights: pd.DataFrame, by: pd.Series) -> list[tuple[str, float]]:
+    """Names and mean delays, the longest first, of those with at least 365 flights."""
+    sums = flights.groupby(by).delay.agg(["sum", "count"])
+    means = (sums["sum"] / sums["count"])[sums["count"] >= 365]
+    return sorted(((str(name), float(mean)) for name, mean in means.items()), key=lambda row: (-row[1], row[0]))
+
+
+def check(rows: list[Any], file: Path, expected: pd.DataFrame) -> None:
+    by = [expected.carrier, expected.origin + "-" + expected.dest, expected.hour]
+    ranks = zip(*(worst(expected, each)[:10] for each in by), strict=True)
+    assert [attrs.astuple(row) for row in rows] == [
+        (rank, *carrier, *route, *hour) for rank, (carrier, route, hour) in enumerate(ranks, 1)
+    ]
+    written = pd.read_json(file, lines=True, dtype={"hour": str}, convert_dates=False)
+    assert len(written) == 328_521
+    assert_frame_equal(written.astype(dict.fromkeys(ADDED, "float64")), expected.reset_index(drop=True))
+
+
+def test_on_asyncio_report_and_file_are_those_of_pandas(
+    run: Callable[..., list[Any]], tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    check(run("asyncio"), tmp_path / "delays.jsonl", expected)
+
+
+@pytest.mark.spark
+def test_on_spark_report_and_file_are_the_same_to_the_byte(
+    run: Callable[..., list[Any]], tmp_path: Path, expected: pd.DataFrame
+) -> None:
+    here, in_spark = tmp_path / "here", tmp_path / "in_spark"
+
+    rows = run("spark", OUT=in_spark)
+
+    check(rows, in_spark / "delays.jsonl", expected)
+    assert rows == run("asyncio", OUT=here, FLIGHTS=in_spark / "flights.csv")
+    digests = {hashlib.sha256((folder / "delays.jsonl").read_bytes()).digest() for folder in (here, in_spark)}
+    assert len(digests) == 1
+
+
+# -- small data, for what can go wrong
+
+
+def line(number: int) -> str:
+    """A flight at 5:15 that leaves some minutes late; one in ten is cancelled."""
+    departure = "NA" if number % 10 == 0 else str(515 + number % 7)
+    return f"2013,1,1,{departure},515,0,830,819,11,UA,{number},N14228,EWR,IAH,227,1400,5,15,2013-01-01T10:00:00Z"
+
+
+LINES = [HEADER, *map(line, range(5000))]
+DEPARTED = 4500
+
+
+@pytest.fixture
+def small(flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of flights of UA; in the place of the packaged ones stand the same, of PK."""
+    file = tmp_path / "small.csv"
+    file.write_text("\n".join(LINES) + "\n")
+
+    def unpacked(target: Path) -> Path:
+        target.write_text(file.read_text().replace("UA", "PK"))
+        return target
+
+    monkeypatch.setattr(flights, "unpacked", unpacked)
+    return file
+
+
+def carriers(rows: list[Any]) -> set[str]:
+    return {row.carrier for row in rows}
+
+
+def count(folder: Path) -> int:
+    return len((folder / "delays.jsonl").read_text().splitlines())
+
+
+def failing(flights: Any, file: Path, times: int, after: int) -> tuple[Callable[[Path], Flow[str]], list[int]]:
+    """A reader that breaks off behind some lines, the first times it is used on a file."""
+    attempts = itertools.count(1)
+    made: list[int] = []
+
+    def lines(path: Path) -> Iterator[str]:
+        made.append(next(attempts))
+        reader = iter(flights.Lines(path))
+        if path == file and made[-1] <= times:
+            yield from itertools.islice(reader, after)
+            raise OSError("the disk is gone")
+        yield from reader
+
+    class Source:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def __iter__(self) -> Iterator[str]:
+            return lines(self.path)
+
+    return lambda path: Flow.from_iterable(Source(path)), made
+
+
+def test_a_flights_file_is_read(run: Callable[..., list[Any]], small: Path, tmp_path: Path) -> None:
+    assert carriers(run(FLIGHTS=small)) == {"UA"}
+    assert count(tmp_path) == DEPARTED
+
+
+@pytest.mark.parametrize("engine", ["asyncio", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_packaged_flights_stand_in_for_a_missing_file(
+    engine: str, run: Callable[..., list[Any]], small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = run(engine, FLIGHTS=tmp_path / "missing.csv")
+
+    assert carriers(rows) == {"PK"}
+    assert count(tmp_path) == DEPARTED
+    assert "missing.csv can't be read" in capsys.readouterr().err
+
+
+def test_the_packaged_flights_stand_in_for_what_are_no_flights(
+    run: Callable[..., list[Any]], small: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.csv"
+    broken.write_text("\n".join([*LINES[:3000], "rubbish"]))
+
+    assert carriers(run(FLIGHTS=broken)) == {"PK"}
+    assert count(tmp_path) == DEPARTED
+
+
+def test_a_source_that_breaks_off_twice_is_read_anew_and_no_flight_counts_twice(
+    run: Callable[..., list[Any]],
+    small: Path,
+    flights: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain = run(FLIGHTS=small)
+    before = (tmp_path / "delays.jsonl").read_bytes()
+    reader, attempts = failing(flights, small, times=2, after=4000)
+    monkeypatch.setitem(flights.LINES, "asyncio", reader)
+
+    assert run(FLIGHTS=small) == plain
+
+    assert attempts == [1, 2, 3]
+    assert (tmp_path / "delays.jsonl").read_bytes() == before
+    assert capsys.readouterr().err == ""
+
+
+def test_a_source_that_breaks_off_three_times_is_given_up_for_the_packaged_flights(
+    run: Callable[..., list[Any]], small: Path, flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, attempts = failing(flights, small, times=3, after=4000)
+    monkeypatch.setitem(flights.LINES, "asyncio", reader)
+
+    assert carriers(run(FLIGHTS=small)) == {"PK"}
+
+    assert attempts == [1, 2, 3, 4]
+    assert count(tmp_path) == DEPARTED
+
+
+def test_when_all_fails_no_file_pretends_to_be_complete(
+    run: Callable[..., list[Any]], small: Path, flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpacked(target: Path) -> Path:
+        raise FileNotFoundError(target)
+
+    reader, attempts = failing(flights, small, times=9, after=4000)
+    monkeypatch.setitem(flights.LINES, "asyncio", reader)
+    monkeypatch.setattr(flights, "unpacked", unpacked)
+
+    with pytest.raises(FileNotFoundError) as caught:
+        run(FLIGHTS=small)
+
+    assert attempts == [1, 2, 3]
+    assert "the disk is gone" in str(caught.value.__context__)
+    assert not (tmp_path / "delays.jsonl").exists()
+
+
+def test_the_file_is_written_while_the_flights_are_read_and_few_are_held(
+    run: Callable[..., list[Any]], small: Path, flights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+    ahead: list[int] = []
+    written = 0
+    add = flights.Report.add
+
+    class Counted:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def __iter__(self) -> Iterator[str]:
+            nonlocal read
+            for text in flights.Lines(self.path):
+                read += 1
+                yield text
+
+    def noted(report: Any, batch: list[Any]) -> None:
+        nonlocal written
+        ahead.append(read - written)
+        written += len(batch)
+        add(report, batch)
+
+    monkeypatch.setattr(flights.Report, "add", noted)
+    monkeypatch.setitem(flights.LINES, "asyncio", lambda path: Flow.from_iterable(Counted(path)))
+
+    run(FLIGHTS=small)
+
+    assert written == DEPARTED
+    # A batch, what two boundaries hold, what is on its way, and the cancelled flights among them.
+    assert max(ahead) <= (1000 + 2 * 256 + 64) * 10 / 9 + 550
+    assert len(ahead) == 5
+
+
+def test_an_unknown_engine_is_an_error(run: Callable[..., list[Any]]) -> None:
+    with pytest.raises(KeyError, match="abacus"):
+        run("abacus")
