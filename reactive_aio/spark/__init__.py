@@ -1,0 +1,14 @@
+"""The Spark engine: regions that run in the Python workers of a cluster. Nothing else imports PySpark.
+
+A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of
+elements, never more than it was granted; that is the *credit boundary*.
+
+`source` is the flow's side; `subscription`, `delivery` and `link` are the loop's; `job` makes all calls into
+the JVM, on threads; `worker` and `rows` run in the tasks; `wire`, `failures` and `pickling` are what both
+sides agree on.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ImportError("this needs PySpark, which is not installed: pip install 'reactive_aio[spark]'")

@@ -1,0 +1,209 @@
+"""The job behind a subscription: every call into the JVM, on threads of its own.
+
+A call into the JVM blocks, so none is made on the event loop. There is one thread for each partition that
+runs at a time; each partition is a Spark job of its own. That keeps order without a deadlock: in one job for
+all, later partitions could hold every slot of the cluster, waiting for their turn, while an earlier one that
+has to be retried finds none.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attrs import define, field, frozen
+
+from ..errors import SparkJobError
+from .worker import Address, RegionTask
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from .source import FromSpark
+
+MOST_AHEAD: Final = 3
+"""Partitions that run at most beside the one whose turn it is."""
+GRACE: Final = 0.05
+"""Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
+AGAIN: Final = 0.25
+
+
+@frozen
+class Prepared:
+    """What is known once the JVM has been asked."""
+
+    listening: socket.socket
+    partitions: int
+    ahead: int
+
+
+class Events(Protocol):
+    """Who hears of the job, on the event loop."""
+
+    def prepared(self, prepared: Prepared) -> None:
+        """The job can begin, as soon as somebody listens on the socket."""
+
+    def not_prepared(self, error: Exception) -> None:
+        """The job can't begin."""
+
+    def confirmed(self, partition: int) -> None:
+        """Spark says that the task of a partition has succeeded."""
+
+    def job_failed(self, partition: int, error: Exception) -> None:
+        """Spark has given up on a partition."""
+
+    def threads_ended(self) -> None:
+        """Nothing of the job is left."""
+
+
+@define(eq=False)
+class Job:
+    """The threads of one subscription."""
+
+    source: FromSpark
+    name: str
+    events: Events
+    post: Callable[[Callable[[Any], None], Any], None]
+    secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
+    _group: str = field(init=False, factory=lambda: f"reactive_aio-{secrets.token_hex(8)}")
+    _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
+    _threads: list[Thread] = field(init=False, factory=list[Thread])
+    _left: int = field(init=False, default=0)
+    _stopping: Event = field(init=False, factory=Event)
+    _ended: Event = field(init=False, factory=Event)
+    _rdd: Any = field(init=False, default=None)  # a JavaRDD, which has no type here
+
+    # -- on the loop
+
+    def start(self) -> None:
+        """Start the first thread."""
+        self._start(self._lead)
+
+    def widen(self, ahead: int) -> None:
+        """Start the threads for the partitions that run ahead."""
+        for _ in range(ahead):
+            self._start(self._work)
+
+    def run(self, partition: int) -> None:
+        """Have a partition run, after those that were named before."""
+        self._todo.put(partition)
+
+    def stop(self, *, cancel: bool) -> None:
+        """Run no more; with ``cancel`` see to it that what runs is stopped as well."""
+        self._stopping.set()
+        for _ in self._threads:
+            self._todo.put(None)
+        if cancel and not self._ended.is_set():
+            self._start(self._cancel, counted=False)
+
+    def join(self) -> None:
+        """Let the threads, which have nothing left to do, be gone."""
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self, work: Callable[[], None], *, counted: bool = True) -> None:
+        self._left += counted
+        name = f"reactive_aio-spark-{len(self._threads)}"
+        thread = Thread(target=self._guarded, args=(work, counted), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _thread_ended(self, counted: bool) -> None:
+        self._left -= counted
+        if not self._left:
+            self._ended.set()
+            self.events.threads_ended()
+
+    # -- on the threads
+
+    def _guarded(self, work: Callable[[], None], counted: bool) -> None:
+        try:
+            work()
+        finally:
+            self.post(self._thread_ended, counted)
+
+    def _lead(self) -> None:
+        try:
+            prepared = self._prepare()
+        except Exception as error:
+            self.post(self.events.not_prepared, self._failure(error))
+        else:
+            self.post(self.events.prepared, prepared)
+            self._loop()
+
+    def _prepare(self) -> Prepared:
+        context = self.source.context
+        self._enter(context)
+        local = str(context.master).startswith("local")
+        host = "127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1")
+        listening = socket.create_server(("127.0.0.1" if local else "", 0), backlog=128)
+        try:
+            address = Address(host, listening.getsockname()[1], self.secret)
+            task = RegionTask(address, self.name, self.source.pickled(), self.source.reading)
+            self._rdd = self.source.java_rdd(task)
+            partitions: int = self._rdd.getNumPartitions()
+            # One slot stays free: a subscriber may be waiting for another job before it takes more of this one.
+            ahead = max(0, min(MOST_AHEAD, context.defaultParallelism - 2, partitions - 1))
+            return Prepared(listening, partitions, ahead)
+        except BaseException:
+            listening.close()
+            raise
+
+    def _work(self) -> None:
+        self._enter(self.source.context)
+        self._loop()
+
+    def _loop(self) -> None:
+        while (partition := self._todo.get()) is not None and not self._stopping.is_set():
+            try:
+                self._run(partition)
+            except Exception as error:
+                self.post(lambda failed: self.events.job_failed(*failed), (partition, self._failure(error)))
+            else:
+                self.post(self.events.confirmed, partition)
+
+    def _enter(self, context: SparkContext) -> None:
+        """Put the jobs of this thread into the group, by which they can be cancelled."""
+        context.setJobGroup(self._group, f"reactive_aio: {self.name}")
+
+    def _run(self, partition: int) -> None:
+        """Run the job of one partition; it has no results, for the elements take the other way.
+
+        This is what SparkContext.runJob does, which would pickle a function each time, and would need a second
+        Python worker for each task of a DataFrame.
+        """
+        from pyspark import serializers, util
+
+        read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - see above
+        context: Any = self.source.context
+        results = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
+        with read(results, serializers.CPickleSerializer()) as nothing:
+            for _ in nothing:
+                pass
+
+    def _failure(self, error: Exception) -> SparkJobError:
+        """Say what happened in a line; here, because what py4j raises asks the JVM for its message."""
+        if self._stopping.is_set():
+            return SparkJobError("stopped")  # nobody will hear of it
+        try:
+            text = str(error).strip()
+        except Exception:
+            text = ""
+        lines = text.splitlines() or [type(error).__name__]
+        told = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
+        failure = SparkJobError(f"the Spark job of {self.name} failed: {told}")
+        failure.__cause__ = error
+        return failure
+
+    def _cancel(self) -> None:
+        """Cancel the jobs of the group, and again those that were submitted just then, until the threads have ended."""
+        wait = GRACE
+        while not self._ended.wait(wait):
+            wait = AGAIN
+            with suppress(Exception):  # the JVM is gone, and the threads will notice
+                self.source.context.cancelJobGroup(self._group)

@@ -1,0 +1,126 @@
+"""The source that is a DataFrame or an RDD, together with the stages that run where its data is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+from pyspark import RDD, SparkContext
+from pyspark.sql import Row
+from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql.functions import lit
+
+from ..errors import UnsupportedOnSparkError
+from ..segments import Elsewhere, Inlet, Placed, Pushed, Stage, Step
+from ..spec import Subscription
+from .pickling import dumps_by_value
+from .rows import Reading, reading
+from .subscription import SparkSubscription
+
+if TYPE_CHECKING:
+    from .worker import RegionTask
+
+ENDS = "ends long"
+"""The schema of what comes out of a region over a DataFrame: nothing, for the elements take another way."""
+
+
+@frozen(eq=False)
+class FromSpark(Pushed[Any]):
+    """Source of ``Flow.from_spark``."""
+
+    data: DataFrame | RDD[Any]
+    reading: Reading | None
+    """What rows become, for a DataFrame."""
+    prefetch: int | None
+    stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
+
+    @property
+    def arguments(self) -> str:
+        """The kind of data: to show more would take a call into the JVM."""
+        if self.reading is None:
+            return "RDD"
+        return f"DataFrame, as_={self.reading.kind.__name__}"
+
+    @property
+    def ahead(self) -> int:
+        """The elements that may be outstanding."""
+        assert self.prefetch is not None
+        return self.prefetch
+
+    @property
+    def context(self) -> SparkContext:
+        """The context of the session."""
+        return self.data.context if isinstance(self.data, RDD) else self.data.sparkSession.sparkContext
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """The region on Spark."""
+        work = " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
+        return Elsewhere(f"Spark {self.context.master}", work, f"credit boundary, prefetch {self.prefetch}")
+
+    def absorb(self, stage: Placed[Stage[Any, Any]]) -> FromSpark | None:
+        """Run a stage in the workers, unless it depends on the order of the whole."""
+        return None if stage.operator.positional else evolve(self, stages=(*self.stages, stage))
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        """Refuse a stage that would run in the workers and can't be sent there."""
+        if all(isinstance(step.operator, Stage) and not step.operator.positional for step in (*before, stage)):
+            _pickle(stage)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Start a job."""
+        subscription = SparkSubscription(inlet, self)
+        subscription.begin()
+        return subscription
+
+    # -- on the threads of the job
+
+    def pickled(self) -> bytes:
+        """Pickle the stages."""
+        for stage in self.stages:
+            _pickle(stage)
+        return dumps_by_value(self.stages)
+
+    def java_rdd(self, task: RegionTask) -> Any:
+        """Give the JavaRDD whose computation is the task; this may run the stages of Spark before a shuffle."""
+        if isinstance(self.data, RDD):
+            mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
+            return mapped._jrdd
+        assert self.reading is not None
+        columns = self.reading.columns
+        frame = self.data if columns is None else self.data.select(*(f"`{name}`" for name in columns))
+        if not frame.columns:
+            # Batches without columns would arrive without rows as well.
+            frame = frame.select(lit(True))
+            task = evolve(task, reading=evolve(self.reading, blank=True))
+        work: Any = frame.mapInArrow(task.over_batches, ENDS)
+        return work._jdf.javaToPython()
+
+
+def _pickle(stage: Placed[Stage[Any, Any]]) -> None:
+    try:
+        dumps_by_value(stage)
+    except Exception as error:
+        raise UnsupportedOnSparkError(
+            f"{stage} can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
+            "function, or keep it here with .publish_on(schedulers.current()) before it"
+        ) from error
+
+
+def from_spark(data: Any, as_: type[Any] | None, prefetch: int) -> FromSpark:
+    """Check the arguments of ``Flow.from_spark``."""
+    given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
+    if isinstance(data, RDD):
+        if as_ is not None:
+            raise TypeError(
+                "from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are"
+            )
+        return FromSpark(given, None, prefetch)
+    if isinstance(data, DataFrame):
+        return FromSpark(data, reading(as_ or Row, lambda: data.schema), prefetch)
+    if type(data).__module__.startswith("pyspark.sql.connect."):
+        raise UnsupportedOnSparkError(
+            "from_spark() needs a classic session: with Spark Connect there is no way yet for the workers to reach "
+            "this process; build the session with .master(...) rather than .remote(...)"
+        )
+    raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")

@@ -1,0 +1,167 @@
+"""One subscription of a Spark-backed flow, on the event loop: it lives as long as anything of its job does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from ..errors import SourceCancelledError
+from ..hooks import drop_error
+from .delivery import Delivery
+from .job import Job, Prepared
+from .link import Link
+
+if TYPE_CHECKING:
+    from ..segments import Inlet
+    from .source import FromSpark
+
+HANG_UP: Final = 4.0
+"""Seconds for tasks to hang up once their jobs have ended; Spark kills workers that don't listen after 2."""
+
+
+@define(eq=False)
+class SparkSubscription:
+    """The Subscription of the region; brings delivery, job and connections together, and cleans up."""
+
+    inlet: Inlet[Any]
+    source: FromSpark
+    _delivery: Delivery = field(init=False)
+    _job: Job = field(init=False)
+    _links: set[Link] = field(init=False, factory=set[Link])
+    _prepared: Prepared | None = field(init=False, default=None)
+    _changed: asyncio.Event = field(init=False, factory=asyncio.Event)
+    _ended: bool = field(init=False, default=False)
+    _interrupted: asyncio.CancelledError | None = field(init=False, default=None)
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._delivery = Delivery(self.inlet, self, self.source.ahead)
+        self._job = Job(self.source, str(self.source), self, self.inlet.post)
+
+    def begin(self) -> None:
+        """Start the job; nothing here waits for it."""
+        release = self.inlet.hold()
+        self._job.start()
+        self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
+        self._task.add_done_callback(lambda _: release())
+
+    # -- the Subscription of the region
+
+    def request(self, n: int) -> None:
+        """Let the tasks send more."""
+        self._delivery.request(n)
+
+    def cancel(self) -> None:
+        """Stop the tasks and the job; the rest is cleaned up in the task of this subscription."""
+        if not self._delivery.over:
+            self._delivery.over = True
+            self._stop(cancel=True)
+
+    # -- what the delivery asks for
+
+    def run(self, partition: int) -> None:
+        """Have a task run for a partition."""
+        self._job.run(partition)
+
+    def finish(self, error: Exception | None) -> None:
+        """Signal the end, and stop."""
+        if self._delivery.over:
+            if error is not None:
+                drop_error(error)
+            return
+        self._delivery.over = True
+        self._stop(cancel=error is not None)
+        if error is None:
+            self.inlet.on_complete()
+        else:
+            self.inlet.on_error(error)
+
+    def _stop(self, *, cancel: bool) -> None:
+        for link in tuple(self._links):
+            link.stop()
+        self._job.stop(cancel=cancel)
+        self._changed.set()
+
+    # -- what the job tells
+
+    def prepared(self, prepared: Prepared) -> None:
+        """Have the connections accepted."""
+        self._prepared = prepared
+        self._changed.set()
+
+    def not_prepared(self, error: Exception) -> None:
+        """Fail."""
+        if not self._delivery.over:
+            self.finish(error)
+
+    def confirmed(self, partition: int) -> None:
+        """Pass on that a partition is over."""
+        self._delivery.confirmed(partition)
+
+    def job_failed(self, partition: int, error: Exception) -> None:
+        """Pass on that a partition has failed."""
+        self._delivery.job_failed(partition, error)
+
+    def threads_ended(self) -> None:
+        """Have the rest cleaned up."""
+        self._ended = True
+        self._changed.set()
+
+    # -- life
+
+    async def _live(self) -> None:
+        while self._prepared is None and not self._ended:
+            await self._change()
+        server: asyncio.Server | None = None
+        if self._prepared is not None:
+            server = await self._serve(self._prepared)
+        while not self._ended:
+            await self._change()
+        # Until here newcomers were accepted too, to be told that it is over.
+        if server is not None:
+            server.close()
+        hang_up = self.inlet.loop.call_later(HANG_UP, self._hang_up)
+        while self._links:
+            await self._change()
+        hang_up.cancel()
+        self._job.join()
+        if self._interrupted is not None:
+            raise self._interrupted
+
+    async def _serve(self, prepared: Prepared) -> asyncio.Server | None:
+        server: asyncio.Server | None = None
+        try:
+            server = await self.inlet.loop.create_server(self._link, sock=prepared.listening)
+        except asyncio.CancelledError as error:
+            self._interrupt(error)
+        except OSError as error:
+            self.finish(error)
+        if self._delivery.over:
+            return server
+        self._job.widen(prepared.ahead)
+        self._delivery.begin(prepared.partitions, prepared.ahead)
+        return server
+
+    async def _change(self) -> None:
+        """Wait until something has changed; a cancellation of the task stops the job and waits on."""
+        try:
+            await self._changed.wait()
+        except asyncio.CancelledError as error:
+            self._interrupt(error)
+        self._changed.clear()
+
+    def _interrupt(self, error: asyncio.CancelledError) -> None:
+        self._interrupted = error
+        if not self._delivery.over:
+            cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
+            cancelled.__cause__ = error
+            self.finish(cancelled)
+
+    def _link(self) -> Link:
+        return Link(self._job.secret, self._delivery, self._links, self._changed.set)
+
+    def _hang_up(self) -> None:
+        for link in tuple(self._links):
+            link.drop()

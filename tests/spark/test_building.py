@@ -1,0 +1,126 @@
+"""What is refused, and what is shown, before anything runs."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import attrs
+import pytest
+
+from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
+
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark")
+
+
+def test_the_plan_shows_what_runs_where(sc):
+    flow = Flow.from_spark(sc.parallelize(range(9), 2), prefetch=64).map(str).filter(len).take(3).map(len)
+
+    assert (
+        "R1  Spark local[3,4]        from_spark(RDD) -> map(str) -> filter(len)\n"
+        " |  credit boundary, prefetch 64\n"
+        "R2  the subscriber's loop   take(3) -> map(len)"
+    ) == flow.describe()
+
+
+def test_a_boundary_ends_the_region_on_spark(spark):
+    flow = Flow.from_spark(spark.range(9), as_=dict).map(len).publish_on(schedulers.current(), prefetch=8).map(str)
+
+    plan = flow.describe().splitlines()
+
+    assert "Spark local[3,4]" in plan[0]
+    assert plan[0].endswith("from_spark(DataFrame, as_=dict) -> map(len)")
+    assert plan[-1].endswith("map(str)")
+
+
+def unpicklable(kind: str, sc: object) -> object:
+    if kind == "lock":
+        return threading.Lock()
+    if kind == "loop":
+        return asyncio.new_event_loop()
+    return sc if kind == "context" else (n for n in range(3))
+
+
+@pytest.mark.parametrize("kind", ["lock", "loop", "context", "generator"])
+def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(sc, capfd, kind):
+    captured = unpicklable(kind, sc)
+    flow = Flow.from_spark(sc.parallelize(range(9), 2)).map(lambda n: n + 1)
+
+    with pytest.raises(UnsupportedOnSparkError) as raised:
+        flow.filter(lambda n: captured is None or n)
+    line = sys._getframe().f_lineno - 1
+
+    assert str(raised.value).startswith(f"filter(<lambda>), chained at {__file__}:{line}, can't be sent to Spark")
+    assert raised.value.__cause__ is not None
+    assert "publish_on" in str(raised.value)
+    assert ("", "") == capfd.readouterr()
+    if isinstance(captured, asyncio.AbstractEventLoop):
+        captured.close()
+
+
+@pytest.mark.parametrize("before", ["positional", "boundary"])
+def test_what_stays_here_may_capture_anything(sc, before):
+    lock = threading.Lock()
+    flow = Flow.from_spark(sc.parallelize(range(9), 2))
+    flow = flow.skip(1) if before == "positional" else flow.publish_on(schedulers.current())
+
+    assert 8 <= flow.map(lambda n: lock and n).run_sync(Flow.count)
+
+
+def test_a_class_has_to_fit_the_columns(spark):
+    @attrs.frozen
+    class Wrong:
+        id: int
+        carrier: str
+        year: int
+        month: int = 1
+
+    with pytest.raises(TypeError, match=r"as_=Wrong\): the frame has no column for carrier, year; it has id"):
+        Flow.from_spark(spark.range(3), as_=Wrong)
+
+
+@pytest.mark.parametrize("as_", [int, list, "dict"])
+def test_rows_are_read_as_what_is_known(spark, as_):
+    with pytest.raises(TypeError, match="Row, tuple, dict, or an attrs class"):
+        Flow.from_spark(spark.range(3), as_=as_)
+
+
+def test_the_elements_of_an_rdd_are_what_they_are(sc):
+    with pytest.raises(TypeError, match="DataFrame"):
+        Flow.from_spark(sc.parallelize([1]), as_=dict)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("data", [[1, 2], None, "frame"])
+def test_other_data_is_refused(data):
+    with pytest.raises(TypeError, match="a DataFrame or an RDD"):
+        Flow.from_spark(data)
+
+
+@pytest.mark.parametrize(("prefetch", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (None, TypeError)])
+def test_prefetch_is_a_count(sc, prefetch, error):
+    with pytest.raises(error, match="prefetch"):
+        Flow.from_spark(sc.parallelize([1]), prefetch=prefetch)
+
+
+def test_a_frame_of_spark_connect_is_refused():
+    class Frame:
+        pass
+
+    Frame.__module__ = "pyspark.sql.connect.dataframe"
+    with pytest.raises(UnsupportedOnSparkError, match="classic session"):
+        Flow.from_spark(Frame())  # type: ignore[call-overload]
+
+
+def test_without_pyspark_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from reactive_aio import Flow\n"
+        "try: Flow.from_spark([])\n"
+        "except ImportError as error: print(error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert "pip install 'reactive_aio[spark]'" in out

@@ -1,0 +1,233 @@
+"""Cancelling stops the job, and nothing outlives the stream."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import threading
+
+import pytest
+
+from reactive_aio import Flow, SourceCancelledError, schedulers
+from tests.subscribers import Recorder
+
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark")
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
+
+
+def sockets() -> int:
+    """The sockets of this process, py4j's own among them."""
+    found = 0
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found += os.readlink(f"/proc/self/fd/{number}").startswith("socket:")
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def nothing_left(sc):
+    yield
+    assert not threads()
+    assert not sc.statusTracker().getActiveJobsIds()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_leaving_early_stops_the_job(sc):
+    flow = Flow.from_spark(sc.parallelize(range(10**7), 2)).map(lambda n: n)
+    async with flow.open() as items:
+        assert [0, 1, 2] == [await anext(items) for _ in range(3)]
+        assert sc.statusTracker().getActiveJobsIds()
+
+    assert not sc.statusTracker().getActiveJobsIds()
+    assert not threads()
+    assert {asyncio.current_task()} == asyncio.all_tasks()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_take_stops_the_job_and_completes(sc):
+    assert [0, 1, 2] == await Flow.from_spark(sc.parallelize(range(10**7), 2)).take(3).to_list()
+    assert not sc.statusTracker().getActiveJobsIds()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc, tally):
+    flow = Flow.from_spark(sc.parallelize(range(10**9), 1)).map(tally.counting(lambda n: n)).filter(lambda n: n < 0)
+    end = asyncio.create_task(flow.to_list())
+    while not tally.count:
+        await asyncio.sleep(0.005)
+    end.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await end
+
+    assert not sc.statusTracker().getActiveJobsIds()
+    count = tally.count
+    await asyncio.to_thread(sc.parallelize(range(8), 3).count)
+    assert count == tally.count
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark, sc, tally):
+    def slow(batches, count=tally.counting(lambda n: n)):
+        import time
+
+        for batch in batches:
+            count(1)
+            time.sleep(30)
+            yield batch
+
+    frame = spark.range(0, 10, 1, 1).mapInArrow(slow, "id long").orderBy("id")
+    end = asyncio.create_task(Flow.from_spark(frame).to_list())
+    while not tally.count:
+        await asyncio.sleep(0.005)
+    end.cancel()
+    async with asyncio.timeout(20):
+        with pytest.raises(asyncio.CancelledError):
+            await end
+
+    assert not sc.statusTracker().getActiveJobsIds()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_cancelled_before_the_job_has_begun(sc, tally):
+    recorder = Recorder(request=5)
+    Flow.from_spark(sc.parallelize(range(5), 1)).map(tally.counting(lambda n: n)).subscribe(recorder)
+    recorder.cancel()
+    async with asyncio.timeout(20):
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0.005)
+
+    assert ["subscribe"] == recorder.kinds
+    assert not tally.count
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_the_failure_of_one_partition_stops_those_ahead(sc):
+    def check(n):
+        if n == 10:
+            raise OSError("no more")
+        return n
+
+    with pytest.raises(OSError, match="no more"):
+        await Flow.from_spark(sc.parallelize(range(10**6), 4)).map(check).to_list()
+    assert not sc.statusTracker().getActiveJobsIds()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_the_task_of_the_source_cancelled_by_somebody_else(sc):
+    recorder = Recorder(request=5)
+    Flow.from_spark(sc.parallelize(range(10**6), 2)).subscribe(recorder)
+    while len(recorder.items) < 5:
+        await asyncio.sleep(0.005)
+    (task,) = asyncio.all_tasks() - {asyncio.current_task()}
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert type(recorder.error) is SourceCancelledError
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_loop_that_ends_in_the_middle_stops_the_job(sc):
+    recorder = None
+
+    async def leave() -> None:
+        nonlocal recorder
+        recorder = Recorder(request=5)
+        Flow.from_spark(sc.parallelize(range(10**6), 2)).subscribe(recorder)
+        while len(recorder.items) < 5:
+            await asyncio.sleep(0.005)
+
+    asyncio.run(leave())
+
+    assert recorder is not None
+    assert [0, 1, 2, 3, 4] == recorder.items
+    assert not sc.statusTracker().getActiveJobsIds()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_on_a_thread_of_its_own(sc):
+    flow = Flow.from_spark(sc.parallelize(range(10**6), 2)).skip(5).subscribe_on(schedulers.thread("reader"))
+
+    assert [5, 6] == await flow.take(2).to_list()
+    assert not [thread for thread in threading.enumerate() if thread.name == "reader"]
+    assert 999_995 == await flow.count()
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_many_subscriptions_leave_no_socket_behind(sc):
+    flow = Flow.from_spark(sc.parallelize(range(1000), 3)).map(lambda n: n)
+    counts = []
+    for _ in range(6):
+        assert [0] == await flow.take(1).to_list()
+        assert 1000 == await flow.count()
+        gc.collect()
+        counts.append(sockets())
+
+    assert counts[-1] <= counts[1] + 2, counts  # py4j keeps a few connections of its own
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_more_subscriptions_at_a_time_than_slots(sc):
+    flow = Flow.from_spark(sc.parallelize(range(2000), 3), prefetch=64)
+
+    async with asyncio.TaskGroup() as group:
+        ends = [group.create_task(flow.to_list()) for _ in range(5)]
+
+    assert [list(range(2000))] * 5 == [end.result() for end in ends]
+
+
+# -- the secret
+
+
+@pytest.mark.parametrize("hello", ["nothing", "noise", "a wrong secret", "a bomb"])
+async def test_a_connection_without_the_secret_is_dropped(sc, monkeypatch, tmp_path, hello):
+    import pickle
+
+    from reactive_aio.spark import job, wire
+
+    address = None
+    make = job.Address
+
+    def noted(*args):
+        nonlocal address
+        address = make(*args)
+        return address
+
+    monkeypatch.setattr(job, "Address", noted)
+
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "unpickled"),)
+
+    bomb = pickle.dumps([Bomb()])
+    frame = wire.FRAME.pack(wire.CHUNK, 1, len(bomb)) + bomb
+    says = {
+        "nothing": b"",
+        "noise": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n",
+        "a wrong secret": wire.HELLO.pack(wire.MAGIC, b"x" * 32, 0, 0) + frame,
+        "a bomb": frame * 2,
+    }[hello]
+    async with Flow.from_spark(sc.parallelize(range(10**6), 1), prefetch=64).open() as items:
+        assert 0 == await anext(items)
+        assert address is not None
+        assert "127.0.0.1" == address.host
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(says)
+        if says:
+            try:
+                assert b"" == await reader.read()
+            except ConnectionResetError:
+                pass
+        assert [1, 2, 3] == [await anext(items) for _ in range(3)]
+    assert not (tmp_path / "unpickled").exists()
+    with pytest.raises(OSError):
+        socket.create_connection((address.host, address.port))
+    writer.close()
