@@ -15,13 +15,13 @@ from .spec import Subscriber
 if TYPE_CHECKING:
     from .flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 D = TypeVar("D")
 R = TypeVar("R")
 
 
-class Ends(Fluent[T]):
+class Ends(Fluent[T_co]):
     """What runs a flow.
 
     Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
@@ -31,7 +31,7 @@ class Ends(Fluent[T]):
 
     __slots__ = ()
 
-    def subscribe(self, subscriber: Subscriber[T]) -> None:
+    def subscribe(self, subscriber: Subscriber[T_co]) -> None:
         """Start a stream for ``subscriber``, whose signals come on the event loop of the last region.
 
         Demand: as the subscriber requests.
@@ -58,7 +58,7 @@ class Ends(Fluent[T]):
 
         subscribe(self.as_flow(), subscriber)
 
-    def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T_co]:
         """Iterate over a subscription of its own, asking for one element at a time.
 
         Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
@@ -67,7 +67,7 @@ class Ends(Fluent[T]):
 
         return FlowIterator.over(self.as_flow())
 
-    def open(self) -> AbstractAsyncContextManager[AsyncIterator[T]]:
+    def open(self) -> AbstractAsyncContextManager[AsyncIterator[T_co]]:
         """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
 
         Demand: one element for each step of the iterator that the block is given.
@@ -87,7 +87,7 @@ class Ends(Fluent[T]):
 
         return opened(self.as_flow())
 
-    async def to_list(self) -> list[T]:
+    async def to_list(self) -> list[T_co]:
         """Give all elements.
 
         Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
@@ -103,9 +103,9 @@ class Ends(Fluent[T]):
         return await value_of(come_home(self.as_flow()).then(ToList()), [])
 
     @overload
-    async def first(self) -> T: ...
+    async def first(self) -> T_co: ...
     @overload
-    async def first(self, default: D) -> T | D: ...
+    async def first(self, default: D) -> T_co | D: ...
     async def first(self, default: Any = MISSING) -> Any:
         """Give the first element and cancel the source.
 
@@ -123,9 +123,9 @@ class Ends(Fluent[T]):
         return self._or_empty("first", await value_of(come_home(self.as_flow()).take(1), default))
 
     @overload
-    async def last(self) -> T: ...
+    async def last(self) -> T_co: ...
     @overload
-    async def last(self, default: D) -> T | D: ...
+    async def last(self, default: D) -> T_co | D: ...
     async def last(self, default: Any = MISSING) -> Any:
         """Give the last element.
 
@@ -140,13 +140,13 @@ class Ends(Fluent[T]):
         """
         from .runtime.ends import come_home, value_of
 
-        return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T]()), default))
+        return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T_co]()), default))
 
     @overload
-    async def reduce(self, fn: Callable[[T, T], T]) -> T: ...
+    async def reduce(self, fn: Callable[[T_co, T_co], T_co]) -> T_co: ...
     @overload
-    async def reduce(self, fn: Callable[[A, T], A], initial: A) -> A: ...
-    async def reduce(self, fn: Callable[[Any, T], Any], initial: Any = MISSING) -> Any:
+    async def reduce(self, fn: Callable[[A, T_co], A], initial: A) -> A: ...
+    async def reduce(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> Any:
         """Combine all elements into one value, from the left, as ``functools.reduce`` does.
 
         Demand: unbounded; one value is kept.
@@ -162,7 +162,7 @@ class Ends(Fluent[T]):
         from .runtime.ends import come_home, value_of
 
         check_function("reduce", fn, "combine with an ordinary function")
-        stage: Reduce[T, Any] = Reduce(fn, initial)
+        stage: Reduce[T_co, Any] = Reduce(fn, initial)
         return self._or_empty("reduce", await value_of(come_home(self.as_flow()).then(stage), MISSING))
 
     async def count(self) -> int:
@@ -181,10 +181,10 @@ class Ends(Fluent[T]):
         return await value_of(come_home(self.as_flow()).then(Count()), 0)
 
     @overload
-    async def for_each(self, fn: Callable[[T], Awaitable[object]], *, concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, concurrency: int = 1) -> None: ...
     @overload
-    async def for_each(self, fn: Callable[[T], object], *, concurrency: int = 1) -> None: ...
-    async def for_each(self, fn: Callable[[T], Any], *, concurrency: int = 1) -> None:
+    async def for_each(self, fn: Callable[[T_co], object], *, concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T_co], Any], *, concurrency: int = 1) -> None:
         """Call ``fn`` for each element; await it, if it is ``async def``, for ``concurrency`` elements at a time.
 
         Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
@@ -211,10 +211,10 @@ class Ends(Fluent[T]):
         await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
 
     @overload
-    def run_sync(self) -> list[T]: ...
+    def run_sync(self) -> list[T_co]: ...
     @overload
-    def run_sync(self, end: Callable[[Flow[T]], Awaitable[R]]) -> R: ...
-    def run_sync(self, end: Callable[[Flow[T]], Awaitable[Any]] | None = None) -> Any:
+    def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[R]]) -> R: ...
+    def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[Any]] | None = None) -> Any:
         """Run the flow from ordinary code and give its elements, or what ``end`` awaits of it.
 
         It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,

@@ -7,27 +7,28 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from .ends import Ends
-from .operators import Combining, Filtering, Folding, Recovering, Scheduling, Sourcing, Transforming, Windowing
+from .operators import Combining, Filtering, Folding, Observing, Recovering, Scheduling, Sourcing, Transforming, Windowing
 from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
 from .segments.describe import describe
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
 @frozen(repr=False, eq=False)
 class Flow(
-    Sourcing[T],
-    Transforming[T],
-    Filtering[T],
-    Combining[T],
-    Windowing[T],
-    Folding[T],
-    Recovering[T],
-    Scheduling[T],
-    Ends[T],
+    Sourcing[T_co],
+    Transforming[T_co],
+    Filtering[T_co],
+    Combining[T_co],
+    Windowing[T_co],
+    Folding[T_co],
+    Recovering[T_co],
+    Observing[T_co],
+    Scheduling[T_co],
+    Ends[T_co],
 ):
-    """An immutable, lazy description of a stream of elements of type ``T``.
+    """An immutable, lazy description of a stream of elements of type ``T_co``.
 
     Chaining an operator gives a new flow and runs nothing; a flow can be subscribed to any number of times. It
     is a Publisher in the sense of Reactive Streams.
@@ -45,7 +46,7 @@ class Flow(
         """Give the flow of a source."""
         return Flow(Placed(source, calling_line()))
 
-    def then(self, stage: Stage[T, U]) -> Flow[U]:
+    def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
 
         >>> from reactive_aio import Flow
@@ -61,11 +62,11 @@ class Flow(
         self.source.operator.check(self.steps, placed)
         return Flow(self.source, (*self.steps, placed))
 
-    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
+    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
         return Flow(self.source, (*self.steps, Placed(mark, calling_line())))
 
-    def as_flow(self) -> Flow[T]:
+    def as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
         return self
 

@@ -12,17 +12,17 @@ from ..segments import PublishOn, Source, Stage, SubscribeOn, label
 if TYPE_CHECKING:
     from ..flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Fluent(ABC, Generic[T]):
+class Fluent(ABC, Generic[T_co]):
     """The core that every family inherits; `Flow` implements it."""
 
     __slots__ = ()
 
     @abstractmethod
-    def as_flow(self) -> Flow[T]:
+    def as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
 
     @classmethod
@@ -31,11 +31,11 @@ class Fluent(ABC, Generic[T]):
         """Give the flow of a source."""
 
     @abstractmethod
-    def then(self, stage: Stage[T, U]) -> Flow[U]:
+    def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator."""
 
     @abstractmethod
-    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T]:
+    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
 
 

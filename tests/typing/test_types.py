@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeGuard, assert_type
+from typing import NoReturn, TypeGuard, assert_type
 
 from reactive_aio import Flow, Publisher, schedulers
 
@@ -25,7 +25,8 @@ def test_sources() -> None:
     assert_type(Flow.of(1, 2), Flow[int])
     assert_type(Flow.from_iterable(["a"]), Flow[str])
     assert_type(Flow.range(3), Flow[int])
-    assert_type(Flow.empty(), Flow[Any])
+    assert_type(Flow.empty(), Flow[NoReturn])
+    assert_type(Flow.of(1).concat(Flow.error(OSError())), Flow[int])
     assert_type(Flow.defer(lambda: Flow.of("a")), Flow[str])
     assert_type(Flow.from_async_iterable(numbers()), Flow[int])
     assert_type(Flow.create(producer), Flow[bytes])
@@ -68,6 +69,14 @@ def test_ends_from_ordinary_code() -> None:
     assert_type(Flow.range(1).run_sync(), list[int])
     assert_type(Flow.range(1).run_sync(Flow[int].count), int)
     assert_type(Flow.range(1).run_sync(lambda flow: flow.map(str).first()), str)
+
+
+def test_a_flow_of_a_subclass_serves_where_one_of_the_base_is_wanted() -> None:
+    def show(flow: Flow[object]) -> str:
+        return repr(flow)
+
+    assert show(Flow.of(True)) == "Flow.of(True)"
+    assert show(Flow.empty()) == "Flow.empty()"
 
 
 def test_a_flow_is_a_publisher() -> None:

@@ -11,16 +11,16 @@ from .concat import Concat, parts
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Combining(Fluent[T]):
+class Combining(Fluent[T_co]):
     """Operators that make one flow of several."""
 
     __slots__ = ()
 
-    def concat(self, *others: Flow[U]) -> Flow[T | U]:
+    def concat(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit this flow to its end, then each of ``others`` in order.
 
         Demand: what one flow leaves unmet is asked of the next, once; a flow is subscribed to when the one

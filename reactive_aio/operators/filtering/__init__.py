@@ -13,20 +13,20 @@ from .take import Take
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S")
 
 
-class Filtering(Fluent[T]):
+class Filtering(Fluent[T_co]):
     """Operators that let some of the elements through."""
 
     __slots__ = ()
 
     @overload
-    def filter(self, predicate: Callable[[T], TypeGuard[S]]) -> Flow[S]: ...
+    def filter(self, predicate: Callable[[T_co], TypeGuard[S]]) -> Flow[S]: ...
     @overload
-    def filter(self, predicate: Callable[[T], object]) -> Flow[T]: ...
-    def filter(self, predicate: Callable[[T], object]) -> Flow[Any]:
+    def filter(self, predicate: Callable[[T_co], object]) -> Flow[T_co]: ...
+    def filter(self, predicate: Callable[[T_co], object]) -> Flow[Any]:
         """Emit the elements for which ``predicate`` is true.
 
         Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
@@ -42,7 +42,7 @@ class Filtering(Fluent[T]):
         check_function("filter", predicate, "an ordinary predicate is needed")
         return self.then(Filter(predicate))
 
-    def take(self, n: int) -> Flow[T]:
+    def take(self, n: int) -> Flow[T_co]:
         """Emit the first ``n`` elements, cancel the source and complete, all without further demand.
 
         Demand: passed on, but never more than ``n`` in all; ``take(0)`` completes without opening the source.
@@ -57,7 +57,7 @@ class Filtering(Fluent[T]):
         check_count("take", "n", n, 0)
         return self.then(Take(n))
 
-    def skip(self, n: int) -> Flow[T]:
+    def skip(self, n: int) -> Flow[T_co]:
         """Drop the first ``n`` elements and emit the rest.
 
         Demand: the first request is enlarged by ``n``, once; nothing is buffered.

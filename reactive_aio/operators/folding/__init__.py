@@ -16,16 +16,16 @@ from .fold import ToList as ToList
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 
 
-class Folding(Fluent[T]):
+class Folding(Fluent[T_co]):
     """Operators that make one value of a whole stream."""
 
     __slots__ = ()
 
-    def collect(self, factory: Callable[[], A], accumulate: Callable[[A, T], object]) -> Flow[A]:
+    def collect(self, factory: Callable[[], A], accumulate: Callable[[A, T_co], object]) -> Flow[A]:
         """Emit, when the source has completed, one container into which every element was put.
 
         ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an

@@ -13,16 +13,16 @@ from .retry import Retry
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Recovering(Fluent[T]):
+class Recovering(Fluent[T_co]):
     """Operators that subscribe again, or elsewhere, when a flow ends."""
 
     __slots__ = ()
 
-    def repeat(self, times: int | None = None) -> Flow[T]:
+    def repeat(self, times: int | None = None) -> Flow[T_co]:
         """Emit the elements of ``times`` subscriptions to this flow, one after another; without a number, for ever.
 
         Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
@@ -38,7 +38,7 @@ class Recovering(Fluent[T]):
             check_count("repeat", "times", times, 0)
         return self.begin(Repeat(self.as_flow(), times))
 
-    def retry(self, max_retries: int | None = None) -> Flow[T]:
+    def retry(self, max_retries: int | None = None) -> Flow[T_co]:
         """Subscribe again when this flow fails, ``max_retries`` times at most; without a number, for ever.
 
         What a failed attempt has emitted stays emitted; the next one starts from the beginning. The number
@@ -62,7 +62,7 @@ class Recovering(Fluent[T]):
             check_count("retry", "max_retries", max_retries, 0)
         return self.begin(Retry(self.as_flow(), max_retries))
 
-    def on_error_resume_next(self, fallback: Flow[U] | Callable[[BaseException], Flow[U]]) -> Flow[T | U]:
+    def on_error_resume_next(self, fallback: Flow[U] | Callable[[BaseException], Flow[U]]) -> Flow[T_co | U]:
         """Go on with another flow when this one fails: with ``fallback``, or with what it returns for the error.
 
         Demand: what this flow leaves unmet is asked of the other, once; nothing is buffered.
@@ -78,7 +78,7 @@ class Recovering(Fluent[T]):
         [1, 'down']
         """
         if is_flow(fallback):
-            return self.begin(OnErrorResumeNext[T | U](self.as_flow(), Always(fallback)))
+            return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), Always(fallback)))
         check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
         choose = cast("Callable[[BaseException], Flow[U]]", fallback)
-        return self.begin(OnErrorResumeNext[T | U](self.as_flow(), choose))
+        return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), choose))

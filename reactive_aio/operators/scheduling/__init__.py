@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from ...flow import Flow
     from ...schedulers.base import Scheduler
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Scheduling(Fluent[T]):
+class Scheduling(Fluent[T_co]):
     """Operators that say where regions run: the asynchronous boundaries."""
 
     __slots__ = ()
 
-    def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Flow[T]:
+    def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
         Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it;
@@ -39,7 +39,7 @@ class Scheduling(Fluent[T]):
         check_count("publish_on", "prefetch", prefetch, 1)
         return self.place(PublishOn(scheduler, prefetch))
 
-    def subscribe_on(self, scheduler: Scheduler) -> Flow[T]:
+    def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and what follows it up to the next boundary, on ``scheduler``.
 
         Wherever it stands in the chain it speaks of the source; of several the one nearest to the source counts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from ...spec import Publisher
 from .._fluent import Fluent, check_count, check_function, is_async
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Sourcing(Fluent[T]):
+class Sourcing(Fluent[T_co]):
     """Where flows begin. All sources are cold: each subscription reads them from the start."""
 
     __slots__ = ()
@@ -77,7 +77,7 @@ class Sourcing(Fluent[T]):
         return cls.begin(Range(numbers))
 
     @classmethod
-    def empty(cls) -> Flow[Any]:
+    def empty(cls) -> Flow[NoReturn]:
         """Complete at once, without any demand.
 
         (Reactor, RxJava: ``empty``.)
@@ -86,10 +86,10 @@ class Sourcing(Fluent[T]):
         >>> Flow.empty().run_sync()
         []
         """
-        return cls.begin(Empty[Any]())
+        return cls.begin(Empty[NoReturn]())
 
     @classmethod
-    def never(cls) -> Flow[Any]:
+    def never(cls) -> Flow[NoReturn]:
         """Emit nothing and never end; for tests.
 
         (Reactor, RxJava: ``never``.)
@@ -98,10 +98,10 @@ class Sourcing(Fluent[T]):
         >>> Flow.never().take(0).run_sync()
         []
         """
-        return cls.begin(Never[Any]())
+        return cls.begin(Never[NoReturn]())
 
     @classmethod
-    def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[Any]:
+    def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[NoReturn]:
         """Fail at once, without any demand, with ``error`` or with a fresh one from the function given.
 
         (Reactor, RxJava: ``error``; RxPY: ``throw``.)
@@ -112,7 +112,7 @@ class Sourcing(Fluent[T]):
         """
         if not isinstance(error, BaseException):
             check_function("error", error, "make the exception in an ordinary function")
-        return cls.begin(Error[Any](error))
+        return cls.begin(Error[NoReturn](error))
 
     @classmethod
     def defer(cls, factory: Callable[[], Flow[U]]) -> Flow[U]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from ...segments import Inlet, Pulled, Pushed
 from ...spec import Subscription
@@ -14,16 +14,18 @@ from ...spec import Subscription
 T = TypeVar("T")
 
 
+def _traceback_of(source: Error[Any]) -> TracebackType | None:
+    return source.error.__traceback__ if isinstance(source.error, BaseException) else None
+
+
 @frozen
 class Error(Pulled[T]):
     """Source of ``Flow.error``."""
 
     error: BaseException | Callable[[], BaseException]
-    _traceback: TracebackType | None = field(init=False, repr=False, eq=False)
-
-    @_traceback.default
-    def _as_given(self) -> TracebackType | None:
-        return self.error.__traceback__ if isinstance(self.error, BaseException) else None
+    _traceback: TracebackType | None = field(
+        init=False, repr=False, eq=False, default=Factory(_traceback_of, takes_self=True)
+    )
 
     @property
     def plain(self) -> bool:

@@ -12,16 +12,16 @@ from .map import Map
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class Transforming(Fluent[T]):
+class Transforming(Fluent[T_co]):
     """Operators that make other elements of the elements."""
 
     __slots__ = ()
 
-    def map(self, fn: Callable[[T], R]) -> Flow[R]:
+    def map(self, fn: Callable[[T_co], R]) -> Flow[R]:
         """Emit ``fn(item)`` for each element.
 
         Demand: passed on one for one; nothing is buffered.
@@ -37,7 +37,7 @@ class Transforming(Fluent[T]):
         check_function("map", fn, "await in flow.for_each(fn), or map to a value first")
         return self.then(Map(fn))
 
-    def flat_map_iterable(self, fn: Callable[[T], Iterable[R]]) -> Flow[R]:
+    def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
         """Emit the elements of the iterable ``fn(item)``, one after another, for each element.
 
         Demand: one element is asked for when those of the one before have been emitted; where the demand is
@@ -55,7 +55,7 @@ class Transforming(Fluent[T]):
         check_function("flat_map_iterable", fn, "return an iterable from an ordinary function")
         return self.then(FlatMapIterable(fn))
 
-    def through(self, operator: Callable[[Flow[T]], R]) -> R:
+    def through(self, operator: Callable[[Flow[T_co]], R]) -> R:
         """Give ``operator(self)``: the way to chain an operator of one's own.
 
         (Reactor: ``transform``; RxPY: ``pipe``.)

@@ -10,15 +10,15 @@ from .buffer import Buffer
 if TYPE_CHECKING:
     from ...flow import Flow
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Windowing(Fluent[T]):
+class Windowing(Fluent[T_co]):
     """Operators that gather elements into groups."""
 
     __slots__ = ()
 
-    def buffer(self, n: int) -> Flow[list[T]]:
+    def buffer(self, n: int) -> Flow[list[T_co]]:
         """Emit lists of ``n`` elements; the last one has what is left, if there is any.
 
         Demand: ``n`` elements are asked for where one list is wanted; fewer than ``n`` are held.
@@ -32,4 +32,4 @@ class Windowing(Fluent[T]):
         [[0, 1], [2, 3], [4]]
         """
         check_count("buffer", "n", n, 1)
-        return self.then(Buffer[T](n))
+        return self.then(Buffer[T_co](n))
