@@ -9,7 +9,7 @@ from typing import TypeVar
 from attrs import field, frozen
 
 from ...errors import SourceConsumedError
-from ...segments import Pulled
+from ...segments import Pulled, label
 
 T = TypeVar("T")
 
@@ -41,8 +41,9 @@ class Of(FromIterable[T]):
 
     @property
     def arguments(self) -> str:
-        """The elements."""
-        return super().arguments[1:-1]
+        """The elements, as far as they are few."""
+        shown = [label(item) for item in self.items[:4]]
+        return ", ".join(shown if len(shown) == len(self.items) else [*shown, "..."])
 
 
 @frozen
