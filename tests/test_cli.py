@@ -304,8 +304,19 @@ flow = Flow.from_iterable(numbers()).publish_on(schedulers.thread("t")).map(read
 """
 
 
-def test_ctrl_c_cancels_cleans_up_and_shows_what_there_is(module: Callable[[str], str]) -> None:
-    command = [sys.executable, "-m", "reactive_aio", "run", f"{module(ENDLESS)}:flow", "--rows", "1"]
+# What PySpark does when its context is made.
+HANDLED = """
+import signal, sys
+def handle(number, frame):
+    print("raised", file=sys.stderr)
+    raise KeyboardInterrupt
+signal.signal(signal.SIGINT, handle)
+"""
+
+
+@pytest.mark.parametrize("before", ["", HANDLED], ids=["plain", "handled"])
+def test_ctrl_c_cancels_cleans_up_and_shows_what_there_is(module: Callable[[str], str], before: str) -> None:
+    command = [sys.executable, "-m", "reactive_aio", "run", f"{module(before + ENDLESS)}:flow", "--rows", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         while running.stdout.readline() != "ready\n":

@@ -13,8 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TextIO
 
 from .loading import AnyFlow, TargetError, build, load
@@ -77,7 +80,22 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
             flow: AnyFlow = build(options.target, load(options.target), runner.run)
         screen.text(flow.describe())
         try:
-            runner.run(drive(flow, run, screen))
+            with _ctrl_c_cancels():
+                runner.run(drive(flow, run, screen))
         finally:
             screen.result(run)
     return 0
+
+
+@contextmanager
+def _ctrl_c_cancels() -> Generator[None]:
+    """Let asyncio turn Ctrl-C into a cancellation; it does so only where nobody, such as PySpark, handles it already."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

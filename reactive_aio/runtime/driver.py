@@ -214,9 +214,34 @@ class RegionDriver:
 
     def lost(self, error: BaseException) -> None:
         """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
+        # First the regions that nobody else tells, because they run on this loop for being read from it: there may be
+        # no turn any more in which they could see that they have been cancelled.
+        for driver in reversed(self._dependent()):
+            driver.leave()
         if not self.closed:
             self.cancelled = True
             self._fail(error)
+        self._abandon()
+
+    def _dependent(self) -> list[RegionDriver]:
+        """Give the drivers of the flow that a combinator here reads, as far as they are on the same loop."""
+        found: list[RegionDriver] = []
+        todo = [self.inner]
+        while todo:
+            driver = todo.pop()
+            if driver is not None:
+                found += [driver] if driver.loop is self.loop else []
+                todo += [driver.before, driver.inner]
+        return found
+
+    def leave(self) -> None:
+        """Close without waiting for a turn."""
+        if not self.closed:
+            self.cancelled = True
+            self._close()
+        self._abandon()
+
+    def _abandon(self) -> None:
         for release in self.abandoned:
             release()
 
@@ -242,6 +267,14 @@ class RegionDriver:
 
     def turn(self) -> None:
         """The scheduled callback: take what has been posted, then work."""
+        try:
+            self._take_turn()
+        except BaseException:
+            # An interrupt on its way out through the loop; the cancel that follows it must find a way in.
+            self._awake = False
+            raise
+
+    def _take_turn(self) -> None:
         events = self._events
         while True:
             while events:

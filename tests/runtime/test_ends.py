@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import threading
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
@@ -352,6 +352,30 @@ async def test_a_producer_that_is_cancelled_by_somebody_else_is_a_typed_error() 
 
 
 # -- from ordinary code
+
+
+@pytest.mark.parametrize("place", ["here", "behind a boundary"])
+def test_an_interrupt_comes_out_and_the_sources_are_closed(place: str) -> None:
+    log: list[str] = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            log.append("closed")
+
+    def interrupted(n: int) -> int:
+        if n == 3:
+            raise KeyboardInterrupt
+        return n
+
+    flow = Flow.from_iterable(numbers())
+    if place != "here":
+        flow = flow.publish_on(schedulers.current(), 2)
+
+    with pytest.raises(KeyboardInterrupt):
+        flow.map(interrupted).run_sync()
+    assert log == ["closed"]
 
 
 def test_run_sync_gives_the_elements_or_what_the_end_gives() -> None:
