@@ -32,7 +32,10 @@ Table = dict[tuple[str, ...], list[float | None]]
 
 async def flow() -> Flow[ReportRow]:
     """Give the report of the delays."""
-    lines = LINES[os.environ.get("ENGINE", "spark")]
+    engine = os.environ.get("ENGINE", "spark")
+    if engine not in LINES:
+        raise ValueError(f"ENGINE={engine}: it is one of {', '.join(LINES)}")
+    lines = LINES[engine]
     out = Path(os.environ.get("OUT", "out"))
     flights = Path(os.environ.get("FLIGHTS", out / "flights.csv"))
     weather = await table("weather.csv", key=(0, 14), values=(9, 11, 13))
