@@ -77,7 +77,7 @@ class PublisherEdge:
             if self._subscription is None:
                 self._asked = add_demand(self._asked, n)
             else:
-                self._subscription.request(n)
+                self._pass_on(self._subscription, n)
 
     def cancel(self) -> None:
         """Pass the cancellation on, or cancel the subscription when it comes."""
@@ -85,7 +85,17 @@ class PublisherEdge:
             self._over = True
             subscription, self._subscription = self._subscription, None
             if subscription is not None:
-                subscription.cancel()
+                try:
+                    subscription.cancel()
+                except Exception as error:
+                    drop_error(error)  # it breaks rule 3.15, and nobody listens any more
+
+    def _pass_on(self, subscription: Subscription, n: int) -> None:
+        try:
+            subscription.request(n)
+        except Exception as error:
+            # It breaks rule 3.16; posted, because the region is in the middle of its turn.
+            self.inlet.post(self._break, error)
 
     def refuse(self, error: BaseException) -> None:
         """Signal what ``subscribe`` raised: it should have signalled it itself (rule 1.9)."""
@@ -99,7 +109,7 @@ class PublisherEdge:
         self._subscription = subscription
         asked, self._asked = self._asked, 0
         if asked:
-            subscription.request(asked)
+            self._pass_on(subscription, asked)
 
     def _next(self, item: Any) -> None:
         if self._over:

@@ -1,0 +1,15 @@
+"""The rules as predicates over traces: one function a rule, one module a chapter of the specification.
+
+A predicate says what it saw of a broken rule, or None where the rule was kept or can't be judged by the trace.
+Whether something that has not come will still come is judged only where the trace ended at rest; see `Facts`.
+"""
+
+from . import processors as processors
+from . import publishers as publishers
+from . import subscribers as subscribers
+from . import subscriptions as subscriptions
+from .judging import NEVER_SEEN as NEVER_SEEN
+from .judging import PREDICATES as PREDICATES
+from .judging import Predicate as Predicate
+from .judging import Violation as Violation
+from .judging import violations as violations

@@ -1,0 +1,107 @@
+"""What the predicates stand on: how a rule is entered, and what they look for time and again.
+
+A predicate says what it saw of a broken rule, or None where the rule was kept or can't be judged by the trace.
+Whether something that has not come will still come is judged only where the trace ended at rest; see `Facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from attrs import frozen
+
+from ..advice import ADVICE
+from ..rules import RULES, quote
+from ..trace import Call, Kind, Stream, Trace
+
+SUBSCRIBE, ON_SUBSCRIBE, ON_NEXT = Kind.SUBSCRIBE, Kind.ON_SUBSCRIBE, Kind.ON_NEXT
+ON_ERROR, ON_COMPLETE, REQUEST, CANCEL = Kind.ON_ERROR, Kind.ON_COMPLETE, Kind.REQUEST, Kind.CANCEL
+
+
+@frozen
+class Violation:
+    """A broken rule: what was seen of it, and what to do."""
+
+    rule: str
+    seen: str
+    trace: Trace
+
+    def __str__(self) -> str:
+        return (
+            f"{quote(self.rule)}\n  seen: {self.seen}\n  what to do: {ADVICE[self.rule]}\n"
+            f"  the last signals:\n{self.trace.tail()}"
+        )
+
+
+Predicate = Callable[[Trace], Violation | None]
+PREDICATES: Final[dict[str, Predicate]] = {}
+
+NEVER_SEEN: Final = {"2.11": "an event loop and the lock of the interpreter see to it; no trace can show otherwise"}
+"""Rules that no trace can judge, and why."""
+
+
+def violations(trace: Trace, rules: Iterable[str] = RULES) -> list[Violation]:
+    """Check a trace, by all rules or by those given, in the order of their numbers."""
+    found = [PREDICATES[rule](trace) for rule in rules if rule in PREDICATES]
+    return [violation for violation in found if violation is not None]
+
+
+Finding = str | None
+
+
+def on_trace(rule: str) -> Callable[[Callable[[Trace], Finding]], None]:
+    """Enter a function that looks at a whole trace."""
+
+    def enter(look: Callable[[Trace], Finding]) -> None:
+        def predicate(trace: Trace) -> Violation | None:
+            seen = look(trace)
+            return None if seen is None else Violation(rule, seen, trace)
+
+        PREDICATES[rule] = predicate
+
+    return enter
+
+
+def on_stream(rule: str) -> Callable[[Callable[[Stream, Trace], Finding]], None]:
+    """Enter a function that looks at one stream of a trace."""
+
+    def enter(look: Callable[[Stream, Trace], Finding]) -> None:
+        on_trace(rule)(lambda trace: next(filter(None, (look(each, trace) for each in trace.streams)), None))
+
+    return enter
+
+
+def raising(calls: Iterable[Call], words: str) -> Finding:
+    """Tell of the first call that raised."""
+    for call in calls:
+        if call.raised is not None:
+            return f"{call.kind.value} raised {call.raised!r} {words} (#{call.at})"
+    return None
+
+
+def unmet(stream: Stream, trace: Trace, words: str) -> Finding:
+    """Tell of demand that was never met, though there are elements."""
+    missing = stream.wanted - stream.delivered
+    if not trace.facts.at_rest or trace.facts.elements is None or stream.cancelled or missing <= 0:
+        return None
+    return f"{missing} of {stream.wanted} elements never came, {words}"
+
+
+def slow(calls: list[Call], trace: Trace) -> Finding:
+    """Tell if even the quickest of some calls was slow: one that was merely interrupted is not held against it."""
+    if not calls or min(call.duration for call in calls) <= trace.facts.budget:
+        return None
+    quickest = min(call.duration for call in calls)
+    return f"the quickest of {len(calls)} calls of {calls[0].kind.value} took {quickest * 1000:.0f} ms"
+
+
+def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
+    """Give the nearest call of the same stream and of some kinds that a call was made in."""
+    outer = (each for each in trace.around(call) if each.entry.stream == call.entry.stream and each.kind in kinds)
+    return next(outer, None)
+
+
+def outcome(call: Call) -> str:
+    """Tell how a call ended."""
+    return "returned" if call.raised is None else f"raised {call.raised!r}"

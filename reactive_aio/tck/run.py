@@ -1,0 +1,114 @@
+"""One run of one test: its loop, its trace, and the ways to make something happen and to judge it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import attrs
+from attrs import define, field
+
+from ..spec import Publisher
+from ..spec.predicates import violations
+from ..spec.recorder import Recorder
+from ..spec.trace import Facts, Trace
+from .environment import Environment, NeverAtRestError, Settling
+from .outcome import NotVerifiedError, RuleBrokenError
+from .probe import Probe
+from .watch import Watch
+
+
+@define(eq=False)
+class Run:
+    """What a test is given."""
+
+    environment: Environment
+    facts: Facts
+    recorder: Recorder = field(init=False, factory=Recorder)
+    handed: list[weakref.ref[Any] | None] = field(init=False, factory=list[weakref.ref[Any] | None])
+    """What publishers were handed as subscribers."""
+    probes: list[Probe] = field(init=False, factory=list[Probe])
+    _settling: Settling | None = field(init=False, default=None)
+
+    def know(self, **facts: Any) -> None:
+        """Add to what is known about the recording."""
+        self.facts = attrs.evolve(self.facts, **facts)
+
+    def subscribe(self, publisher: Publisher[Any], probe: Probe | None = None) -> Probe:
+        """Subscribe a probe; what subscribe raises is in the trace."""
+        probe = probe or Probe()
+        self.probes.append(probe)
+        self.tolerate(lambda: self.handed.append(self.recorder.connect(publisher, probe)))
+        return probe
+
+    def tolerate(self, call: Callable[[], object]) -> None:
+        """Make a call that may raise what is in the trace already, and nothing else."""
+        try:
+            call()
+        except Exception as error:
+            if not any(signal.value is error for signal in self.recorder.signals):
+                raise
+
+    async def rest(self) -> None:
+        """Wait until nothing is left to run."""
+        assert self._settling is not None
+        await self._settling.settle()
+        self.recorder.rest()
+
+    async def released(self) -> bool:
+        """Tell whether nobody refers any more to what publishers were handed."""
+        if any(ref is not None and ref() is not None for ref in self.handed):
+            await self.rest()
+            gc.collect()
+        return all(ref is None or ref() is None for ref in self.handed)
+
+    def trace(self) -> Trace:
+        """Give what was recorded."""
+        return self.recorder.trace(self.facts)
+
+    async def check(self, *rules: str) -> None:
+        """Wait for rest and fail if one of the rules was broken."""
+        await self.rest()
+        self.know(at_rest=True)
+        found = violations(self.trace(), rules)
+        if found:
+            raise RuleBrokenError("\n".join(map(str, found)))
+
+    def need(self, condition: object, reason: str) -> None:
+        """Say nothing where a test has no footing; the test of that footing tells more."""
+        if not condition:
+            raise NotVerifiedError(f"not verified: {reason}\n  what was seen:\n{self.trace().tail()}")
+
+    def main(self, body: Callable[[Run], Awaitable[None]]) -> None:
+        """Run a test on a loop of its own."""
+        reports: list[str] = []
+
+        async def call() -> None:
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda _, context: reports.append(str(context)))
+            watch = Watch(loop)
+            others = tuple(Watch(other) for other in self.environment.loops())
+            for each in (watch, *others):
+                each.begin()
+            self._settling = Settling(self.environment, watch, others, lambda: len(self.recorder.signals))
+            try:
+                await body(self)
+            finally:
+                await self._leave()
+                for each in (watch, *others):
+                    each.end()
+
+        with asyncio.Runner(loop_factory=self.environment.loop_factory) as runner:
+            runner.run(call())
+
+    async def _leave(self) -> None:
+        """Cancel what is still under way, and let it come to its end before the loop does."""
+        for probe in self.probes:
+            if not probe.over:
+                probe.cancel()
+        with suppress(NeverAtRestError):
+            await self.rest()

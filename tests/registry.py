@@ -1,0 +1,342 @@
+"""Everything of ours that makes or changes a flow: what conformance, typing, demand and leak tests go through.
+
+An entry gives, for a number of elements, a flow that has exactly so many, none of them None, and that contains the
+method it stands for. Each flow in it goes through ``via``, by which a test takes a hand in between the steps: to
+leave them fused, or to have them speak the contract to each other.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from attrs import field, frozen
+
+from reactive_aio import Flow, schedulers
+from reactive_aio.schedulers.base import Scheduler
+from reactive_aio.segments import Stage
+from reactive_aio.spec import Publisher
+
+AnyFlow = Flow[Any]
+Via = Callable[[AnyFlow], AnyFlow]
+Places = Callable[[], Scheduler]
+
+
+class FailureError(Exception):
+    """How the flows of this registry fail."""
+
+
+@frozen
+class Settings:
+    """What an entry may vary in."""
+
+    prefetch: int = 256
+    thread: Scheduler | None = None
+    """A scheduler on another thread, for the entries that need one."""
+    loop: AbstractEventLoop | None = None
+    """The event loop of that thread."""
+
+
+Make = Callable[[int, Via, Settings], AnyFlow]
+
+
+@frozen
+class Entry:
+    """One method of Flow, or one way to use it."""
+
+    method: str
+    """The name of the method on Flow."""
+    make: Make
+    """Makes a flow of so many elements."""
+    fail: Make
+    """Makes a flow that fails without an element; the number is not used."""
+    variant: str = ""
+    prefetches: bool = False
+    """Whether the entry has a boundary whose prefetch can be set."""
+    threaded: bool = False
+    """Whether the entry needs a scheduler on another thread."""
+    ends_late: bool = False
+    """Whether the end is known only when one more element is wanted."""
+    kind: str = field(default="operator")
+
+    def __str__(self) -> str:
+        return f"{self.method}{'-' if self.variant else ''}{self.variant}"
+
+
+REGISTRY: list[Entry] = []
+
+NOT_ENTERED = {
+    "as_flow": "gives the flow itself",
+    "begin": "what sources are made with; each of them is entered",
+    "from_spark": "starts a job for each subscription, so it is left to the tests of the Spark engine",
+    "place": "what boundaries are made with; each of them is entered",
+}
+"""Public methods of Flow that give a flow and need no entry, and why."""
+
+
+def failed(via: Via) -> AnyFlow:
+    """Give a flow that fails at once."""
+    return via(Flow.error(FailureError("failed")))
+
+
+def source(method: str, make: Make, fail: Make | None = None, **options: Any) -> None:
+    """Enter a source."""
+    REGISTRY.append(Entry(method, make, fail or (lambda _, via, __: failed(via)), kind="source", **options))
+
+
+def operator(method: str, apply: Callable[[AnyFlow], AnyFlow], **options: Any) -> None:
+    """Enter an operator by what leaves the number of elements as it is."""
+    REGISTRY.append(
+        Entry(
+            method,
+            lambda n, via, _: via(apply(via(Flow.range(n)))),
+            lambda _, via, __: via(apply(failed(via))),
+            **options,
+        )
+    )
+
+
+def wide(method: str, make: Make, fail: Make, **options: Any) -> None:
+    """Enter an operator that changes the number of elements, or that has several inputs."""
+    REGISTRY.append(Entry(method, make, fail, **options))
+
+
+def boundary(method: str, apply: Callable[[AnyFlow, Settings], AnyFlow], **options: Any) -> None:
+    """Enter an asynchronous boundary or a placement."""
+    REGISTRY.append(
+        Entry(
+            method,
+            lambda n, via, settings: via(via(apply(via(Flow.range(n)), settings)).map(same)),
+            lambda _, via, settings: via(via(apply(failed(via), settings)).map(same)),
+            kind="boundary",
+            **options,
+        )
+    )
+
+
+def same(item: Any) -> Any:
+    """Change nothing."""
+    return item
+
+
+# -- what the sources read
+
+
+@frozen
+class Counting:
+    """An async iterable that can be read any number of times; it suspends now and then."""
+
+    stop: int
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        for n in range(self.stop):
+            yield n
+
+
+def numbers(stop: int) -> Iterator[int]:
+    """Generate numbers."""
+    yield from range(stop)
+
+
+def emitting(stop: int) -> Any:
+    """Give a producer for Flow.create."""
+
+    async def produce(emit: Any) -> None:
+        for n in range(stop):
+            await emit(n)
+
+    return produce
+
+
+async def raising(_: Any) -> None:
+    """Fail as a producer."""
+    raise FailureError("failed")
+
+
+def raise_failure(*_: Any) -> Any:
+    """Fail as a function."""
+    raise FailureError("failed")
+
+
+@frozen(eq=False)
+class ByContract:
+    """A publisher of somebody else's, which delivers from inside request."""
+
+    flow: Callable[[], Publisher[Any]]
+
+    def subscribe(self, subscriber: Any) -> None:
+        """Pass on."""
+        self.flow().subscribe(subscriber)
+
+
+@frozen
+class Doubling(Stage[Any, Any]):
+    """A stage of one's own, written by ``apply``."""
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        """Pass on."""
+        yield from items
+
+
+def flaky() -> Callable[[int, Via], AnyFlow]:
+    """Give a maker of flows whose every other subscription fails at once."""
+
+    def make(n: int, via: Via) -> AnyFlow:
+        attempts: list[int] = []
+
+        def attempt() -> AnyFlow:
+            attempts.append(1)
+            return failed(via) if len(attempts) % 2 else via(Flow.range(n))
+
+        return via(Flow.defer(attempt))
+
+    return make
+
+
+# -- sources
+
+source("of", lambda n, via, _: via(Flow.of(*range(n))))
+source("range", lambda n, via, _: via(Flow.range(n)))
+source("from_iterable", lambda n, via, _: via(Flow.from_iterable(list(range(n)))))
+source(
+    "from_iterable",
+    lambda n, via, _: via(Flow.defer(lambda: via(Flow.from_iterable(numbers(n))))),
+    lambda _, via, __: via(Flow.defer(lambda: via(Flow.from_iterable(map(raise_failure, [1]))))),
+    variant="generator",
+    ends_late=True,
+)
+source("empty", lambda n, via, _: via(via(Flow.empty()).concat(via(Flow.range(n)))))
+source("never", lambda n, via, _: via(via(via(Flow.range(n)).concat(via(Flow.never()))).take(n)))
+source("error", lambda n, via, _: via(failed(via).on_error_resume_next(via(Flow.range(n)))))
+source(
+    "defer",
+    lambda n, via, _: via(Flow.defer(lambda: via(Flow.range(n)))),
+    lambda _, via, __: via(Flow.defer(raise_failure)),
+)
+source(
+    "from_async_iterable",
+    lambda n, via, _: via(Flow.from_async_iterable(Counting(n))),
+    ends_late=True,
+)
+source(
+    "create",
+    lambda n, via, _: via(Flow.create(emitting(n))),
+    lambda _, via, __: via(Flow.create(raising)),
+)
+source(
+    "from_publisher",
+    lambda n, via, _: via(Flow.from_publisher(ByContract(lambda: Flow.range(n)))),
+    lambda _, via, __: via(Flow.from_publisher(ByContract(lambda: Flow.error(FailureError("failed"))))),
+)
+
+# -- operators
+
+operator("map", lambda flow: flow.map(same))
+operator("filter", lambda flow: flow.filter(lambda _: True))
+wide(
+    "filter",
+    lambda n, via, _: via(via(Flow.range(2 * n)).filter(lambda n: n % 2)),
+    lambda _, via, __: via(failed(via).filter(bool)),
+    variant="half",
+)
+operator("flat_map_iterable", lambda flow: flow.flat_map_iterable(lambda item: (item,)))
+wide(
+    "flat_map_iterable",
+    lambda n, via, _: via(via(Flow.range(2 * n)).flat_map_iterable(lambda item: [item] * (item % 2))),
+    lambda _, via, __: via(via(Flow.range(1)).flat_map_iterable(raise_failure)),
+    variant="some-empty",
+)
+wide(
+    "buffer",
+    lambda n, via, _: via(via(Flow.range(2 * n)).buffer(2)),
+    lambda _, via, __: via(failed(via).buffer(2)),
+)
+wide(
+    "collect",
+    lambda n, via, _: via(via(via(Flow.range(3)).collect(list[int], list[int].append)).repeat(n)),
+    lambda _, via, __: via(failed(via).collect(list[int], list[int].append)),
+)
+wide(
+    "take",
+    lambda n, via, _: via(via(Flow.range(n + 5)).take(n)),
+    lambda _, via, __: via(failed(via).take(1)),
+)
+wide(
+    "skip",
+    lambda n, via, _: via(via(Flow.range(n + 3)).skip(3)),
+    lambda _, via, __: via(failed(via).skip(1)),
+)
+wide(
+    "concat",
+    lambda n, via, _: via(via(Flow.range(n // 2)).concat(via(Flow.range(n // 2, n)))),
+    lambda _, via, __: via(via(Flow.empty()).concat(failed(via))),
+)
+wide(
+    "repeat",
+    lambda n, via, _: via(via(Flow.of("again")).repeat(n)),
+    lambda _, via, __: via(failed(via).repeat(3)),
+)
+wide(
+    "retry",
+    lambda n, via, _: via(flaky()(n, via).retry()),
+    lambda _, via, __: via(failed(via).retry(2)),
+)
+wide(
+    "on_error_resume_next",
+    lambda n, via, _: via(failed(via).on_error_resume_next(lambda _: via(Flow.range(n)))),
+    lambda _, via, __: via(failed(via).on_error_resume_next(failed(via))),
+)
+operator("strict", lambda flow: flow.strict())
+operator("then", lambda flow: flow.then(Doubling()))
+
+# -- boundaries and schedulers
+
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(schedulers.current(), settings.prefetch),
+    variant="current",
+    prefetches=True,
+)
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(needed(settings), settings.prefetch),
+    variant="thread",
+    prefetches=True,
+    threaded=True,
+)
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(needed(settings), settings.prefetch).publish_on(
+        schedulers.current(), settings.prefetch
+    ),
+    variant="there-and-back",
+    prefetches=True,
+    threaded=True,
+)
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(schedulers.loop(needed_loop(settings)), settings.prefetch),
+    variant="loop",
+    prefetches=True,
+    threaded=True,
+)
+boundary("subscribe_on", lambda flow, _: flow.subscribe_on(schedulers.current()), variant="current")
+boundary("subscribe_on", lambda flow, settings: flow.subscribe_on(needed(settings)), variant="thread", threaded=True)
+
+
+def needed(settings: Settings) -> Scheduler:
+    """Give the scheduler on another thread."""
+    assert settings.thread is not None, "this entry needs a scheduler on another thread"
+    return settings.thread
+
+
+def needed_loop(settings: Settings) -> AbstractEventLoop:
+    """Give the event loop of another thread."""
+    assert settings.loop is not None, "this entry needs the event loop of another thread"
+    return settings.loop
+
+
+def entered(name: str) -> bool:
+    """Tell whether a method has an entry."""
+    return any(entry.method == name for entry in REGISTRY)

@@ -1,0 +1,467 @@
+"""Broken publishers."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from typing import Any
+
+from reactive_aio.spec import UNBOUNDED
+from reactive_aio.tck import Environment
+
+from .correct import GoodPublisher, GoodSubscription, Idle, soon
+from .mutant import publisher
+
+STRICT = Environment(budget=0.002)
+
+
+@publisher("1.1")
+class OneTooMany(GoodSubscription):
+    """delivers one element more than was requested"""
+
+    def request(self, n: int) -> None:
+        super().request(n + 1 if n > 0 else n)
+
+
+@publisher("1.2")
+class WaitsForTheRest(GoodSubscription):
+    """completes only when no demand is left"""
+
+    def complete(self) -> None:
+        if not self.demand:
+            super().complete()
+
+
+@publisher("1.3", environment=Environment(threads=True, silence=0.002))
+class TwoThreads(GoodSubscription):
+    """delivers on two threads at once"""
+
+    def deliver(self) -> None:
+        if self.delivering or self.demand < 2 or len(self.items) < 2:
+            super().deliver()
+            return
+        pair, self.items = self.items[:2], self.items[2:]
+        self.demand -= 2
+        self.delivering = True
+        threads = [threading.Thread(target=self.subscriber.on_next, args=(item,)) for item in pair]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.delivering = False
+        if not self.over:
+            self.deliver()
+
+
+@publisher("1.4")
+class SwallowsTheFailure(GoodPublisher):
+    """completes where it failed"""
+
+    def start(self, subscriber: Any) -> None:
+        self.error = None
+        super().start(subscriber)
+
+
+@publisher("1.5", also=("spec102",))
+class NeverEnds(GoodSubscription):
+    """gives all elements and no end"""
+
+    def complete(self) -> None:
+        """Never."""
+
+
+@publisher("1.5", fails=("theEndNeedsNoFurtherDemand",))
+class WantsOneMore(GoodSubscription):
+    """completes only when more is requested than there is"""
+
+    def request(self, n: int) -> None:
+        super().request(n)
+        if self.demand and not self.items and not self.over:
+            super().complete()
+
+    def complete(self) -> None:
+        """Not yet."""
+
+
+@publisher("1.6")
+class LivesOn(GoodSubscription):
+    """completes again when it is asked for more after the end"""
+
+    done: Any = None
+
+    def complete(self) -> None:
+        self.done = self.subscriber
+        super().complete()
+
+    def request(self, n: int) -> None:
+        if self.done is not None:
+            self.done.on_complete()
+        else:
+            super().request(n)
+
+
+@publisher("1.6")
+class RemembersTheServed(GoodSubscription):
+    """refers to the subscriber after the end"""
+
+    kept: Any = None
+
+    def complete(self) -> None:
+        self.kept = self.subscriber
+        super().complete()
+
+
+@publisher("1.7", fails=("spec107_mustNotEmitFurtherSignalsOnceOnCompleteHas",))
+class CompletesTwice(GoodSubscription):
+    """signals on_complete twice"""
+
+    def complete(self) -> None:
+        subscriber = self.subscriber
+        super().complete()
+        subscriber.on_complete()
+
+
+@publisher("1.7", fails=("spec107_mustNotEmitFurtherSignalsOnceOnErrorHas",))
+class FailsThenCompletes(GoodSubscription):
+    """signals on_complete after on_error"""
+
+    def fail(self, error: BaseException) -> None:
+        subscriber = self.subscriber
+        super().fail(error)
+        subscriber.on_complete()
+
+
+@publisher("1.8")
+class SaysGoodbye(GoodSubscription):
+    """answers cancel by on_complete"""
+
+    def cancel(self) -> None:
+        subscriber = self.subscriber
+        super().cancel()
+        if subscriber is not None:
+            subscriber.on_complete()
+
+
+@publisher("1.9", fails=("spec109_mayReject", "spec109_subscribeShouldNotThrowNonFatal"))
+class RejectsWithoutSubscription(GoodPublisher):
+    """signals on_error without on_subscribe"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.error is not None:
+            subscriber.on_error(self.error)
+        else:
+            super().start(subscriber)
+
+
+@publisher("1.9", fails=("spec109_mayReject", "spec109_subscribeShouldNotThrowNonFatal"))
+class RaisesFromSubscribe(GoodPublisher):
+    """signals its failure and raises it from subscribe as well"""
+
+    def start(self, subscriber: Any) -> None:
+        super().start(subscriber)
+        if self.error is not None:
+            raise self.error
+
+
+@publisher("1.9", fails=("spec109_subscribeThrowNPE",))
+class AcceptsNobody(GoodPublisher):
+    """takes subscribe(None) without a word"""
+
+    def subscribe(self, subscriber: Any) -> None:
+        if subscriber is not None:
+            super().subscribe(subscriber)
+
+
+@publisher("1.9", fails=("spec109_mustIssue",))
+class SpeaksFirst(GoodPublisher):
+    """signals an element before on_subscribe, when it has three"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.elements != 3:
+            super().start(subscriber)
+            return
+        subscriber.on_next(0)
+        subscriber.on_subscribe(GoodSubscription(self, subscriber, [1, 2]))
+
+
+@publisher("1.10")
+class ServesTwo(GoodPublisher):
+    """ignores the third subscriber, and those that follow"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.subscribed <= 2:
+            super().start(subscriber)
+
+
+@publisher("1.11")
+class ServesOne(GoodPublisher):
+    """rejects the second subscriber"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.subscribed == 1:
+            super().start(subscriber)
+        else:
+            subscriber.on_subscribe(Idle())
+            subscriber.on_error(RuntimeError("one subscriber only"))
+
+
+@publisher("1.11", fails=("spec111_multicast",))
+class TellsEachAnother(GoodPublisher):
+    """gives the second subscriber other elements than the first"""
+
+    def start(self, subscriber: Any) -> None:
+        first = self.subscribed * 10
+        subscription = GoodSubscription(self, subscriber, list(range(first, first + self.elements)))
+        subscriber.on_subscribe(subscription)
+        if self.error is not None:
+            subscription.fail(self.error)
+        elif not self.elements and not subscription.over:
+            subscription.complete()
+
+
+@publisher("2.12")
+class SubscribesTwice(GoodPublisher):
+    """calls on_subscribe twice"""
+
+    def start(self, subscriber: Any) -> None:
+        super().start(subscriber)
+        if self.error is None and self.elements == 3:
+            subscriber.on_subscribe(Idle())
+
+
+@publisher("2.13")
+class FailsWithNothing(GoodPublisher):
+    """signals on_error(None)"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.error is None:
+            super().start(subscriber)
+            return
+        subscriber.on_subscribe(Idle())
+        try:
+            subscriber.on_error(None)
+        except TypeError:
+            return
+
+
+@publisher("3.2")
+class DeafInside(GoodSubscription):
+    """ignores a request from inside on_next"""
+
+    def request(self, n: int) -> None:
+        if not self.delivering:
+            super().request(n)
+
+
+@publisher("3.3")
+class Recurses(GoodSubscription):
+    """delivers from inside the request that on_next makes"""
+
+    def deliver(self) -> None:
+        self.delivering = False
+        super().deliver()
+
+
+@publisher("3.4", environment=STRICT)
+class SlowToRequest(GoodSubscription):
+    """blocks in request"""
+
+    def request(self, n: int) -> None:
+        time.sleep(0.004)
+        super().request(n)
+
+
+@publisher("3.5", environment=STRICT)
+class SlowToCancel(GoodSubscription):
+    """blocks in cancel"""
+
+    def cancel(self) -> None:
+        time.sleep(0.004)
+        super().cancel()
+
+
+@publisher("3.5")
+class BoundToItsThread(GoodSubscription):
+    """raises when it is cancelled from another thread"""
+
+    def cancel(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("wrong thread")
+        super().cancel()
+
+
+@publisher("3.6")
+class Revives(GoodSubscription):
+    """delivers again when it is asked for more after cancel"""
+
+    back: Any = None
+
+    def cancel(self) -> None:
+        if self.subscriber is not None:
+            self.back = weakref.ref(self.subscriber)
+        super().cancel()
+
+    def request(self, n: int) -> None:
+        if self.back is not None:
+            self.subscriber, self.over = self.back(), False
+        super().request(n)
+
+
+@publisher("3.7")
+class CancelsOnce(GoodSubscription):
+    """raises when it is cancelled again"""
+
+    cancels: int = 0
+
+    def cancel(self) -> None:
+        self.cancels += 1
+        if self.cancels > 1:
+            raise RuntimeError("cancelled already")
+        super().cancel()
+
+
+@publisher("3.8")
+class ForgetsDemand(GoodSubscription):
+    """takes a request for the whole demand, in place of what was left of the one before"""
+
+    def request(self, n: int) -> None:
+        if 0 < n < 100 and self.demand < 100 and not self.over:
+            self.demand = n
+            soon(self.deliver)
+        else:
+            super().request(n)
+
+
+@publisher("3.9", fails=("required_spec309",))
+class TakesAnything(GoodSubscription):
+    """ignores request(0) and request(-1)"""
+
+    def request(self, n: int) -> None:
+        if n > 0:
+            super().request(n)
+
+
+@publisher("3.9", fails=("required_spec309",))
+class RaisesOnBadDemand(GoodSubscription):
+    """raises from request(0) and request(-1) and signals nothing"""
+
+    def request(self, n: int) -> None:
+        if n <= 0 and not self.over:
+            raise ValueError("§3.9")
+        super().request(n)
+
+
+@publisher("3.9", fails=("required_spec309",))
+class BlamesTheRuntime(GoodSubscription):
+    """answers request(0) and request(-1) by another error than ValueError"""
+
+    def request(self, n: int) -> None:
+        if n <= 0 and not self.over:
+            self.fail(RuntimeError("§3.9"))
+        else:
+            super().request(n)
+
+
+@publisher("3.9", fails=("optional_spec309",))
+class SaysNoMore(GoodSubscription):
+    """answers request(-1) by a ValueError that does not cite the rule"""
+
+    def request(self, n: int) -> None:
+        if n <= 0 and not self.over:
+            self.fail(ValueError("no"))
+        else:
+            super().request(n)
+
+
+@publisher("3.12")
+class FinishesFirst(GoodSubscription):
+    """delivers all that was requested before it looks whether it was cancelled"""
+
+    def deliver(self) -> None:
+        if self.delivering:
+            return
+        self.delivering = True
+        subscriber = self.subscriber
+        while self.demand and self.items:
+            self.demand -= self.demand != UNBOUNDED
+            subscriber.on_next(self.items.pop(0))
+        self.delivering = False
+        if not self.items and not self.over:
+            self.complete()
+
+
+@publisher("3.13")
+class RemembersTheCancelled(GoodSubscription):
+    """refers to the subscriber after cancel"""
+
+    kept: Any = None
+
+    def cancel(self) -> None:
+        self.kept = self.subscriber or self.kept
+        super().cancel()
+
+
+class Shutting(GoodSubscription):
+    def cancel(self) -> None:
+        self.publisher.shut = True
+        super().cancel()
+
+
+@publisher("3.14")
+class StaysShut(GoodPublisher):
+    """says nothing to subscribers that come after one has cancelled"""
+
+    shut: bool = False
+
+    def start(self, subscriber: Any) -> None:
+        self.subscription = Shutting
+        if self.shut:
+            subscriber.on_subscribe(Idle())
+        else:
+            super().start(subscriber)
+
+
+@publisher("3.15")
+class RaisesFromCancel(GoodSubscription):
+    """raises from cancel what its cleanup raises"""
+
+    def cancel(self) -> None:
+        was_over = self.over
+        super().cancel()
+        if not was_over and threading.current_thread() is threading.main_thread():
+            raise OSError("cleanup failed")
+
+
+@publisher("3.16")
+class RaisesFromRequest(GoodSubscription):
+    """raises from request when it is asked for far more than there is"""
+
+    def request(self, n: int) -> None:
+        beyond = n - len(self.items)
+        was_over = self.over
+        super().request(n)
+        if 1 < beyond < 100 and not was_over:
+            raise RuntimeError("not so many")
+
+
+@publisher("3.17")
+class CountsInThirtyTwoBits(GoodSubscription):
+    """fails when demand reaches 2**31"""
+
+    def request(self, n: int) -> None:
+        if self.demand + n >= 2**31 and not self.over:
+            self.fail(OverflowError("too much demand"))
+        else:
+            super().request(n)
+
+
+@publisher("3.17", fails=("spec317_mustNotSignalOnError",))
+class Overflows(GoodSubscription):
+    """fails when demand exceeds 2**63-1"""
+
+    def request(self, n: int) -> None:
+        if self.demand + n > UNBOUNDED and not self.over:
+            self.fail(OverflowError("too much demand"))
+        else:
+            super().request(n)

@@ -1,0 +1,95 @@
+"""Everything of ours keeps the rules: each entry of the registry, fused and apart, at several prefetches, on each loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from reactive_aio import Flow, schedulers
+from reactive_aio.schedulers.threads import ThreadScheduler
+from reactive_aio.tck import Environment, PublisherVerification, verify
+from reactive_aio.testing import AdversarialLoop
+from tests.conftest import LOOPS
+from tests.registry import REGISTRY, AnyFlow, Entry, Settings
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+SEEDS = [1, 2, 3]
+PREFETCHES = [1, 2, 256]
+
+FACTORIES: dict[str, LoopFactory] = LOOPS | {f"seed-{seed}": partial(AdversarialLoop, seed) for seed in SEEDS}
+
+
+def fused(flow: AnyFlow) -> AnyFlow:
+    """Leave the steps in one region."""
+    return flow
+
+
+def apart(flow: AnyFlow) -> AnyFlow:
+    """Have the next step speak to this flow by the contract."""
+    return Flow.from_publisher(flow)
+
+
+@frozen
+class Case:
+    entry: Entry
+    via: Callable[[AnyFlow], AnyFlow]
+    prefetch: int
+    loop: str
+
+    def __str__(self) -> str:
+        prefetch = f"-prefetch-{self.prefetch}" if self.entry.prefetches else ""
+        return f"{self.entry}-{self.via.__name__}{prefetch}-{self.loop}"
+
+
+CASES = [
+    Case(entry, via, prefetch, loop)
+    for entry in REGISTRY
+    for via in (fused, apart)
+    for prefetch in (PREFETCHES if entry.prefetches else PREFETCHES[-1:])
+    for loop in FACTORIES
+]
+
+
+@pytest.fixture(scope="module")
+def thread() -> Iterator[ThreadScheduler]:
+    with schedulers.thread("conformance") as scheduler:
+        yield scheduler
+
+
+def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEventLoop]]:
+    worker = thread._worker
+    assert worker is not None
+    return lambda: [worker.loop]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_entry_of_the_registry_keeps_all_rules(case: Case, request: pytest.FixtureRequest) -> None:
+    entry, settings = case.entry, Settings(case.prefetch)
+    environment = Environment(FACTORIES[case.loop])
+    if entry.threaded:
+        thread: ThreadScheduler = request.getfixturevalue("thread")
+        loops = loops_of(thread)
+        settings = Settings(case.prefetch, thread, loops()[0])
+        # Without patience: what a boundary to somebody else's loop sets is a timer to look after it, for ever.
+        environment = Environment(FACTORIES[case.loop], loops, patience=0)
+
+    class Verification(PublisherVerification):
+        def create_publisher(self, elements: int) -> Any:
+            return entry.make(elements, case.via, settings)
+
+        def create_failed_publisher(self) -> Any:
+            return entry.fail(0, case.via, settings)
+
+    Verification.environment = environment
+    results = verify(Verification)
+    found = {result.about.name: f"{result.outcome}: {result.text}" for result in results if result.outcome != "held"}
+    if entry.ends_late:
+        found.pop("test_optional_spec105_publisher_theEndNeedsNoFurtherDemand", None)
+
+    assert {} == found, "\n\n".join(found.values())
