@@ -281,7 +281,7 @@ def run(environment: Environment, arguments: list[str]) -> int:
 def test(environment: Environment, arguments: list[str]) -> int:
     """Run the tests on one Python."""
     # Without PySpark its modules can't even be imported, for which collecting their doctests would ask.
-    absent = ["-m", "not spark", "--ignore=tests/spark", "--ignore=reactive_aio/spark"]
+    absent = ["-m", "not spark and not stress", "--ignore=tests/spark", "--ignore=reactive_aio/spark"]
     return call(environment, "pytest", "-q", *([] if environment.spark else absent), *arguments)
 
 

@@ -33,7 +33,7 @@ def all_rows(n: int, *, spark: bool) -> list[Row]:
     if spark:
         from . import bench_spark
 
-        rows += bench_spark.rows(n)
+        rows += bench_spark.rows(3 * n)
     return rows
 
 

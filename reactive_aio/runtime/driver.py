@@ -1,9 +1,7 @@
 """The driver of a region: runs its fused function under demand, on one event loop.
 
-All state is confined to the loop of the region. What comes from another thread (a request, a cancel, a
-chunk from the region upstream) goes through one queue and wakes the loop once, however much has gathered.
-What comes from the loop's own thread is noted at once and acted upon in a scheduled callback; so a signal
-never runs inside ``request``, and the stack stays flat.
+All state is confined to the loop of the region (see `turns`). What comes from the loop's own thread is noted at once
+and acted upon in a scheduled callback; so a signal never runs inside ``request``, and the stack stays flat.
 
 A turn works until demand or input is used up, or for ``BUDGET`` seconds; then the loop has its turn.
 """
@@ -11,7 +9,6 @@ A turn works until demand or input is used up, or for ``BUDGET`` seconds; then t
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context
 from functools import partial
@@ -20,31 +17,26 @@ from threading import get_ident
 from time import perf_counter
 from typing import Any, Final
 
-from ..errors import SchedulerClosedError
 from ..hooks import discard, drop_error
 from ..segments import Elsewhere, Pulled, Receiver, Region, RegionRun
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .inputs import PulledInput, PushedInput
+from .turns import Turns
 
 BUDGET: Final = 1e-3
 NOTHING: Final = object()
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
 
-Event = tuple[Callable[[Any], None], Any]
 
-
-class RegionDriver:
+class RegionDriver(Turns):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
     __slots__ = (
         "__weakref__",
-        "_awake",
         "_demand",
         "_draining",
-        "_events",
         "_finishing",
-        "_ident",
         "_input",
         "_open",
         "_pass",
@@ -54,14 +46,12 @@ class RegionDriver:
         "before",
         "cancelled",
         "closed",
-        "context",
         "delivered",
         "depth",
         "each",
         "elsewhere",
         "hops",
         "inner",
-        "loop",
         "region",
         "requested",
         "run",
@@ -79,17 +69,12 @@ class RegionDriver:
         release: Callable[[], None],
     ) -> None:
         self.region = region
-        self.loop = loop
-        self.context = context
+        super().__init__(loop, context)
         self.run = run
         self._input: PulledInput | PushedInput
         self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
         self._receiver: Receiver[Any] | None = receiver
         self._release: Callable[[], None] | None = release
-        # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
-        self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
-        self._awake = False
-        self._ident = 0  # of the loop's thread, once the region has started
         self._open: Callable[[], None] | None = None
         self._demand = 0
         self._draining = False
@@ -244,50 +229,6 @@ class RegionDriver:
     def _abandon(self) -> None:
         for release in self.abandoned:
             release()
-
-    def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the loop; any number of posts cost one wake-up."""
-        self._events.append((handle, value))
-        if not self._awake:
-            self._awake = True
-            try:
-                if get_ident() == self._ident:
-                    self.loop.call_soon(self.turn, context=self.context)
-                else:
-                    self.loop.call_soon_threadsafe(self.turn, context=self.context)
-            except RuntimeError as closed:
-                error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
-                error.__cause__ = closed
-                self.lost(error)
-
-    def _wake(self) -> None:
-        if not self._awake:
-            self._awake = True
-            self.loop.call_soon(self.turn, context=self.context)
-
-    def turn(self) -> None:
-        """The scheduled callback: take what has been posted, then work."""
-        try:
-            self._take_turn()
-        except BaseException:
-            # An interrupt on its way out through the loop; the cancel that follows it must find a way in.
-            self._awake = False
-            raise
-
-    def _take_turn(self) -> None:
-        events = self._events
-        while True:
-            while events:
-                handle, value = events.popleft()
-                handle(value)
-            if self._work():
-                self.loop.call_soon(self.turn, context=self.context)
-                return
-            # In this order: a post that finds `awake` still true is seen by the check that follows.
-            self._awake = False
-            if not events:
-                return
-            self._awake = True
 
     def _note(self, _: None) -> None:
         """An event that only wakes."""
