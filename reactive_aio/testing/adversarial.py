@@ -1,0 +1,222 @@
+"""An event loop that takes the order of tasks and regions from a seed, to find what relies on asyncio's.
+
+What may be permuted? asyncio documents that callbacks run in the order of ``call_soon``, and its own transports
+rely on it (``connection_made`` before the first data, ``connection_lost`` before the end of a ``sleep(0)``). What
+it does not promise is which of two tasks proceeds first. So:
+
+- A plain callback keeps its place: nothing passes it, and it passes nothing.
+- Between two plain callbacks the steps of tasks, the turns of regions and the calls of other threads are put in a
+  new order. Each of them has an owner (the task, the region, the thread), and what has one owner stays in order.
+- A task that waited for a future, and a region, may also sit out some passes, as if what they wait for had come
+  later. So one can get ahead of another by any number of steps.
+
+trio shuffles each batch of its tasks likewise; the holding back is after the randomized schedulers of Burckhardt
+and others (PCT).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import Context
+from threading import get_ident
+from typing import Any, Final, ParamSpec, TypeVarTuple, Unpack, cast
+
+from attrs import field, frozen
+
+from ..runtime.driver import RegionDriver
+from .virtual import VirtualTimeLoop
+from .windows import callback_of
+
+P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
+
+HOLD: Final = 0.25
+WAKEUPS: Final = {"task_wakeup", "__wakeup"}
+
+
+@frozen(eq=False)
+class _Call:
+    """A callback that another thread has scheduled."""
+
+    thread: int
+    callback: Callable[..., object] = field(repr=False)
+
+    def __call__(self, *args: Any) -> None:
+        self.callback(*args)
+
+
+def owner_of(callback: Any) -> object | None:
+    """Give the task whose step a callback is, or the region whose turn, or the thread it is from; else None.
+
+    >>> owner_of(print)
+    """
+    if isinstance(callback, _Call):
+        return owner_of(callback.callback) or callback.thread
+    owner: object = getattr(callback, "__self__", None)
+    return cast(object, owner) if isinstance(owner, (asyncio.Task, RegionDriver)) else None
+
+
+def _may_wait(callback: Any) -> bool:
+    """Tell whether what the callback was waiting for might as well have come later."""
+    owner = getattr(callback, "__self__", None)
+    return isinstance(owner, RegionDriver) or getattr(callback, "__name__", "") in WAKEUPS
+
+
+class _Shuffled(deque[asyncio.Handle]):
+    """The queue of ready callbacks; each batch that the loop is about to run is put in a new order first."""
+
+    def __init__(self, rng: random.Random, hold: float) -> None:
+        super().__init__()
+        self._rng = rng
+        self._hold = hold
+        self._batch = 0  # how many handles in front have been put in order
+        self._held: list[asyncio.Handle] = []  # those that sit out the batch; empty between batches
+
+    def popleft(self) -> asyncio.Handle:
+        """Take the next callback."""
+        if not self._batch:
+            self._arrange()
+        self._batch -= 1
+        handle = super().popleft()
+        if not self._batch:
+            self.extendleft(reversed(self._held))
+            self._held = []
+        return handle
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self._batch, self._held = 0, []
+
+    def _arrange(self) -> None:
+        """Put all that is there in order: shuffled between the callbacks that stay."""
+        handles = [super(_Shuffled, self).popleft() for _ in range(len(self))]
+        batch: list[asyncio.Handle] = []
+        between: dict[object, list[asyncio.Handle]] = defaultdict(list)
+        for handle in handles:
+            owner = owner_of(callback_of(handle))
+            if owner is None:
+                batch += self._shuffled(between)
+                between.clear()
+                batch.append(handle)
+            else:
+                between[owner].append(handle)
+        batch += self._shuffled(between)
+        ready = [handle for handle in batch if not self._sits_out(handle)]
+        if ready:
+            there = set(map(id, ready))
+            self._held = [handle for handle in batch if id(handle) not in there]
+            batch = ready
+        self._batch = len(batch)
+        self.extendleft(reversed(batch))  # in front of what other threads have added meanwhile
+
+    def _shuffled(self, between: dict[object, list[asyncio.Handle]]) -> list[asyncio.Handle]:
+        turns = [owner for owner, handles in between.items() for _ in handles]
+        self._rng.shuffle(turns)
+        queues = {owner: iter(handles) for owner, handles in between.items()}
+        return [next(queues[owner]) for owner in turns]
+
+    def _sits_out(self, handle: asyncio.Handle) -> bool:
+        return _may_wait(callback_of(handle)) and self._rng.random() < self._hold
+
+
+class AdversarialLoop(VirtualTimeLoop):
+    """An event loop that runs tasks and regions in an order taken from a seed, on virtual time.
+
+    The same seed gives the same order, as long as no other thread takes part. Plain callbacks stay in the order of
+    ``call_soon``, as asyncio documents it; see the head of the module for what moves. Code that works on asyncio
+    by the order in which tasks happen to be resumed fails here under some seed.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     order = []
+    ...     async def worker(name):
+    ...         order.append(name)
+    ...     async with asyncio.TaskGroup() as tasks:
+    ...         for name in "abc":
+    ...             tasks.create_task(worker(name))
+    ...     return "".join(order)
+    >>> for seed in range(3):
+    ...     with asyncio.Runner(loop_factory=lambda: AdversarialLoop(seed)) as runner:
+    ...         print(runner.run(main()))
+    acb
+    bca
+    bca
+    """
+
+    def __init__(self, seed: int, *, virtual: bool = True, hold: float = HOLD) -> None:
+        """Make a loop.
+
+        Args:
+            seed: what the order is made of.
+            virtual: False for the real clock.
+            hold: how often, from 0 to below 1, a task or region that could go on is held back for a pass.
+        """
+        if not 0 <= hold < 1:
+            raise ValueError(f"AdversarialLoop(hold={hold}): hold is a probability below 1")
+        super().__init__(virtual=virtual)
+        self.seed = seed
+        self._home = get_ident()
+        self._ready = _Shuffled(random.Random(seed), hold)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Schedule a callback, from any thread; from another one it comes in no fixed order with the tasks here."""
+        here = get_ident()
+        if here != self._home:
+            callback = cast("Callable[[Unpack[Ts]], object]", _Call(here, callback))
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+    def run_forever(self) -> None:
+        """Run until stopped."""
+        self._home = get_ident()
+        super().run_forever()
+
+    def __repr__(self) -> str:
+        return f"<AdversarialLoop seed={self.seed} running={self.is_running()} closed={self.is_closed()}>"
+
+
+def adversarial(
+    seeds: int | Iterable[int] = 20, *, virtual: bool = True, hold: float = HOLD
+) -> Callable[[Callable[P, Coroutine[Any, Any, object]]], Callable[P, None]]:
+    """Make an ``async def`` test an ordinary one that runs it on an AdversarialLoop for each of the seeds.
+
+    The failure under a seed carries a note that names it. With a number the seeds are 0, 1, 2 and so on.
+
+    >>> @adversarial(seeds=5)
+    ... async def test_in_order():
+    ...     order = []
+    ...     async def worker(name):
+    ...         order.append(name)
+    ...     async with asyncio.TaskGroup() as tasks:
+    ...         tasks.create_task(worker("a"))
+    ...         tasks.create_task(worker("b"))
+    ...     assert order == ["a", "b"]
+    >>> try:
+    ...     test_in_order()
+    ... except AssertionError as error:
+    ...     print(*error.__notes__)
+    failed on AdversarialLoop(seed=1); alone: @adversarial(seeds=[1])
+    """
+    chosen = range(seeds) if isinstance(seeds, int) else list(seeds)
+
+    def decorate(test: Callable[P, Coroutine[Any, Any, object]]) -> Callable[P, None]:
+        @functools.wraps(test)
+        def run(*args: P.args, **kwargs: P.kwargs) -> None:
+            for seed in chosen:
+                factory = functools.partial(AdversarialLoop, seed, virtual=virtual, hold=hold)
+                try:
+                    with asyncio.Runner(loop_factory=factory) as runner:
+                        runner.run(test(*args, **kwargs))
+                except BaseException as error:
+                    error.add_note(f"failed on AdversarialLoop(seed={seed}); alone: @adversarial(seeds=[{seed}])")
+                    raise
+
+        return run
+
+    return decorate

@@ -1,0 +1,105 @@
+"""The other threads of the process, and whether they may still call the loop of a test."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.thread as pools
+import sys
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType
+from typing import Any, Final
+
+from .windows import Wave
+
+# Of the standard library, unchanged from Python 3.7 to 3.15: the threads of all pools, each with its queue of jobs.
+POOLS: Final[Mapping[threading.Thread, Any]] = getattr(pools, "_threads_queues", {})
+WORKER: Final = getattr(getattr(pools, "_worker", None), "__code__", None)
+SCHEDULER: Final = "reactive_aio.schedulers.threads"
+
+RUNNING: Final = {"run", "run_forever", "run_until_complete"}
+
+
+class Bystanders:
+    """The threads beside a loop.
+
+    Those that were there before it are none of its business, except where they run regions. Of the others, a
+    worker of a pool is at work while it has a job, and a thread with an event loop while that has anything to
+    run; any other thread is at work until it ends.
+    """
+
+    def __init__(self, before: Iterable[threading.Thread] | None = None) -> None:
+        self._before = weakref.WeakSet(threading.enumerate() if before is None else before)
+
+    def busy(self, *, settling: bool) -> str | None:
+        """Say which thread may still call, or give None.
+
+        A thread whose loop has only timers and sockets to wait for is left alone with ``settling``.
+        """
+        loops: dict[asyncio.AbstractEventLoop, str] = {}
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+        for thread in self._concerned():
+            frame = frames.get(thread.ident or 0)
+            if is_idle_worker(thread, frame):
+                continue
+            stack = list(_stack(frame))
+            known = thread in self._before
+            if known and not any(each.f_globals.get("__name__") == SCHEDULER for each in stack):
+                continue
+            loop = _loop_of(stack)
+            if loop is not None and loop.is_running():
+                loops[loop] = thread.name
+            else:
+                return f"thread {thread.name!r} is at work"
+        return self._ask(loops, settling=settling) if loops else None
+
+    def _concerned(self) -> Iterator[threading.Thread]:
+        aside = (threading.current_thread(), threading.main_thread())
+        return (thread for thread in threading.enumerate() if thread not in aside)
+
+    def _ask(self, loops: Mapping[asyncio.AbstractEventLoop, str], *, settling: bool) -> str | None:
+        windows = Wave(list(loops)).wait()
+        if windows is None:
+            return f"the event loop of thread {' or '.join(map(repr, loops.values()))} has something to run"
+        expecting = [loops[window.loop] for window in windows if window.expects]
+        if expecting and not settling:
+            return f"thread {expecting[0]!r} has an event loop that waits for timers or sockets"
+        return None
+
+    def strangers(self) -> bool:
+        """Tell whether there are threads that were there before the loop, so that one may know it."""
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+        known = (thread for thread in self._concerned() if thread in self._before)
+        return any(not is_idle_worker(thread, frames.get(thread.ident or 0)) for thread in known)
+
+
+def is_worker(thread: threading.Thread) -> bool:
+    """Tell whether the thread is a pool's, the standard library's or anyio's."""
+    return thread in POOLS or hasattr(thread, "idle_workers")
+
+
+def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
+    """Tell whether the thread is a pool's, the standard library's or anyio's, and has no job."""
+    idle_workers = getattr(thread, "idle_workers", None)
+    if idle_workers is not None:
+        return thread in idle_workers
+    jobs = POOLS.get(thread)
+    return jobs is not None and jobs.empty() and frame is not None and frame.f_code is WORKER
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _loop_of(stack: Iterable[FrameType]) -> asyncio.AbstractEventLoop | None:
+    """Give the event loop that runs in a stack."""
+    for frame in stack:
+        if frame.f_code.co_name in RUNNING:
+            owner = frame.f_locals.get("self")
+            loop = getattr(owner, "_loop", None) if isinstance(owner, asyncio.Runner) else owner
+            if isinstance(loop, asyncio.AbstractEventLoop):
+                return loop
+    return None

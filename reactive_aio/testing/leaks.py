@@ -1,0 +1,114 @@
+"""Whether all that was started has ended: tasks, timers, threads, async generators, objects."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from types import AsyncGeneratorType, TracebackType
+from typing import Any, Self, TypeVar
+
+from .bystanders import is_idle_worker
+from .settling import settle
+
+T = TypeVar("T")
+
+
+class LeakError(AssertionError):
+    """Something that was started in a block was left behind it; the message says what."""
+
+
+class LeakCheck:
+    """Compares what there is behind a block with what there was before it; see `no_leaks`."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, object] = {}  # by identity; the objects are kept, so that no other gets their id
+        self._tracked: list[tuple[weakref.ref[Any], str]] = []
+        self._collecting = False
+
+    def track(self, thing: T) -> T:
+        """Have it checked that an object is gone behind the block, by its reference count alone; give it back."""
+        self._tracked.append((weakref.ref(thing), repr(thing)))
+        return thing
+
+    async def __aenter__(self) -> Self:
+        await settle()  # what has been started before the block may be about to set a timer
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await settle()
+        self.__exit__(kind, error, trace)
+
+    def __enter__(self) -> Self:
+        self._collecting = gc.isenabled()
+        gc.disable()
+        self._before = {id(thing): thing for thing, _ in _present()}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        left = [told for thing, told in _present() if id(thing) not in self._before]
+        left += [_held(thing(), told) for thing, told in self._tracked if thing() is not None]
+        self._before, self._tracked = {}, []
+        if self._collecting:
+            gc.enable()
+        # After a failure its traceback holds whatever was there; the failure is what matters.
+        if left and error is None:
+            raise LeakError("\n  ".join(["left behind:", *left]))
+
+
+def _held(thing: object, told: str) -> str:
+    holders = {type(each).__name__ for each in gc.get_referrers(thing)} - {"frame"}
+    return f"object {told}, held by: {', '.join(sorted(holders)) or 'a frame'}"
+
+
+def _present() -> Iterator[tuple[object, str]]:
+    """Give what can be left behind, each with how to tell of it."""
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+    for thread in threading.enumerate():
+        # The idle workers of a pool are its own business, and stay by design.
+        if not is_idle_worker(thread, frames.get(thread.ident or 0)):
+            yield thread, f"thread {thread.name!r}"
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    for task in asyncio.all_tasks(loop):
+        if task is not asyncio.current_task():
+            yield task, f"task {task!r}"
+    timers: Iterable[asyncio.TimerHandle] = getattr(loop, "_scheduled", ())
+    for timer in timers:
+        if not timer.cancelled():
+            yield timer, f"timer {timer!r}"
+    generators: Iterable[AsyncGeneratorType[Any, Any]] = getattr(loop, "_asyncgens", ())
+    for generator in list(generators):
+        if generator.ag_frame is not None:
+            yield generator, f"async generator {generator!r}, not closed"
+
+
+def no_leaks() -> LeakCheck:
+    """Check that a block leaves nothing behind, by ``async with``, or by ``with`` outside of an event loop.
+
+    At its end the loop is let come to rest. Then there must be no task, no timer, no thread, no open async
+    generator that was not there before, and what was given to ``track`` must be gone. Garbage collection is off
+    in the block: what needs it to be released is a leak. A failure in the block comes out as it is. (Timers are
+    seen on asyncio's loops, not on uvloop.)
+
+    >>> import asyncio
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.testing import no_leaks, run_virtual
+    >>> async def main():
+    ...     async with no_leaks() as check:
+    ...         async with check.track(Flow.range(3)).open() as items:
+    ...             await anext(items)
+    ...         del items
+    >>> run_virtual(main())
+    """
+    return LeakCheck()

@@ -1,0 +1,52 @@
+"""What a failed expectation shows: demand, buffers, and what did arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+from ..runtime.driver import RegionDriver
+from ..runtime.inputs import PushedInput
+from ..spec import UNBOUNDED
+
+
+@frozen
+class Event:
+    """A signal that has arrived, and the time of the loop's clock."""
+
+    kind: str
+    value: Any = None
+    at: float = field(default=0.0, eq=False)
+
+    def __str__(self) -> str:
+        value = "" if self.value is None else f" {self.value!r}"
+        return f"{self.kind}{value} at {self.at:g}"
+
+
+def shown(n: int) -> str:
+    """Give a demand in words.
+
+    >>> shown(3), shown(UNBOUNDED)
+    ('3', 'unbounded')
+    """
+    return "unbounded" if n >= UNBOUNDED else str(n)
+
+
+def regions(subscription: object) -> list[str]:
+    """Tell of each region behind a subscription, from the last to the first, what it holds; nothing for others.
+
+    >>> regions(object())
+    []
+    """
+    lines: list[str] = []
+    while isinstance(subscription, RegionDriver):
+        driver, subscription = subscription, None
+        state = "ended" if driver.closed else "cancelled" if driver.cancelled else "running"
+        line = f"region {state}: requested {shown(driver.requested)}, delivered {driver.delivered}"
+        source = driver._input  # pyright: ignore[reportPrivateUsage] - a look inside, for whoever debugs
+        if isinstance(source, PushedInput):
+            line += f", buffered {source.buffered}, outstanding from upstream {shown(source.outstanding)}"
+            subscription = source.upstream
+        lines.append(line)
+    return lines

@@ -1,0 +1,170 @@
+"""Whether an event loop has anything to run: asked on the loop itself, of any kind of loop.
+
+asyncio's own loops show the queue of their ready callbacks. uvloop does not; there a profile function listens for
+a few passes of the loop, and hears every Python function that anything but the question itself runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, Final
+
+from attrs import define, field
+
+PASSES: Final = 4
+"""Passes of a loop that has to be listened to. A callback of C code alone is not heard, but what it wakes is."""
+
+GLANCE: Final = 0.005
+"""Real seconds between two looks at a thread that does not tell when it is done."""
+
+LONGEST: Final = 0.25
+"""Real seconds after which a loop that has not answered counts as busy."""
+
+
+def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
+    """Give the ready callbacks of a loop that shows them."""
+    return getattr(loop, "_ready", None)
+
+
+def callback_of(handle: asyncio.Handle) -> Any:
+    """Give what a handle will call; there is no public way to ask."""
+    return getattr(handle, "_callback", None)
+
+
+def expects(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether something may come to an idle loop by itself: a timer or a socket, or who knows."""
+    timers: list[asyncio.TimerHandle] | None = getattr(loop, "_scheduled", None)
+    selector: Any = getattr(loop, "_selector", None)
+    if timers is None or selector is None:
+        return True
+    return any(not timer.cancelled() for timer in timers) or len(selector.get_map()) > 1
+
+
+def _counts(handle: asyncio.Handle) -> bool:
+    """Tell whether a ready callback does anything but drain the pipe that woke the loop."""
+    return not handle.cancelled() and getattr(callback_of(handle), "__name__", "") != "_read_from_self"
+
+
+@define(eq=False)
+class Window:
+    """One look at one loop, in its thread: ``heard`` is true if anything else ran or was ready."""
+
+    loop: asyncio.AbstractEventLoop
+    closed: Callable[[Window], object]
+    heard: bool = field(init=False, default=False)
+    expects: bool = field(init=False, default=True)
+    _left: int = field(init=False, default=PASSES)
+    _previous: Any = field(init=False, default=None)
+
+    def open(self) -> None:
+        """Begin, in a callback of the loop."""
+        ready = ready_of(self.loop)
+        if ready is None:
+            self.loop.call_soon(self._passed)
+            self._listen()
+        else:
+            # A loop that is about to stop has nothing more to run, but its thread has.
+            self.heard = getattr(self.loop, "_stopping", False) or any(map(_counts, ready.copy()))
+            self._close()
+
+    def _close(self) -> None:
+        self.expects = expects(self.loop)
+        self.closed(self)
+
+    def _listen(self) -> None:
+        self._previous = sys.getprofile()
+        sys.setprofile(self._hear)
+
+    def _hear(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is not Window._passed.__code__:
+            self.heard = True
+
+    def _passed(self) -> None:
+        sys.setprofile(self._previous)
+        self._left -= 1
+        if self._left and not self.heard:
+            self.loop.call_soon(self._passed)
+            self._listen()
+        else:
+            self._close()
+
+
+class Wave:
+    """Windows on several loops of other threads that are all open at one instant.
+
+    So when nothing is heard in any of them, there was an instant at which none of the loops had anything to run,
+    and none of them can have woken another.
+    """
+
+    def __init__(self, loops: Sequence[asyncio.AbstractEventLoop]) -> None:
+        self._condition = threading.Condition()
+        self._loops = loops
+        self._expected = len(loops)
+        self._arrived = 0
+        self._closed: list[Window] = []
+        self._abandoned = False
+        for loop in loops:
+            window = Window(loop, self._close)
+            try:
+                loop.call_soon_threadsafe(self._arrive, window)
+            except RuntimeError:  # the loop has been closed in this moment
+                self._abandoned = True
+
+    def _arrive(self, window: Window) -> None:
+        """Wait, in the thread of a loop, until all of them are here."""
+        with self._condition:
+            self._arrived += 1
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: self._abandoned or self._arrived == self._expected, LONGEST)
+            if self._abandoned:
+                return
+        window.open()
+
+    def _close(self, window: Window) -> None:
+        with self._condition:
+            self._closed.append(window)
+            self._condition.notify_all()
+
+    def wait(self) -> Sequence[Window] | None:
+        """Wait for the answers and give the windows, or None if one of the loops has something to run."""
+        with self._condition:
+            deadline = time.monotonic() + LONGEST
+            while not self._decided() and time.monotonic() < deadline:
+                self._condition.wait(GLANCE)  # a loop that ends does not answer
+            self._abandoned = True
+            self._condition.notify_all()
+            done = len(self._closed) == self._expected and not any(window.heard for window in self._closed)
+            return self._closed if done else None
+
+    def _decided(self) -> bool:
+        return (
+            self._abandoned
+            or len(self._closed) == self._expected
+            or any(window.heard for window in self._closed)
+            or not all(loop.is_running() for loop in self._loops)
+        )
+
+
+async def settle_here(busy: Callable[[], str | None], within: float) -> None:
+    """Return when nothing is ready on the running loop, whichever it is, and nobody else is at work."""
+    loop = asyncio.get_running_loop()
+    deadline = time.monotonic() + within
+    while True:
+        # In this order, and without a turn of the loop between: what the others did before they came to rest is
+        # scheduled here when the window opens.
+        reason = busy()
+        answered: asyncio.Future[Window] = loop.create_future()
+        Window(loop, answered.set_result).open()
+        if (await answered).heard:
+            reason = reason or "callbacks are scheduled again and again"
+        if reason is None:
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the loop does not settle: {reason}")
+        await asyncio.sleep(0)

@@ -1,0 +1,177 @@
+"""Asking a loop whether it is at rest: on every kind of loop, with regions on threads."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, schedulers
+from reactive_aio.schedulers import threads
+from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, settle
+from reactive_aio.testing.windows import Window
+from tests.subscribers import Recorder
+
+try:
+    import uvloop
+except ImportError:
+    uvloop = None
+
+LOOPS: dict[str, Any] = {
+    "virtual": VirtualTimeLoop,
+    "real clock": lambda: VirtualTimeLoop(virtual=False),
+    "adversarial": lambda: AdversarialLoop(1),
+    "asyncio": asyncio.new_event_loop,
+}
+if uvloop is not None:
+    LOOPS["uvloop"] = uvloop.new_event_loop
+
+
+@pytest.fixture(params=list(LOOPS))
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
+        yield runner
+
+
+async def relay(event: asyncio.Event, steps: int) -> None:
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    event.set()
+
+
+def test_it_waits_for_tasks_however_many_steps_they_need(runner: asyncio.Runner) -> None:
+    async def main() -> bool:
+        done = asyncio.Event()
+        task = asyncio.create_task(relay(done, 1000))
+        await settle()
+        assert task.done()
+        return done.is_set()
+
+    assert runner.run(main())
+
+
+def test_it_waits_for_plain_callbacks_and_what_they_schedule(runner: asyncio.Runner) -> None:
+    async def main() -> int:
+        loop, left = asyncio.get_running_loop(), [100]
+
+        def again() -> None:
+            left[0] -= 1
+            if left[0]:
+                loop.call_soon(again)
+
+        loop.call_soon(again)
+        await settle()
+        return left[0]
+
+    assert 0 == runner.run(main())
+
+
+def test_it_leaves_timers_alone(runner: asyncio.Runner) -> None:
+    async def main() -> bool:
+        timer = asyncio.create_task(asyncio.sleep(3600))
+        await settle()
+        timer.cancel()
+        return timer.done()
+
+    assert not runner.run(main())
+
+
+@pytest.mark.parametrize("name", ["virtual", "real clock", "adversarial"])
+def test_of_two_callers_each_finds_the_loop_at_rest(name: str) -> None:
+    at_work: list[str] = []
+
+    async def caller(name: str) -> None:
+        await settle()
+        assert not at_work
+        at_work.append(name)
+        await relay(asyncio.Event(), 10)
+        at_work.remove(name)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(caller("a"))
+            tasks.create_task(caller("b"))
+
+    with asyncio.Runner(loop_factory=LOOPS[name]) as runner:
+        runner.run(main())
+
+
+def test_a_loop_that_never_rests_is_an_error(runner: asyncio.Runner) -> None:
+    async def main() -> None:
+        busy = asyncio.create_task(relay(asyncio.Event(), 10**9))
+        try:
+            with pytest.raises(TimeoutError):
+                await settle(within=0.05)
+        finally:
+            busy.cancel()
+
+    runner.run(main())
+
+
+@pytest.mark.parametrize("regions", ["asyncio", "uvloop"])
+def test_it_waits_for_regions_on_threads_and_for_no_more_than_their_work(
+    runner: asyncio.Runner, regions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if regions not in LOOPS:
+        pytest.skip("uvloop is not installed")
+    monkeypatch.setattr(threads, "_new_event_loop", LOOPS[regions])
+
+    async def main() -> None:
+        subscriber = Recorder()
+        one, other = schedulers.thread("one"), schedulers.thread("other")
+        flow = Flow.range(20_000).subscribe_on(one).filter(lambda n: n % 3 == 0).publish_on(other, prefetch=16)
+        flow.map(str).publish_on(schedulers.current(), prefetch=8).subscribe(subscriber)
+        for wanted in range(0, 300, 50):
+            await settle()
+            assert wanted == len(subscriber.items)
+            subscriber.request(50)
+        await settle()
+        subscriber.cancel()
+        await settle()
+
+    runner.run(main())
+
+    assert not {"one", "other"} & {thread.name for thread in threading.enumerate()}
+
+
+def test_time_passes_an_idle_region_on_a_loop_of_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_new_event_loop", asyncio.new_event_loop)
+
+    async def main() -> None:
+        subscriber = Recorder(request=1)
+        Flow.range(9).publish_on(schedulers.thread("idle")).publish_on(schedulers.current()).subscribe(subscriber)
+        await asyncio.sleep(86400)
+        assert [0] == subscriber.items
+        subscriber.cancel()
+        await settle()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(main())
+
+
+def test_time_does_not_pass_a_region_that_waits_for_a_timer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_new_event_loop", asyncio.new_event_loop)
+
+    async def slow(emit: Any) -> None:
+        await asyncio.sleep(0.02)
+        await emit("at last")
+
+    async def main() -> list[str]:
+        async with asyncio.timeout(1000):
+            return await Flow.create(slow).subscribe_on(schedulers.thread("slow")).to_list()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert ["at last"] == runner.run(main())
+
+
+def test_a_loop_that_is_about_to_stop_is_at_work() -> None:
+    loop = asyncio.new_event_loop()
+    windows: list[Window] = []
+    loop.call_soon(loop.stop)
+    loop.call_soon(Window(loop, windows.append).open)
+
+    loop.run_forever()
+    loop.close()
+
+    assert [True] == [window.heard for window in windows]
