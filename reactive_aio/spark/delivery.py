@@ -38,6 +38,8 @@ class Partition:
     others: deque[Link] = field(factory=deque["Link"])
     """Further attempts of the task, which wait to see whether the first is lost; Spark bounds them."""
     ended: bool = False
+    begun: bool = False
+    """Whether its task has been running."""
     confirmed: bool = False
     failure: Exception | None = None
 
@@ -62,19 +64,20 @@ class Delivery:
     _partitions: list[Partition] = field(init=False, factory=list[Partition])
     _turn: int = field(init=False, default=0)
     _ahead: int = field(init=False, default=0)
+    _asked: int = field(init=False, default=0)
+    """The partitions for which a task has been asked for."""
     _share: int = field(init=False, default=0)
     _free: int = field(init=False, default=0)
     """Elements that were requested and that no task has been granted."""
     over: bool = field(init=False, default=False)
 
     def begin(self, partitions: int, ahead: int) -> None:
-        """Start on the first partition and ``ahead`` more."""
+        """Start on the first partition, to have ``ahead`` more running beside the one whose turn it is."""
         self._partitions = [Partition(index) for index in range(partitions)]
         self._ahead = ahead
         # An eighth: the region requests anew while a quarter is still outstanding.
         self._share = (self.prefetch >> 3) // ahead if ahead else 0
-        for index in range(min(partitions, ahead + 1)):
-            self.work.run(index)
+        self._ask()
         self._advance()
 
     def request(self, n: int) -> None:
@@ -89,10 +92,13 @@ class Delivery:
         partition = self._partition(link)
         if partition is None:
             link.stop()
-        elif partition.link is None:
+            return
+        if partition.link is None:
             self._adopt(partition, link)
         else:
             partition.others.append(link)
+        partition.begun = True
+        self._ask()
 
     def chunk(self, link: Link, count: int, data: bytes) -> None:
         """Pass elements on, or keep them until it is their turn."""
@@ -107,8 +113,9 @@ class Delivery:
         """Take the failure of a function."""
         partition = self._partition(link)
         link.stop()
-        if partition is not None and partition.failure is None:
+        if partition is not None and partition.link is link and partition.failure is None:
             partition.failure = unpack(data)
+            self._release(partition, link)
             self._advance()
 
     def ended(self, link: Link) -> None:
@@ -131,7 +138,7 @@ class Delivery:
             partition.link = None
             self._free += link.granted
             link.granted = 0
-            if partition.others:
+            if partition.others and partition.failure is None:
                 self._adopt(partition, partition.others.popleft())
             self._grant()
         elif link in partition.others:
@@ -144,6 +151,7 @@ class Delivery:
         if not self.over:
             self._partitions[index].confirmed = True
             self._advance()
+            self._ask()
 
     def job_failed(self, index: int, error: Exception) -> None:
         """Take the failure of a job, which stays behind what came of earlier partitions."""
@@ -184,9 +192,20 @@ class Delivery:
         for link in filter(None, (partition.link, *partition.others)):
             link.stop()  # an attempt that Spark no longer needs
         self._turn += 1
-        if self._turn + self._ahead < len(self._partitions):
-            self.work.run(self._turn + self._ahead)
+        self._ask()
         self._grant()
+
+    def _ask(self) -> None:
+        """Have the next partitions run, each when the one before it has a slot of the cluster.
+
+        Else those ahead might take all slots, for this flow or several, and those in turn find none.
+        """
+        while not self.over and self._asked < min(len(self._partitions), self._turn + self._ahead + 1):
+            before = self._partitions[self._asked - 1] if self._asked else None
+            if before is not None and not before.begun and not before.confirmed:
+                return
+            self._asked += 1
+            self.work.run(self._asked - 1)
 
     def _deliver(self, data: bytes) -> None:
         try:

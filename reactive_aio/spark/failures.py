@@ -74,7 +74,9 @@ class _Parts:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def __reduce__(self) -> tuple[Callable[..., Exception], tuple[type[Exception], tuple[object, ...], dict[str, object]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., Exception], tuple[type[Exception], tuple[object, ...], dict[str, object]]]:
         return _revived, (type(self.error), self.error.args, dict(vars(self.error)))
 
 

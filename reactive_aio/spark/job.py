@@ -74,6 +74,8 @@ class Job:
     _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _left: int = field(init=False, default=0)
+    _working: int = field(init=False, default=0)
+    """The threads but the one that cancels."""
     _stopping: Event = field(init=False, factory=Event)
     _ended: Event = field(init=False, factory=Event)
     _rdd: Any = field(init=False, default=None)  # a JavaRDD, which has no type here
@@ -99,33 +101,36 @@ class Job:
         for _ in self._threads:
             self._todo.put(None)
         if cancel and not self._ended.is_set():
-            self._start(self._cancel, counted=False)
+            self._start(self._cancel, working=False)
 
     def join(self) -> None:
         """Let the threads, which have nothing left to do, be gone."""
         for thread in self._threads:
             thread.join()
 
-    def _start(self, work: Callable[[], None], *, counted: bool = True) -> None:
-        self._left += counted
+    def _start(self, work: Callable[[], None], *, working: bool = True) -> None:
+        self._left += 1
+        self._working += working
         name = f"reactive_aio-spark-{len(self._threads)}"
-        thread = Thread(target=self._guarded, args=(work, counted), name=name, daemon=True)
+        thread = Thread(target=self._guarded, args=(work, working), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _thread_ended(self, counted: bool) -> None:
-        self._left -= counted
-        if not self._left:
+    def _thread_ended(self, working: bool) -> None:
+        self._left -= 1
+        self._working -= working
+        if not self._working:
             self._ended.set()
+        if not self._left:
             self.events.threads_ended()
 
     # -- on the threads
 
-    def _guarded(self, work: Callable[[], None], counted: bool) -> None:
+    def _guarded(self, work: Callable[[], None], working: bool) -> None:
         try:
             work()
         finally:
-            self.post(self._thread_ended, counted)
+            self.post(self._thread_ended, working)
 
     def _lead(self) -> None:
         try:

@@ -47,16 +47,20 @@ class Link(asyncio.Protocol):
         self._transport: Transport | None = None
         self._hello = b""
         self._known = False
+        self._dropped = False
         self._frames = FrameReader()
         self.partition = 0
         self.attempt = 0
         self.granted = 0
         """Elements that the task may still send."""
+        links.add(self)
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Wait for what the other side has to say for itself."""
         self._transport = cast("Transport", transport)
-        self._links.add(self)
+        if self._dropped:
+            self._transport.abort()
+            return
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in KEEPALIVE.items():
@@ -114,7 +118,10 @@ class Link(asyncio.Protocol):
 
     def stop(self) -> None:
         """Tell the task that it is done, or that nobody listens any more; it then hangs up."""
-        self._order(STOP, 0)
+        if self._known:
+            self._order(STOP, 0)
+        else:
+            self.drop()
 
     def _order(self, kind: int, number: int) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -122,5 +129,9 @@ class Link(asyncio.Protocol):
 
     def drop(self) -> None:
         """Hang up at once."""
+        self._dropped = True
         if self._transport is not None:
             self._transport.abort()
+        else:
+            self._links.discard(self)
+            self._gone()

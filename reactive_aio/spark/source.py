@@ -102,7 +102,7 @@ def _pickle(stage: Placed[Stage[Any, Any]]) -> None:
         dumps_by_value(stage)
     except Exception as error:
         raise UnsupportedOnSparkError(
-            f"{stage} can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
+            f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
             "function, or keep it here with .publish_on(schedulers.current()) before it"
         ) from error
 

@@ -79,10 +79,13 @@ class SparkSubscription:
             self.inlet.on_error(error)
 
     def _stop(self, *, cancel: bool) -> None:
-        for link in tuple(self._links):
-            link.stop()
+        self._stop_links()
         self._job.stop(cancel=cancel)
         self._changed.set()
+
+    def _stop_links(self) -> None:
+        for link in tuple(self._links):
+            link.stop()
 
     # -- what the job tells
 
@@ -117,18 +120,27 @@ class SparkSubscription:
         server: asyncio.Server | None = None
         if self._prepared is not None:
             server = await self._serve(self._prepared)
+        # While the job lasts newcomers are accepted too, if only to be told that it is over.
         while not self._ended:
             await self._change()
-        # Until here newcomers were accepted too, to be told that it is over.
         if server is not None:
             server.close()
-        hang_up = self.inlet.loop.call_later(HANG_UP, self._hang_up)
-        while self._links:
-            await self._change()
-        hang_up.cancel()
+            await self._hung_up()
         self._job.join()
         if self._interrupted is not None:
             raise self._interrupted
+
+    async def _hung_up(self) -> None:
+        """Wait until no connection is left; one that has just been accepted shows up in the loop's next turn."""
+        self._changed.set()
+        self.inlet.loop.call_soon(self._changed.set)
+        await self._change()
+        await self._change()
+        self._stop_links()
+        deadline = self.inlet.loop.call_later(HANG_UP, self._drop_links)
+        while self._links:
+            await self._change()
+        deadline.cancel()
 
     async def _serve(self, prepared: Prepared) -> asyncio.Server | None:
         server: asyncio.Server | None = None
@@ -162,6 +174,6 @@ class SparkSubscription:
     def _link(self) -> Link:
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
-    def _hang_up(self) -> None:
+    def _drop_links(self) -> None:
         for link in tuple(self._links):
             link.drop()

@@ -58,7 +58,7 @@ class RegionTask:
         """Run over a partition of a DataFrame."""
         assert self.reading is not None
         try:
-            self._run(chain.from_iterable(map(self.reading.elements, _watched(batches))))
+            self._run(chain.from_iterable(map(self.reading.elements, watched(batches))))
         except InputLost as lost:
             raise lost.error from None
         return iter(())
@@ -95,7 +95,7 @@ class InputLost(BaseException):
         self.error = error
 
 
-def _watched(batches: Iterator[Any]) -> Iterator[Any]:
+def watched(batches: Iterator[Any]) -> Iterator[Any]:
     """Tell the failures of Spark's own reading, which it should retry, from those of the user's functions."""
     while True:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.spark.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -29,29 +30,6 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def sc(spark: SparkSession) -> SparkContext:
     return spark.sparkContext
-
-
-class Tally:
-    """Counts calls in workers, across processes: a byte in a file for each."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.touch()
-
-    def counting(self, fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Give the function, counted."""
-        path = str(self.path)
-
-        def counted(item: Any) -> Any:
-            with open(path, "ab", buffering=0) as file:
-                file.write(b".")
-            return fn(item)
-
-        return counted
-
-    @property
-    def count(self) -> int:
-        return os.path.getsize(self.path)
 
 
 @pytest.fixture

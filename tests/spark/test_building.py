@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import attrs
 import pytest
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
 
-def test_the_plan_shows_what_runs_where(sc):
+def test_the_plan_shows_what_runs_where(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(9), 2), prefetch=64).map(str).filter(len).take(3).map(len)
 
     assert (
@@ -26,7 +27,7 @@ def test_the_plan_shows_what_runs_where(sc):
     ) == flow.describe()
 
 
-def test_a_boundary_ends_the_region_on_spark(spark):
+def test_a_boundary_ends_the_region_on_spark(spark: Any) -> None:
     flow = Flow.from_spark(spark.range(9), as_=dict).map(len).publish_on(schedulers.current(), prefetch=8).map(str)
 
     plan = flow.describe().splitlines()
@@ -45,7 +46,9 @@ def unpicklable(kind: str, sc: object) -> object:
 
 
 @pytest.mark.parametrize("kind", ["lock", "loop", "context", "generator"])
-def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(sc, capfd, kind):
+def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(
+    sc: Any, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
     captured = unpicklable(kind, sc)
     flow = Flow.from_spark(sc.parallelize(range(9), 2)).map(lambda n: n + 1)
 
@@ -62,15 +65,15 @@ def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(sc, capfd
 
 
 @pytest.mark.parametrize("before", ["positional", "boundary"])
-def test_what_stays_here_may_capture_anything(sc, before):
+def test_what_stays_here_may_capture_anything(sc: Any, before: str) -> None:
     lock = threading.Lock()
     flow = Flow.from_spark(sc.parallelize(range(9), 2))
     flow = flow.skip(1) if before == "positional" else flow.publish_on(schedulers.current())
 
-    assert 8 <= flow.map(lambda n: lock and n).run_sync(Flow.count)
+    assert 8 <= flow.map(lambda n: (lock, n)).run_sync(Flow.count)
 
 
-def test_a_class_has_to_fit_the_columns(spark):
+def test_a_class_has_to_fit_the_columns(spark: Any) -> None:
     @attrs.frozen
     class Wrong:
         id: int
@@ -83,29 +86,31 @@ def test_a_class_has_to_fit_the_columns(spark):
 
 
 @pytest.mark.parametrize("as_", [int, list, "dict"])
-def test_rows_are_read_as_what_is_known(spark, as_):
+def test_rows_are_read_as_what_is_known(spark: Any, as_: Any) -> None:
     with pytest.raises(TypeError, match="Row, tuple, dict, or an attrs class"):
         Flow.from_spark(spark.range(3), as_=as_)
 
 
-def test_the_elements_of_an_rdd_are_what_they_are(sc):
+def test_the_elements_of_an_rdd_are_what_they_are(sc: Any) -> None:
     with pytest.raises(TypeError, match="DataFrame"):
-        Flow.from_spark(sc.parallelize([1]), as_=dict)  # type: ignore[call-overload]
+        Flow.from_spark(sc.parallelize([1]), as_=dict)
 
 
 @pytest.mark.parametrize("data", [[1, 2], None, "frame"])
-def test_other_data_is_refused(data):
+def test_other_data_is_refused(data: Any) -> None:
     with pytest.raises(TypeError, match="a DataFrame or an RDD"):
         Flow.from_spark(data)
 
 
-@pytest.mark.parametrize(("prefetch", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (None, TypeError)])
-def test_prefetch_is_a_count(sc, prefetch, error):
+@pytest.mark.parametrize(
+    ("prefetch", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (None, TypeError)]
+)
+def test_prefetch_is_a_count(sc: Any, prefetch: int, error: Any) -> None:
     with pytest.raises(error, match="prefetch"):
         Flow.from_spark(sc.parallelize([1]), prefetch=prefetch)
 
 
-def test_a_frame_of_spark_connect_is_refused():
+def test_a_frame_of_spark_connect_is_refused() -> None:
     class Frame:
         pass
 
@@ -114,7 +119,7 @@ def test_a_frame_of_spark_connect_is_refused():
         Flow.from_spark(Frame())  # type: ignore[call-overload]
 
 
-def test_without_pyspark_the_error_says_what_to_install():
+def test_without_pyspark_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['pyspark'] = None\n"
         "from reactive_aio import Flow\n"

@@ -7,10 +7,15 @@ import gc
 import os
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, schedulers
+from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
@@ -33,14 +38,14 @@ def sockets() -> int:
 
 
 @pytest.fixture
-def nothing_left(sc):
+def nothing_left(sc: Any) -> Iterator[Any]:
     yield
     assert not threads()
     assert not sc.statusTracker().getActiveJobsIds()
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_leaving_early_stops_the_job(sc):
+async def test_leaving_early_stops_the_job(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(10**7), 2)).map(lambda n: n)
     async with flow.open() as items:
         assert [0, 1, 2] == [await anext(items) for _ in range(3)]
@@ -52,13 +57,13 @@ async def test_leaving_early_stops_the_job(sc):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_take_stops_the_job_and_completes(sc):
+async def test_take_stops_the_job_and_completes(sc: Any) -> None:
     assert [0, 1, 2] == await Flow.from_spark(sc.parallelize(range(10**7), 2)).take(3).to_list()
     assert not sc.statusTracker().getActiveJobsIds()
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc, tally):
+async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc: Any, tally: Tally) -> None:
     flow = Flow.from_spark(sc.parallelize(range(10**9), 1)).map(tally.counting(lambda n: n)).filter(lambda n: n < 0)
     end = asyncio.create_task(flow.to_list())
     while not tally.count:
@@ -74,8 +79,10 @@ async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc, tally):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark, sc, tally):
-    def slow(batches, count=tally.counting(lambda n: n)):
+async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: Any, tally: Tally) -> None:
+    count = tally.counting(lambda n: n)
+
+    def slow(batches: Any) -> Iterator[Any]:
         import time
 
         for batch in batches:
@@ -96,7 +103,7 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark, sc, tally)
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_cancelled_before_the_job_has_begun(sc, tally):
+async def test_cancelled_before_the_job_has_begun(sc: Any, tally: Tally) -> None:
     recorder = Recorder(request=5)
     Flow.from_spark(sc.parallelize(range(5), 1)).map(tally.counting(lambda n: n)).subscribe(recorder)
     recorder.cancel()
@@ -109,8 +116,8 @@ async def test_cancelled_before_the_job_has_begun(sc, tally):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_the_failure_of_one_partition_stops_those_ahead(sc):
-    def check(n):
+async def test_the_failure_of_one_partition_stops_those_ahead(sc: Any) -> None:
+    def check(n: Any) -> Any:
         if n == 10:
             raise OSError("no more")
         return n
@@ -121,7 +128,7 @@ async def test_the_failure_of_one_partition_stops_those_ahead(sc):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_the_task_of_the_source_cancelled_by_somebody_else(sc):
+async def test_the_task_of_the_source_cancelled_by_somebody_else(sc: Any) -> None:
     recorder = Recorder(request=5)
     Flow.from_spark(sc.parallelize(range(10**6), 2)).subscribe(recorder)
     while len(recorder.items) < 5:
@@ -131,11 +138,14 @@ async def test_the_task_of_the_source_cancelled_by_somebody_else(sc):
     with pytest.raises(asyncio.CancelledError):
         await task
 
+    recorder.request(10**6)  # it stays behind what has arrived
+    await recorder.over.wait()
+    assert len(recorder.items) < 10**5
     assert type(recorder.error) is SourceCancelledError
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_loop_that_ends_in_the_middle_stops_the_job(sc):
+def test_a_loop_that_ends_in_the_middle_stops_the_job(sc: Any) -> None:
     recorder = None
 
     async def leave() -> None:
@@ -153,7 +163,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_job(sc):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_on_a_thread_of_its_own(sc):
+async def test_on_a_thread_of_its_own(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(10**6), 2)).skip(5).subscribe_on(schedulers.thread("reader"))
 
     assert [5, 6] == await flow.take(2).to_list()
@@ -162,7 +172,7 @@ async def test_on_a_thread_of_its_own(sc):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_many_subscriptions_leave_no_socket_behind(sc):
+async def test_many_subscriptions_leave_no_socket_behind(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(1000), 3)).map(lambda n: n)
     counts = []
     for _ in range(6):
@@ -175,7 +185,7 @@ async def test_many_subscriptions_leave_no_socket_behind(sc):
 
 
 @pytest.mark.usefixtures("nothing_left")
-async def test_more_subscriptions_at_a_time_than_slots(sc):
+async def test_more_subscriptions_at_a_time_than_slots(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(2000), 3), prefetch=64)
 
     async with asyncio.TaskGroup() as group:
@@ -188,15 +198,17 @@ async def test_more_subscriptions_at_a_time_than_slots(sc):
 
 
 @pytest.mark.parametrize("hello", ["nothing", "noise", "a wrong secret", "a bomb"])
-async def test_a_connection_without_the_secret_is_dropped(sc, monkeypatch, tmp_path, hello):
+async def test_a_connection_without_the_secret_is_dropped(
+    sc: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hello: str
+) -> None:
     import pickle
 
-    from reactive_aio.spark import job, wire
+    from reactive_aio.spark import job, wire, worker
 
     address = None
-    make = job.Address
+    make = worker.Address
 
-    def noted(*args):
+    def noted(*args: Any) -> Any:
         nonlocal address
         address = make(*args)
         return address
@@ -204,7 +216,7 @@ async def test_a_connection_without_the_secret_is_dropped(sc, monkeypatch, tmp_p
     monkeypatch.setattr(job, "Address", noted)
 
     class Bomb:
-        def __reduce__(self):
+        def __reduce__(self) -> Any:
             return os.mkdir, (str(tmp_path / "unpickled"),)
 
     bomb = pickle.dumps([Bomb()])
@@ -222,12 +234,10 @@ async def test_a_connection_without_the_secret_is_dropped(sc, monkeypatch, tmp_p
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(says)
         if says:
-            try:
+            with suppress(ConnectionResetError):
                 assert b"" == await reader.read()
-            except ConnectionResetError:
-                pass
         assert [1, 2, 3] == [await anext(items) for _ in range(3)]
     assert not (tmp_path / "unpickled").exists()
-    with pytest.raises(OSError):
+    with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.host, address.port))
     writer.close()

@@ -6,11 +6,14 @@ import asyncio
 import mmap
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reactive_aio import Flow
+from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
@@ -28,7 +31,7 @@ def only_task() -> bool:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 5])
-async def test_no_more_is_produced_than_requested_and_prefetched(sc, tally, partitions):
+async def test_no_more_is_produced_than_requested_and_prefetched(sc: Any, tally: Tally, partitions: int) -> None:
     recorder = Recorder(request=10)
     Flow.from_spark(sc.parallelize(range(100_000), partitions), prefetch=64).map(tally.counting(lambda n: n)).subscribe(
         recorder
@@ -52,25 +55,25 @@ async def test_no_more_is_produced_than_requested_and_prefetched(sc, tally, part
     assert 114 == tally.count
 
 
-async def test_stop_and_wait(sc):
+async def test_stop_and_wait(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(40), 4), prefetch=1)
 
     assert list(range(40)) == await flow.to_list()
 
 
 @pytest.mark.parametrize("prefetch", [2, 3, 8, 33, 1000])
-async def test_all_comes_for_any_prefetch(sc, prefetch):
+async def test_all_comes_for_any_prefetch(sc: Any, prefetch: int) -> None:
     flow = Flow.from_spark(sc.parallelize(range(3000), 6), prefetch=prefetch).filter(lambda n: n % 3)
 
     assert [n for n in range(3000) if n % 3] == await flow.to_list()
 
 
-async def test_a_large_partition_never_runs_ahead_of_its_subscriber(sc, tmp_path):
+async def test_a_large_partition_never_runs_ahead_of_its_subscriber(sc: Any, tmp_path: Path) -> None:
     rows, prefetch = 2_000_000, 1024
     shared = tmp_path / "produced"
     shared.write_bytes(bytes(8))
 
-    def produced(items, path=str(shared)):
+    def produced(items: Any, path: str = str(shared)) -> Iterator[Any]:
         with open(path, "r+b") as file, mmap.mmap(file.fileno(), 8) as view:
             for at, item in enumerate(items, 1):
                 view[:] = struct.pack("q", at)
@@ -91,10 +94,10 @@ async def test_a_large_partition_never_runs_ahead_of_its_subscriber(sc, tmp_path
     assert 0 < most <= prefetch
 
 
-async def test_a_slow_function_is_not_waited_for_to_fill_a_chunk(sc, tmp_path):
+async def test_a_slow_function_is_not_waited_for_to_fill_a_chunk(sc: Any, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
 
-    def blocked(n, gate=str(gate)):
+    def blocked(n: Any, gate: str = str(gate)) -> Any:
         import os
         import time
 
@@ -115,13 +118,13 @@ async def test_a_slow_function_is_not_waited_for_to_fill_a_chunk(sc, tmp_path):
     await until(only_task)
 
 
-async def test_the_loop_turns_while_the_jvm_is_asked(sc, monkeypatch):
+async def test_the_loop_turns_while_the_jvm_is_asked(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from reactive_aio.spark.source import FromSpark
 
     turns = threading.Semaphore(0)
     ask = FromSpark.java_rdd
 
-    def slow(self, task):
+    def slow(self: Any, task: Any) -> Any:
         for _ in range(100):
             assert turns.acquire(timeout=30), "the event loop stood still"
         return ask(self, task)
@@ -139,21 +142,24 @@ async def test_the_loop_turns_while_the_jvm_is_asked(sc, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["rdd", "frame"])
-async def test_no_call_into_the_jvm_is_made_on_the_thread_of_the_loop(spark, sc, monkeypatch, kind):
+async def test_no_call_into_the_jvm_is_made_on_the_thread_of_the_loop(
+    spark: Any, sc: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     from py4j.clientserver import ClientServerConnection
 
     data = sc.parallelize(range(500), 2) if kind == "rdd" else spark.range(500)
     callers: set[str] = set()
     send = ClientServerConnection.send_command
 
-    def watched(self, command):
+    def watched(self: Any, command: Any) -> Any:
         callers.add(threading.current_thread().name)
         return send(self, command)
 
     monkeypatch.setattr(ClientServerConnection, "send_command", watched)
 
     flow = Flow.from_spark(data).map(lambda n: n)
-    flow.describe(), repr(flow)
+    assert "Spark local" in flow.describe()
+    assert repr(flow).startswith("Flow.from_spark(")
     assert 500 == await flow.count()
     assert callers
     assert threading.current_thread().name not in callers

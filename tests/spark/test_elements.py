@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
 from reactive_aio import Flow
+from tests.spark.tally import Tally
 
 pytestmark = pytest.mark.spark
-pytest.importorskip("pyspark")
+sql: Any = pytest.importorskip("pyspark.sql")
+Row = sql.Row
 
-from pyspark.sql import Row, functions
 
-
-async def test_elements_of_an_rdd_come_in_the_order_of_the_partitions(sc):
+async def test_elements_of_an_rdd_come_in_the_order_of_the_partitions(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(20_000), 7)).map(lambda n: n * 3).filter(lambda n: n % 2)
 
     assert [n * 3 for n in range(20_000) if n * 3 % 2] == await flow.to_list()
 
 
-async def test_slow_early_partitions_do_not_lose_their_turn(sc):
-    def late(index, items):
+async def test_slow_early_partitions_do_not_lose_their_turn(sc: Any) -> None:
+    def late(index: Any, items: Any) -> Any:
         import time
 
         time.sleep(0.2 if index == 0 else 0)
@@ -35,40 +36,40 @@ async def test_slow_early_partitions_do_not_lose_their_turn(sc):
     assert list(range(400)) == await flow.to_list()
 
 
-async def test_empty_partitions_take_their_turn_too(spark):
+async def test_empty_partitions_take_their_turn_too(spark: Any) -> None:
     frame = spark.range(0, 60, 1, 6).where("id >= 10 and id < 20 or id >= 50")
 
     assert [*range(10, 20), *range(50, 60)] == await Flow.from_spark(frame, as_=tuple).map(lambda row: row[0]).to_list()
 
 
-async def test_partitions_of_which_a_filter_leaves_nothing(sc):
+async def test_partitions_of_which_a_filter_leaves_nothing(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(60), 6)).filter(lambda n: 20 <= n < 23)
 
     assert [20, 21, 22] == await flow.to_list()
 
 
 @pytest.mark.parametrize("frame", ["no rows", "no partitions"])
-async def test_an_empty_frame_completes(spark, frame):
+async def test_an_empty_frame_completes(spark: Any, frame: Any) -> None:
     data = spark.createDataFrame([], "a long") if frame == "no rows" else spark.range(9).where("false")
 
     assert [] == await Flow.from_spark(data).to_list()
 
 
-async def test_an_empty_rdd_completes(sc):
+async def test_an_empty_rdd_completes(sc: Any) -> None:
     assert [] == await Flow.from_spark(sc.emptyRDD()).to_list()
 
 
-async def test_order_holds_after_a_shuffle(spark):
-    frame = spark.range(0, 3000, 1, 5).orderBy(functions.desc("id"))
+async def test_order_holds_after_a_shuffle(spark: Any) -> None:
+    frame = spark.range(0, 3000, 1, 5).orderBy(sql.functions.desc("id"))
 
     assert list(range(2999, -1, -1)) == await Flow.from_spark(frame, as_=tuple).map(lambda row: row[0]).to_list()
 
 
-async def test_none_is_an_element(sc):
+async def test_none_is_an_element(sc: Any) -> None:
     assert [None, 1, None] == await Flow.from_spark(sc.parallelize([None, 1, None], 2)).map(lambda n: n).to_list()
 
 
-async def test_no_operator_is_needed(sc):
+async def test_no_operator_is_needed(sc: Any) -> None:
     assert list(range(5000)) == await Flow.from_spark(sc.parallelize(range(5000), 2)).to_list()
 
 
@@ -88,11 +89,11 @@ class Private:
 
 
 @pytest.fixture
-def points(spark):
+def points(spark: Any) -> Any:
     return spark.createDataFrame([(1, 2, "a"), (3, 4, "b")], "x long, y long, z string").coalesce(1)
 
 
-async def test_rows_are_spark_rows_as_in_collect(points):
+async def test_rows_are_spark_rows_as_in_collect(points: Any) -> None:
     rows = await Flow.from_spark(points).to_list()
 
     assert points.collect() == rows
@@ -100,25 +101,25 @@ async def test_rows_are_spark_rows_as_in_collect(points):
     assert (2, "a", ["x", "y", "z"]) == (rows[0].y, rows[0]["z"], rows[0].__fields__)
 
 
-async def test_rows_as_tuples(points):
+async def test_rows_as_tuples(points: Any) -> None:
     assert [(1, 2, "a"), (3, 4, "b")] == await Flow.from_spark(points, as_=tuple).to_list()
 
 
-async def test_rows_as_dicts(points):
+async def test_rows_as_dicts(points: Any) -> None:
     assert [1, 3] == await Flow.from_spark(points, as_=dict).map(lambda row: row["x"]).to_list()
 
 
-async def test_rows_as_objects_of_a_class_whose_fields_are_columns_in_any_order(points):
+async def test_rows_as_objects_of_a_class_whose_fields_are_columns_in_any_order(points: Any) -> None:
     assert [Point(2, 1), Point(4, 3)] == await Flow.from_spark(points, as_=Point).to_list()
 
 
-async def test_a_class_with_private_and_keyword_only_fields(points):
+async def test_a_class_with_private_and_keyword_only_fields(points: Any) -> None:
     frame = points.withColumnRenamed("x", "_x")
 
     assert [1, 3] == await Flow.from_spark(frame, as_=Private).map(lambda point: point._x).to_list()
 
 
-async def test_a_class_that_cannot_be_imported_travels_by_value(points):
+async def test_a_class_that_cannot_be_imported_travels_by_value(points: Any) -> None:
     @attrs.frozen
     class Local:
         x: int
@@ -128,31 +129,31 @@ async def test_a_class_that_cannot_be_imported_travels_by_value(points):
     assert [Local(1), Local(3)] == found
 
 
-async def test_a_frame_without_columns_has_rows_all_the_same(points):
+async def test_a_frame_without_columns_has_rows_all_the_same(points: Any) -> None:
     assert [(), ()] == await Flow.from_spark(points.select(), as_=tuple).to_list()
 
 
-COLUMNS = {
+COLUMNS: dict[str, list[Any]] = {
     "long": [1, None, -(2**60)],
     "byte": [1, None, 3],
     "double": [1.5, None, -2.0],
     "boolean": [True, None, False],
     "string": ["a", None, "ä"],
     "binary": [b"a", None, b""],
-    "date": [datetime.date(2013, 1, 1), None, datetime.date(1969, 12, 31)],
-    "timestamp": [datetime.datetime(2013, 7, 1, 5, 0, 0, 7), None, datetime.datetime(1999, 1, 1)],
-    "timestamp_ntz": [datetime.datetime(2013, 7, 1, 5, 0, 0, 7), None, datetime.datetime(1999, 1, 1)],
+    "date": [dt.date(2013, 1, 1), None, dt.date(1969, 12, 31)],
+    "timestamp": [dt.datetime(2013, 7, 1, 5, 0, 0, 7), None, dt.datetime(1999, 1, 1)],
+    "timestamp_ntz": [dt.datetime(2013, 7, 1, 5, 0, 0, 7), None, dt.datetime(1999, 1, 1)],
     "decimal(10,2)": [decimal.Decimal("1.50"), None, decimal.Decimal("-2.25")],
-    "interval day to second": [datetime.timedelta(days=1, microseconds=3), None, datetime.timedelta(0)],
+    "interval day to second": [dt.timedelta(days=1, microseconds=3), None, dt.timedelta(0)],
     "array<long>": [[1, None], None, []],
     "map<string,long>": [{"a": 1, "b": None}, None, {}],
     "struct<a:long,b:array<struct<c:string>>>": [Row(a=1, b=[Row(c="x"), None]), None, Row(a=None, b=[])],
-    "array<timestamp>": [[datetime.datetime(2013, 7, 1, 5), None], None, []],
+    "array<timestamp>": [[dt.datetime(2013, 7, 1, 5), None], None, []],
 }
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_values_are_those_of_collect(spark, kind):
+def test_values_are_those_of_collect(spark: Any, kind: str) -> None:
     frame = spark.createDataFrame([(value,) for value in COLUMNS[kind]], f"v {kind}").coalesce(1)
 
     rows = Flow.from_spark(frame).run_sync()
@@ -162,7 +163,7 @@ def test_values_are_those_of_collect(spark, kind):
 
 
 @pytest.mark.parametrize(("as_", "struct"), [(tuple, (1, "x")), (dict, {"a": 1, "b": "x"})])
-def test_a_struct_becomes_what_the_row_becomes(spark, as_: type[Any], struct):
+def test_a_struct_becomes_what_the_row_becomes(spark: Any, as_: type[Any], struct: Any) -> None:
     frame = spark.createDataFrame([((1, "x"),)], "v struct<a:long,b:string>")
 
     assert as_ is tuple or [{"v": struct}] == Flow.from_spark(frame, as_=as_).run_sync()
@@ -172,23 +173,25 @@ def test_a_struct_becomes_what_the_row_becomes(spark, as_: type[Any], struct):
 # -- under combinators, each subscription is a job of its own
 
 
-async def test_repeat_starts_a_job_for_each_subscription(sc, tally):
+async def test_repeat_starts_a_job_for_each_subscription(sc: Any, tally: Tally) -> None:
     flow = Flow.from_spark(sc.parallelize(range(5), 1)).map(tally.counting(lambda n: n))
 
     assert [*range(5), *range(5)] == await flow.repeat(2).to_list()
     assert 10 == tally.count
 
 
-async def test_concat_reads_one_job_after_the_other(spark, sc):
+async def test_concat_reads_one_job_after_the_other(spark: Any, sc: Any) -> None:
     rows = Flow.from_spark(spark.range(3), as_=tuple).map(lambda row: row[0])
 
-    assert [0, 1, 2, 7, 8, "end"] == await rows.concat(Flow.from_spark(sc.parallelize([7, 8], 2)), Flow.of("end")).to_list()
+    assert [0, 1, 2, 7, 8, "end"] == await rows.concat(
+        Flow.from_spark(sc.parallelize([7, 8], 2)), Flow.of("end")
+    ).to_list()
 
 
-async def test_retry_starts_a_new_job(sc, tmp_path):
+async def test_retry_starts_a_new_job(sc: Any, tmp_path: Path) -> None:
     flag = tmp_path / "failed"
 
-    def once(n, flag=str(flag)):
+    def once(n: Any, flag: str = str(flag)) -> Any:
         import os
 
         if n == 3 and not os.path.exists(flag):
@@ -201,7 +204,7 @@ async def test_retry_starts_a_new_job(sc, tmp_path):
     assert [0, 1, 2, 0, 1, 2, 3, 4] == await flow.retry(1).to_list()
 
 
-async def test_stages_behind_a_boundary_and_positional_ones_run_here(sc):
+async def test_stages_behind_a_boundary_and_positional_ones_run_here(sc: Any) -> None:
     seen: list[int] = []
     flow = Flow.from_spark(sc.parallelize(range(1000), 4)).map(lambda n: n + 1).skip(500).take(3).map(seen.append)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,15 +32,15 @@ async def recorded(flow: Flow[object]) -> Recorder:
     return recorder
 
 
-async def test_the_elements_before_then_the_exception_itself(sc):
-    class Wrong(Exception):
+async def test_the_elements_before_then_the_exception_itself(sc: Any) -> None:
+    class WrongError(Exception):
         def __init__(self, n: int) -> None:
             super().__init__(n, "wrong")
             self.add_note("a note of its own")
 
-    def check(n):
+    def check(n: Any) -> Any:
         if n == 17:
-            raise Wrong(n)
+            raise WrongError(n)
         return n
 
     flow = Flow.from_spark(sc.parallelize(range(40), 4), prefetch=8).map(lambda n: n).map(check)
@@ -49,18 +50,18 @@ async def test_the_elements_before_then_the_exception_itself(sc):
     assert list(range(17)) == recorder.items
     assert ["subscribe", *["next"] * 17, "error"] == recorder.kinds
     error = recorder.error
-    assert type(error) is Wrong
+    assert type(error) is WrongError
     assert (17, "wrong") == error.args
     own, where, remote = error.__notes__
     assert "a note of its own" == own
     assert f"in map(check), chained at {__file__}:{line}, on element #7 of partition 1 of from_spark(RDD)" == where
     assert remote.startswith("traceback in partition 1 of from_spark(RDD):\nTraceback (most recent call last)")
-    assert "raise Wrong(n)" in remote
+    assert "raise WrongError(n)" in remote
     assert "pyspark" not in remote
 
 
-async def test_an_exception_that_cannot_be_pickled_is_stood_in_for(sc):
-    def check(n):
+async def test_an_exception_that_cannot_be_pickled_is_stood_in_for(sc: Any) -> None:
+    def check(n: Any) -> Any:
         if n == 3:
             error = ValueError("no good")
             error.lock = threading.Lock()  # type: ignore[attr-defined]
@@ -76,34 +77,34 @@ async def test_an_exception_that_cannot_be_pickled_is_stood_in_for(sc):
     assert "no good" in recorder.error.__notes__[-1]
 
 
-async def test_an_exception_whose_class_takes_other_arguments_than_it_keeps(sc):
-    class Picky(Exception):
+async def test_an_exception_whose_class_takes_other_arguments_than_it_keeps(sc: Any) -> None:
+    class PickyError(Exception):
         def __init__(self, *, reason: str) -> None:
             super().__init__("picky", 1)
             self.reason = reason
 
-    def check(n):
-        raise Picky(reason="a reason")
+    def check(n: Any) -> None:
+        raise PickyError(reason="a reason")
 
     recorder = await recorded(Flow.from_spark(sc.parallelize(range(9), 1)).map(check))
     error = recorder.error
 
-    assert isinstance(error, Picky)
+    assert isinstance(error, PickyError)
     assert ("a reason", ("picky", 1)) == (error.reason, error.args)
 
 
-async def test_an_exception_that_cannot_be_unpickled_here_is_stood_in_for(sc):
+async def test_an_exception_that_cannot_be_unpickled_here_is_stood_in_for(sc: Any) -> None:
     class OnlyThere:
-        def __reduce__(self):
+        def __reduce__(self) -> Any:
             import os
 
-            def here(there):
+            def here(there: Any) -> None:
                 if os.getpid() != there:
                     raise OSError("this is another process")
 
             return here, (os.getpid(),)
 
-    def check(n):
+    def check(n: Any) -> None:
         raise ValueError("a message", OnlyThere())
 
     recorder = await recorded(Flow.from_spark(sc.parallelize(range(9), 1)).map(check))
@@ -113,8 +114,8 @@ async def test_an_exception_that_cannot_be_unpickled_here_is_stood_in_for(sc):
     assert "another process" in recorder.error.__notes__[1]
 
 
-async def test_a_stop_iteration_is_no_end(sc):
-    def stop(n):
+async def test_a_stop_iteration_is_no_end(sc: Any) -> None:
+    def stop(n: Any) -> None:
         raise StopIteration(n)
 
     recorder = await recorded(Flow.from_spark(sc.parallelize(range(9), 1)).map(stop))
@@ -123,7 +124,7 @@ async def test_a_stop_iteration_is_no_end(sc):
     assert "in map(stop)" in recorder.error.__notes__[0]
 
 
-async def test_what_goes_before_in_the_rdd_fails_as_itself(sc):
+async def test_what_goes_before_in_the_rdd_fails_as_itself(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize([4, 2, 0], 1).map(lambda n: 8 // n)).map(lambda n: n + 1)
     recorder = await recorded(flow)
 
@@ -131,7 +132,7 @@ async def test_what_goes_before_in_the_rdd_fails_as_itself(sc):
     assert type(recorder.error) is ZeroDivisionError
 
 
-async def test_an_element_that_cannot_be_pickled(sc):
+async def test_an_element_that_cannot_be_pickled(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(9), 1)).map(lambda n: threading.Lock() if n == 4 else n)
     recorder = await recorded(flow)
 
@@ -140,7 +141,7 @@ async def test_an_element_that_cannot_be_pickled(sc):
     assert "has to be picklable" in recorder.error.__notes__[0]
 
 
-async def test_elements_whose_class_cannot_be_imported_here_come_as_that_class(sc):
+async def test_elements_whose_class_cannot_be_imported_here_come_as_that_class(sc: Any) -> None:
     class Local:
         def __init__(self, n: int) -> None:
             self.n = n
@@ -151,7 +152,7 @@ async def test_elements_whose_class_cannot_be_imported_here_come_as_that_class(s
     assert [0, 1, 2] == [each.n for each in found]
 
 
-async def test_a_stage_that_the_workers_cannot_load(sc, tmp_path, monkeypatch):
+async def test_a_stage_that_the_workers_cannot_load(sc: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "only_here.py").write_text("def same(n):\n    return n\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import only_here  # type: ignore[import-not-found]
@@ -165,7 +166,7 @@ async def test_a_stage_that_the_workers_cannot_load(sc, tmp_path, monkeypatch):
 # -- of Spark itself
 
 
-async def test_a_job_that_fails_for_good_signals_once(spark):
+async def test_a_job_that_fails_for_good_signals_once(spark: Any) -> None:
     frame = spark.range(0, 10, 1, 2).selectExpr("assert_true(id < 7, 'too large') as nothing", "id")
     recorder = await recorded(Flow.from_spark(frame, as_=tuple))
 
@@ -175,7 +176,7 @@ async def test_a_job_that_fails_for_good_signals_once(spark):
     assert recorder.error.__cause__ is not None
 
 
-async def test_a_job_that_cannot_begin(spark):
+async def test_a_job_that_cannot_begin(spark: Any) -> None:
     frame = spark.readStream.format("rate").load()
     recorder = await recorded(Flow.from_spark(frame))
 
@@ -184,8 +185,10 @@ async def test_a_job_that_cannot_begin(spark):
 
 
 @pytest.mark.parametrize("kind", ["rdd", "frame"])
-async def test_a_killed_worker_is_retried_and_goes_on_behind_what_has_arrived(spark, sc, tmp_path, kind):
-    def deadly(n, flag=str(tmp_path / "killed")):
+async def test_a_killed_worker_is_retried_and_goes_on_behind_what_has_arrived(
+    spark: Any, sc: Any, tmp_path: Path, kind: str
+) -> None:
+    def deadly(n: Any, flag: str = str(tmp_path / "killed")) -> Any:
         import os
         import signal
 
@@ -204,8 +207,8 @@ async def test_a_killed_worker_is_retried_and_goes_on_behind_what_has_arrived(sp
     assert (tmp_path / "killed").exists()
 
 
-async def test_a_worker_that_dies_each_time_is_given_up_after_the_elements_before(sc):
-    def deadly(n):
+async def test_a_worker_that_dies_each_time_is_given_up_after_the_elements_before(sc: Any) -> None:
+    def deadly(n: Any) -> Any:
         import os
 
         return os._exit(1) if n == 600 else n
@@ -266,12 +269,20 @@ os._exit(0)  # Spark's own shutdown wants to ask the JVM
 """
 
 
-def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error():
+def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error() -> None:
     """In a process of its own, whose JVM may be killed and whose stderr can be read."""
     done = subprocess.run(
-        [sys.executable, "-c", KILL], cwd=ROOT, capture_output=True, text=True, timeout=120, env={**os.environ}
+        [sys.executable, "-c", KILL],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ},
     )
 
     assert ["left", "SparkJobError True"] == done.stdout.splitlines(), done.stderr
     quiet = done.stderr.partition("killing")[0]
-    assert not [line for line in quiet.splitlines() if " ERROR " in line or "Exception" in line or "Traceback" in line], quiet
+    assert not [
+        line for line in quiet.splitlines() if " ERROR " in line or "Exception" in line or "Traceback" in line
+    ], quiet

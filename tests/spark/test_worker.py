@@ -1,0 +1,103 @@
+"""What a task does, with the loop played by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.operators.filtering.filter import Filter
+from reactive_aio.operators.transforming.map import Map
+from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
+from reactive_aio.spark.worker import InputLost, PartitionRun, Push, watched
+
+
+class Loop(Push):
+    """The other end of the wire: grants what it is told to and takes what is sent."""
+
+    def __init__(self, *orders: int, skip: int = 0) -> None:
+        self.orders = list(orders)
+        self.granted = 0
+        self.skip = skip
+        self.stopped = False
+        self.chunks: list[list[Any]] = []
+        self.told = ""
+
+    def hear(self) -> None:
+        if not self.granted and not self.skip:
+            if self.orders:
+                self.granted += self.orders.pop(0)
+            else:
+                self.stopped = True
+
+    def send(self, items: list[Any]) -> None:
+        assert len(items) <= self.granted
+        self.granted -= len(items)
+        self.chunks.append(items)
+
+    def fail(self, packed: bytes) -> None:
+        self.told = "failed"
+
+    def end(self) -> None:
+        self.told = "ended"
+
+
+def run(loop: Loop, items: Iterator[Any], *stages: Stage[Any, Any]) -> None:
+    placed = tuple(Placed(stage, calling_line()) for stage in stages)
+    PartitionRun(RegionRun(Region("data", placed, None, None), counted=False), items, loop, "here").to_end()
+
+
+def test_no_more_is_made_than_granted() -> None:
+    loop, made = Loop(3, 2), iter(range(100))
+    run(loop, made, Map(str))
+
+    assert [["0", "1", "2"], ["3", "4"]] == loop.chunks
+    assert 5 == next(made)
+    assert "" == loop.told
+
+
+def test_the_end_needs_no_credit_of_its_own_once_it_is_seen() -> None:
+    loop = Loop(100)
+    run(loop, iter(range(4)), Filter(lambda n: n % 2))
+
+    assert [[1, 3]] == loop.chunks
+    assert "ended" == loop.told
+
+
+def test_what_an_earlier_attempt_has_sent_is_left_out() -> None:
+    loop = Loop(100, skip=3)
+    run(loop, iter(range(10)), Filter(lambda n: n % 2))
+
+    assert [[7, 9]] == loop.chunks
+
+
+def test_a_failure_comes_behind_the_elements_before_it() -> None:
+    loop = Loop(100)
+    run(loop, iter([4, 2, 0, 1]), Map(lambda n: 4 // n))
+
+    assert [[1, 2]] == loop.chunks
+    assert "failed" == loop.told
+
+
+def test_a_failure_among_what_an_earlier_attempt_has_sent_is_one_too() -> None:
+    loop = Loop(100, skip=3)
+    run(loop, iter([4, 0]), Map(lambda n: 4 // n))
+
+    assert [] == loop.chunks
+    assert "failed" == loop.told
+
+
+def test_where_spark_fails_to_read_the_task_fails_so_that_spark_tries_again() -> None:
+    def batches() -> Iterator[int]:
+        yield 1
+        raise OSError("stream ended early")
+
+    loop = Loop(100)
+    with pytest.raises(InputLost) as lost:
+        run(loop, watched(batches()), Map(str))
+
+    assert isinstance(lost.value.error, OSError)
+    assert "" == loop.told
