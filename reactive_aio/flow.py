@@ -7,7 +7,17 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from .ends import Ends
-from .operators import Combining, Filtering, Folding, Observing, Recovering, Scheduling, Sourcing, Transforming, Windowing
+from .operators import (
+    Combining,
+    Filtering,
+    Folding,
+    Observing,
+    Recovering,
+    Scheduling,
+    Sourcing,
+    Transforming,
+    Windowing,
+)
 from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
 from .segments.describe import describe
 

@@ -28,7 +28,7 @@ class Coordinator(ABC):
     """Subscribes to the sources of a combinator in turn; the Subscription of the region.
 
     However many sources end at once, the stack does not grow: a source that ends while it is being subscribed
-    to is noted, and the loop in `advance` goes on to the next.
+    to is noted, and the loop in `_go_on` takes the next.
     """
 
     inlet: Inlet[Any]

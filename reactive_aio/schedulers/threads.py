@@ -95,7 +95,7 @@ class _Attached:
             self.worker.join()
             released()
 
-        if self.home is None or self.home.is_closed():
+        if self.home is None or not self.home.is_running():
             released()
         else:
             self.home.call_soon_threadsafe(joined)

@@ -242,11 +242,14 @@ class World:
     def outermost_moves(self) -> Iterator[Move]:
         yield from self.downstream_moves()
         if self.posted:
-            yield "what was posted runs", lambda: self.posted.pop(0)()
+            yield "what was posted runs", self.run_posted
         if self.cancelled:
             yield "downstream requests after it has cancelled", lambda: self.chain.request(1)
         for source in self.sources:
             yield from source.moves()
+
+    def run_posted(self) -> None:
+        self.posted.pop(0)()
 
     def downstream_moves(self) -> Iterator[Move]:
         if not (self.cancelled or self.ended):

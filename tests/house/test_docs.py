@@ -14,7 +14,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCKS = [
     (page, number, block)
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S))
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 ]
 
 
@@ -28,7 +28,7 @@ def test_a_block_runs(page: Path, number: int, block: str) -> None:
 
     assert done.returncode == 0, done.stderr
     if page.name == "README.md" and number == 0:
-        (shown,) = re.findall(r"^```text\n(R1.*?)^```", page.read_text(), re.M | re.S)
+        (shown,) = re.findall(r"^```text\n(R1.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
         assert done.stdout == shown
 
 
