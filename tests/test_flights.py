@@ -279,5 +279,5 @@ def test_the_file_is_written_while_the_flights_are_read_and_few_are_held(
 
 
 def test_an_unknown_engine_is_an_error(run: Callable[..., list[Any]]) -> None:
-    with pytest.raises(KeyError, match="abacus"):
+    with pytest.raises(ValueError, match="spark, asyncio"):
         run("abacus")
