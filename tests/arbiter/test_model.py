@@ -133,6 +133,7 @@ class Source:
     def cancel(self) -> None:
         check(self.world.cancelled, f"source {self.number} is cancelled, though downstream goes on")
         check(not self.ended, f"source {self.number} is cancelled after its end")
+        check(not self.cancelled, f"source {self.number} is cancelled twice")
         self.cancelled = True
         self.world.react("cancel", self.moves)
 
@@ -154,6 +155,8 @@ class Source:
             if self.demand:
                 yield f"{name} delivers", self.deliver
             yield (f"{name} fails", self.fail) if self.number == 1 else (f"{name} completes", self.complete)
+        if self.ended and self.number == 0:
+            yield f"{name} ends again", self.receiver.on_complete
 
     def subscribe(self) -> None:
         self.subscribed = True
@@ -245,6 +248,7 @@ class World:
             yield "what was posted runs", self.run_posted
         if self.cancelled:
             yield "downstream requests after it has cancelled", lambda: self.chain.request(1)
+            yield "downstream cancels again", self.chain.cancel
         for source in self.sources:
             yield from source.moves()
 
