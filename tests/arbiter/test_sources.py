@@ -11,7 +11,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, ProtocolViolation, SchedulerClosedError, Subscription, hooks, schedulers
 from reactive_aio.segments import Stage, Transform
-from tests.arbiter.sessions import Sessions, gives
+from tests.arbiter.sessions import Session, Sessions, gives
 from tests.subscribers import Recorder, idle
 
 
@@ -178,6 +178,21 @@ async def test_1_09_what_subscribe_raises_is_recovered_from(combine: Combine) ->
     assert ["a"] == await combine(Flow.from_publisher(publisher)).to_list()
 
 
+@combinators(ALL)
+async def test_1_09_a_subscription_is_cancelled_if_subscribe_raises_behind_it(combine: Combine) -> None:
+    def refuse(session: Session) -> None:
+        session.subscriber.on_subscribe(session)
+        raise OSError("no entry")
+
+    publisher, subscriber = Sessions(on_subscribe=refuse), Recorder(1)
+    combine(Flow.from_publisher(publisher)).subscribe(subscriber)
+    await idle()
+
+    assert ["subscribe", "error"] == subscriber.kinds
+    assert {1} == {session.cancels for session in publisher.all}
+    assert {()} == {tuple(session.requests) for session in publisher.all}
+
+
 class Unmade(Stage[Any, Any]):
     """A stage that can't be made for a subscription."""
 
@@ -222,6 +237,15 @@ async def test_a_flow_that_can_not_be_assembled_is_a_source_that_fails(
         await flow.to_list()
     assert [1, "recovered"] == await flow.retry(0).on_error_resume_next(Flow.of("recovered")).to_list()
     assert not any(thread.name == "left" for thread in threading.enumerate())
+
+
+async def test_1_09_a_flow_that_can_not_be_assembled_signals_that_to_its_subscriber() -> None:
+    for flow in (Flow.of(1).then(Unmade()), Flow.of(1).publish_on(Nowhere("attach"))):
+        subscriber = Recorder(1)
+        flow.subscribe(subscriber)
+        await idle()
+
+        assert ["subscribe", "error"] == subscriber.kinds
 
 
 async def test_the_failures_of_two_attempts_are_not_taken_for_consequences_of_each_other() -> None:
@@ -385,6 +409,13 @@ def nested(depth: int) -> Flow[Any]:
     return flow
 
 
+def join(name: str) -> None:
+    """See the end of a thread; nobody else could wait for it where the loop that it belonged to is no more."""
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join()
+
+
 @pytest.mark.parametrize("depth", [1, 30])
 async def test_combinators_on_a_thread_end_when_it_is_closed(depth: int) -> None:
     dropped: list[BaseException] = []
@@ -396,7 +427,7 @@ async def test_combinators_on_a_thread_end_when_it_is_closed(depth: int) -> None
         await waiting
 
     assert [] == dropped
-    assert not {"inner", "outer"} & {thread.name for thread in threading.enumerate()}
+    join("inner")
 
 
 @pytest.mark.parametrize("end", ["stops", "is closed"])
@@ -416,6 +447,4 @@ async def test_combinators_on_a_loop_end_when_it_does(end: str) -> None:
     loop.close()
 
     assert [] == dropped
-    for each in threading.enumerate():
-        if each.name == "inner":
-            each.join()
+    join("inner")
