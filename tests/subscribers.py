@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from reactive_aio import Subscriber, Subscription
@@ -85,6 +87,23 @@ class ByHand:
 
     def error(self, error: BaseException) -> None:
         self.subscribers[-1].on_error(error)
+
+
+@asynccontextmanager
+async def others() -> AsyncGenerator[list[int]]:
+    """Have another task on the loop; the list grows by one for each turn that it gets."""
+    turns: list[int] = []
+
+    async def take_turns() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns.append(len(turns))
+
+    task = asyncio.create_task(take_turns())
+    try:
+        yield turns
+    finally:
+        task.cancel()
 
 
 async def idle(turns: int = 20) -> None:

@@ -13,7 +13,7 @@ from reactive_aio import UNBOUNDED, Flow
 from reactive_aio.operators.filtering.take import Take
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.segments import Stage
-from tests.subscribers import ByHand, Recorder, idle
+from tests.subscribers import ByHand, Recorder, idle, others
 
 
 def counting(calls: list[int]) -> Iterator[int]:
@@ -336,60 +336,33 @@ async def test_the_users_frame_is_the_last_of_the_traceback() -> None:
 
 
 async def test_an_endless_ready_source_leaves_turns_to_others() -> None:
-    turns = 0
-
-    async def ticker() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    task = asyncio.create_task(ticker())
     started = perf_counter()
 
     def until(n: int) -> bool:
         # Nothing passes the filter for a tenth of a second of work.
         return perf_counter() - started > 0.1
 
-    await Flow.from_iterable(iter(int, 1)).filter(until).first()
-    task.cancel()
+    async with others() as turns:
+        await Flow.from_iterable(iter(int, 1)).filter(until).first()
 
     # A turn about every millisecond; a tenth of that is asked for, so that a slow machine passes as well.
-    assert turns >= 10
+    assert len(turns) >= 10
 
 
 @pytest.mark.parametrize("end", ["count", "to_list", "last"])
 async def test_a_long_fold_leaves_turns_to_others(end: str) -> None:
-    turns = 0
+    async with others() as turns:
+        await getattr(Flow.range(1_000_000), end)()
 
-    async def ticker() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    task = asyncio.create_task(ticker())
-    await getattr(Flow.range(1_000_000), end)()
-    task.cancel()
-
-    assert turns >= 5
+    assert len(turns) >= 5
 
 
 async def test_async_for_over_a_ready_source_leaves_turns_to_others() -> None:
-    turns = 0
+    async with others() as turns:
+        async for _ in Flow.range(100_000):
+            pass
 
-    async def ticker() -> None:
-        nonlocal turns
-        while True:
-            await asyncio.sleep(0)
-            turns += 1
-
-    task = asyncio.create_task(ticker())
-    async for _ in Flow.range(100_000):
-        pass
-    task.cancel()
-
-    assert turns >= 5
+    assert len(turns) >= 5
 
 
 async def test_nobody_waits_for_a_slow_function_to_fill_a_chunk() -> None:
