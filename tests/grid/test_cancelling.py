@@ -1,0 +1,68 @@
+"""Every operator, cancelled at every turn of the loop: the cancel comes out, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, schedulers
+from tests.registry import REGISTRY, AnyFlow, Entry, Settings
+from tests.subscribers import idle
+
+MOST_TURNS = 60
+"""More turns of the loop than any entry takes for five elements, where no thread takes part."""
+ENTRIES = [entry for entry in REGISTRY if not entry.threaded]
+
+
+def fused(flow: AnyFlow) -> AnyFlow:
+    return flow
+
+
+async def cancelled_after(turns: int, flow: AnyFlow, times: int) -> bool:
+    """Collect a flow, cancel it after so many turns, and tell whether it was cancelled before it had ended."""
+    task = asyncio.ensure_future(flow.to_list())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    over = task.done()
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0)
+    try:
+        listed = await task
+    except asyncio.CancelledError:
+        assert not over
+        return True
+    assert over or len(listed) == 5
+    return False
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+@pytest.mark.parametrize("via", [fused, Flow.from_publisher], ids=["fused", "apart"])
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+async def test_a_cancel_comes_out_and_nothing_is_left(entry: Entry, via: Any, times: int) -> None:
+    before = asyncio.all_tasks(), set(threading.enumerate())
+    cancelled = ended = 0
+
+    for turns in range(MOST_TURNS):
+        if await cancelled_after(turns, entry.make(5, via, Settings(prefetch=2)), times):
+            cancelled += 1
+        else:
+            ended += 1
+        if via is not fused:
+            await idle()  # the contract has no word by which a publisher could be waited for
+        assert (asyncio.all_tasks(), set(threading.enumerate())) == before
+
+    assert cancelled, "no cancel came before the end"
+    assert ended, "some flows take more turns than were tried"
+
+
+async def test_a_flow_over_a_thread_leaves_nothing_whenever_it_is_cancelled() -> None:
+    before = asyncio.all_tasks(), set(threading.enumerate())
+
+    for turns in range(30):
+        flow = Flow.range(1_000_000_000).publish_on(schedulers.thread("cancelled"), 2).map(str)
+        assert await cancelled_after(turns, flow, 1)
+        assert (asyncio.all_tasks(), set(threading.enumerate())) == before
