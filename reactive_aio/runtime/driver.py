@@ -17,6 +17,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import Any, Final
 
+from ..errors import SourceCancelledError
 from ..hooks import discard, drop_error
 from ..segments import Elsewhere, Pulled, Receiver, Region, RegionRun
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
@@ -27,6 +28,17 @@ BUDGET: Final = 1e-3
 NOTHING: Final = object()
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
+
+# A cancellation that user code raises is a failure of the stream: no task of ours is there to be cancelled by it.
+FAILURES: Final = (Exception, asyncio.CancelledError)
+
+
+def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
+    error = SourceCancelledError("a function or source of the flow raised CancelledError")
+    error.__cause__ = cancelled
+    for note in getattr(cancelled, "__notes__", ()):
+        error.add_note(note)
+    return error
 
 
 class RegionDriver(Turns):
@@ -194,7 +206,7 @@ class RegionDriver(Turns):
                 if open_source is not None:
                     self.upstream.upstream = open_source()
                 self._input.start()
-            except Exception as error:
+            except FAILURES as error:
                 self._fail(error, locate=True)
 
     def lost(self, error: BaseException) -> None:
@@ -332,7 +344,7 @@ class RegionDriver(Turns):
         if not self.run.done:
             try:
                 stretch = self._input.stretch()
-            except Exception as error:
+            except FAILURES as error:
                 self._fail(error, locate=True)
                 return None
             if stretch is not None:
@@ -348,7 +360,7 @@ class RegionDriver(Turns):
         out: list[Any] = []
         try:
             out.extend(islice(items, demand))
-        except Exception as error:
+        except FAILURES as error:
             # What came before the failure is in `out`, and goes first.
             if out:
                 self._deliver(out)
@@ -371,7 +383,7 @@ class RegionDriver(Turns):
         while self._demand and not self.cancelled and self._receiver is not None:
             try:
                 item = next(items, NOTHING)
-            except Exception as error:
+            except FAILURES as error:
                 self._fail(error, locate=True)
                 return True
             if item is NOTHING:
@@ -392,7 +404,7 @@ class RegionDriver(Turns):
             return NOTHING
         try:
             item = self.context.run(next, items, NOTHING)
-        except Exception as error:
+        except FAILURES as error:
             self._fail(error, locate=True)
             return NOTHING
         if item is NOTHING:
@@ -422,6 +434,8 @@ class RegionDriver(Turns):
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         if locate:
             self.run.locate(error)
+        if isinstance(error, asyncio.CancelledError):
+            error = _as_failure(error)
         receiver = self._receiver
         self._end_quietly()
         if receiver is not None:

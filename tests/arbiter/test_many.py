@@ -47,6 +47,7 @@ async def watched(combinators: int = 1) -> AsyncGenerator[Watch]:
             await asyncio.sleep(0)
 
     gc.collect()
+    gc.freeze()  # what the other tests have left is not to be gone through again and again
     before = sys.getallocatedblocks()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack(0)) + combinators * FRAMES)
@@ -56,6 +57,7 @@ async def watched(combinators: int = 1) -> AsyncGenerator[Watch]:
     finally:
         looking.cancel()
         sys.setrecursionlimit(limit)
+        gc.unfreeze()
     assert watch.turns >= TURNS
     assert max(watch.blocks) - before <= BLOCKS
 

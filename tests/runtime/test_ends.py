@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
-from reactive_aio import EmptyFlowError, Flow, SourceConsumedError, hooks, schedulers
+from reactive_aio import EmptyFlowError, Flow, SourceCancelledError, SourceConsumedError, hooks, schedulers
 from tests.subscribers import idle
 
 Closer = Callable[[], AsyncIterator[int]]
@@ -261,6 +261,24 @@ async def test_a_failing_cleanup_after_cancel_goes_to_the_hook() -> None:
     assert [str(error) for error in dropped] == ["flush failed"]
 
 
+@pytest.mark.parametrize("end", ["to_list", "async for"])
+async def test_a_cancellation_raised_by_a_function_is_a_typed_error_and_no_hang(end: str) -> None:
+    def cancelled(n: int) -> int:
+        raise asyncio.CancelledError
+
+    for flow in (
+        Flow.of(1).map(cancelled),
+        Flow.error(asyncio.CancelledError()),
+        Flow.of(1).concat(Flow.of(2).map(cancelled)),
+    ):
+        with pytest.raises(SourceCancelledError):
+            await (flow.to_list() if end == "to_list" else _iterated(flow))
+
+
+async def _iterated(flow: Flow[int]) -> list[int]:
+    return [n async for n in flow]
+
+
 async def test_the_failure_of_for_each_cancels_and_waits_for_the_others() -> None:
     log: list[str] = []
     started = asyncio.Event()
@@ -340,8 +358,6 @@ async def test_create_waits_for_demand_at_each_emit() -> None:
 
 
 async def test_a_producer_that_is_cancelled_by_somebody_else_is_a_typed_error() -> None:
-    from reactive_aio import SourceCancelledError
-
     async def producer(emit: Callable[[int], Awaitable[None]]) -> None:
         await emit(1)
         asyncio.current_task().cancel()
