@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -36,4 +38,12 @@ def local_session(app_name: str, cores: str = "local[2]", **conf: str) -> SparkS
     builder = SparkSession.builder.master(cores).appName(app_name)
     for name, value in {**OPTIONS, **{key.replace("__", "."): value for key, value in conf.items()}}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    # Else the JVM goes first, and the daemon of its Python workers complains of a broken pipe now and then.
+    atexit.register(_stop, session)
+    return session
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Exception):  # it has been stopped, or is gone
+        session.stop()
