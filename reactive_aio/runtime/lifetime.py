@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from ..schedulers.base import Released
+
 
 @define(eq=False)
 class Lifetime:
@@ -20,14 +22,22 @@ class Lifetime:
     _held: int = field(init=False, default=0)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _join: Callable[[], None] | None = field(init=False, default=None)
+    """Joins the latest thread that has told its end, which it does before it is quite gone."""
 
-    def hold(self) -> Callable[[], None]:
+    def hold(self) -> Released:
         """Count something that has been started; call the result once when it has ended."""
         with self._lock:
             self._held += 1
         return self._release
 
-    def _release(self) -> None:
+    def _release(self, join: Callable[[], None] | None = None) -> None:
+        if join is not None:
+            # Each joins the one before it and the waiter joins the last, so that one place is enough for any number.
+            with self._lock:
+                before, self._join = self._join, join
+            if before is not None:
+                before()
         with self._lock:
             self._held -= 1
             if self._held:
@@ -58,5 +68,7 @@ class Lifetime:
                 await done.wait()
             except asyncio.CancelledError as cancelled:
                 put_off = cancelled
+        if self._join is not None:
+            self._join()
         if put_off is not None:
             raise put_off

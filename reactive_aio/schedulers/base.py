@@ -11,6 +11,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 
+class Released(Protocol):
+    """What is told, once and from any thread, that what was started for a region has ended."""
+
+    def __call__(self, join: Callable[[], None] | None = None) -> None:
+        """Tell it; ``join``, where something is still in its last act, waits for the very end and takes no time."""
+        ...
+
+
 class Attachment(Protocol):
     """The hold that one region has on a scheduler."""
 
@@ -19,8 +27,8 @@ class Attachment(Protocol):
         """The event loop that the region runs on."""
         ...
 
-    def detach(self, released: Callable[[], None]) -> None:
-        """Let go; ``released`` is called, from any thread, when what was started for the region has ended."""
+    def detach(self, released: Released) -> None:
+        """Let go; ``released`` is called when what was started for the region has ended."""
 
 
 class Scheduler(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from .base import Attachment
+from .base import Attachment, Released
 
 
 @frozen
@@ -16,7 +16,7 @@ class Staying:
 
     loop: asyncio.AbstractEventLoop
 
-    def detach(self, released: Callable[[], None]) -> None:
+    def detach(self, released: Released) -> None:
         """Let go at once."""
         released()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from attrs import define, field, frozen
 
 from ..errors import SchedulerClosedError
-from .base import Attachment
+from .base import Attachment, Released
 
 WATCH: Final = 0.25
 """Seconds between two looks at a loop of somebody else's, which does not tell when it ends."""
@@ -34,12 +35,14 @@ class _Watched:
         else:
             self.timer = self.watcher.call_later(WATCH, self.watch)
 
-    def detach(self, released: Callable[[], None]) -> None:
+    def detach(self, released: Released) -> None:
         """Stop looking; nothing else was started."""
         self.detached = True
-        if self.timer is not None and self.watcher is not None and not self.watcher.is_closed():
-            timer, self.timer = self.timer, None
-            self.watcher.call_soon_threadsafe(timer.cancel)
+        timer, self.timer = self.timer, None
+        if timer is not None and self.watcher is not None:
+            # The watcher may be closed at any moment; so is its timer then.
+            with suppress(RuntimeError):
+                self.watcher.call_soon_threadsafe(timer.cancel)
         released()
 
 

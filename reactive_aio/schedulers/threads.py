@@ -11,7 +11,7 @@ from typing import Self
 from attrs import define, field, frozen
 
 from ..errors import SchedulerClosedError
-from .base import Attachment
+from .base import Attachment, Released
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -75,30 +75,18 @@ class _Attached:
     lost: Callable[[BaseException], None]
     leave: Callable[[_Attached], bool]
     """Takes the hold back, and tells whether it was the last, so that the thread is to end."""
-    home: asyncio.AbstractEventLoop | None
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         return self.worker.loop
 
-    def detach(self, released: Callable[[], None]) -> None:
+    def detach(self, released: Released) -> None:
         if self.leave(self):
-            self.worker.ended.append(lambda: self._gone(released))
+            # The thread tells it itself, as its last act: no loop that could end before is needed for that.
+            self.worker.ended.append(lambda: released(self.worker.join))
             self.worker.stop()
         else:
             released()
-
-    def _gone(self, released: Callable[[], None]) -> None:
-        """Called by the thread as its last act: have it joined where somebody waits, so that none is left."""
-
-        def joined() -> None:
-            self.worker.join()
-            released()
-
-        if self.home is None or not self.home.is_running():
-            released()
-        else:
-            self.home.call_soon_threadsafe(joined)
 
 
 @define(eq=False)
@@ -129,7 +117,7 @@ class ThreadScheduler:
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
             if self._worker is None:
                 self._worker = _LoopThread(self.label)
-            attached = _Attached(self._worker, lost, self._leave, _running_loop())
+            attached = _Attached(self._worker, lost, self._leave)
             self._regions.add(attached)
             return attached
 

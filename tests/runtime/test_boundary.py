@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -183,6 +183,34 @@ async def test_threads_end_with_the_flow() -> None:
         async for _ in items:
             break
     assert set(threading.enumerate()) == before
+
+
+async def test_the_end_of_a_thread_needs_no_turn_of_the_loop_it_was_started_from() -> None:
+    # That loop may be a thread's that ends itself just then, as when one thread's region reads another's.
+    told = threading.Event()
+    joins: list[Callable[[], None] | None] = []
+
+    def released(join: Callable[[], None] | None = None) -> None:
+        joins.append(join)
+        told.set()
+
+    schedulers.thread("brief").attach(lambda error: None).detach(released)
+
+    assert told.wait(30), "the end of the thread waited for this loop"
+    assert joins[0] is not None
+    joins[0]()
+    assert "brief" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.stress
+async def test_threads_started_from_threads_end_with_them() -> None:
+    before = set(threading.enumerate())
+
+    for _ in range(300):
+        inner = Flow.of(2).publish_on(schedulers.thread("inner"))
+        flow = Flow.of(1).concat(inner, Flow.of(3)).subscribe_on(schedulers.thread("outer"))
+        assert [1, 2, 3] == await asyncio.wait_for(flow.to_list(), 30)
+        assert set(threading.enumerate()) == before
 
 
 async def test_an_open_thread_scheduler_serves_many_flows_on_one_thread() -> None:
