@@ -71,7 +71,8 @@ class PublisherBase(Verification):
             await run.rest()
 
     async def completed(self, run: Run, elements: int = 3) -> Probe:
-        """Bring a stream to its end."""
+        """Bring a stream to its end; fewer elements will do."""
+        elements = min(elements, self.max_elements_from_publisher)
         probe = await self.subscribed(run, elements)
         await self.ask(run, probe, elements + 1)
         run.need(probe.completed, "no on_complete came; see rules 1.2 and 1.5")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 
+from ..spec import quote
 from ..spec.trace import Kind
 from ._base import PublisherBase
 from .outcome import DoesNotHoldError, NotVerifiedError, RuleBrokenError, ours, verifies
@@ -121,6 +122,12 @@ class PublisherTests(PublisherBase):
         await run.rest()
         if not probe.over:
             await self.ask(run, probe, 1)
+        if probe.items:
+            raise RuleBrokenError(
+                f"{quote('1.5')}\n  seen: {probe.items!r} from a stream that has no elements\n"
+                f"  what to do: end a stream by on_complete alone, not by an element that stands for the end\n"
+                f"  the last signals:\n{run.trace().tail()}"
+            )
         await run.check("1.5")
 
     @verifies("1.6", jvm="untested_spec106_mustConsiderSubscriptionCancelledAfterOnErrorOrOnCompleteHasBeenCalled")
@@ -128,10 +135,15 @@ class PublisherTests(PublisherBase):
         self, run: Run
     ) -> None:
         """After the end request and cancel do nothing, and the subscriber is let go of."""
-        probe = await self.completed(run)
+        ended = [await self.completed(run)]
         run.know(released=await run.released())
-        await self.ask(run, probe, 1)
-        probe.cancel()
+        failed = self.create_failed_publisher()
+        if failed is not None:
+            ended.append(run.subscribe(failed))
+            await self.ask(run, ended[-1], 1)
+        for probe in ended:
+            await self.ask(run, probe, 1)
+            probe.cancel()
         await run.check("1.6")
 
     @verifies("1.7")

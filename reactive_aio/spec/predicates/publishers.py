@@ -147,7 +147,16 @@ def _(trace: Trace) -> Finding:
                 return f"{call.value} was used to subscribe in #{earlier} and again in #{call.at}"
             if trace.facts.at_rest and not stream.of(ON_SUBSCRIBE) and len(known) > 1:
                 return f"subscriber number {len(known)} heard nothing of its subscription"
-    return None
+    return _stray(trace)
+
+
+def _stray(trace: Trace) -> Finding:
+    """Tell of elements that one subscriber requested and another was given."""
+    given = [stream for stream in trace.streams if stream.delivered > stream.requested()]
+    waiting = [stream for stream in trace.streams if stream.delivered < stream.wanted and not stream.terminal]
+    if not given or not waiting or not trace.facts.at_rest:
+        return None
+    return f"what was requested in stream {waiting[0].number} was delivered in stream {given[0].number}"
 
 
 @on_trace("1.11")

@@ -84,6 +84,17 @@ class WantsOneMore(GoodSubscription):
         """Not yet."""
 
 
+@publisher("1.5", fails=("spec105_emptyStream",))
+class EndsByAnElement(GoodPublisher):
+    """gives a stream without elements one that stands for the end"""
+
+    def start(self, subscriber: Any) -> None:
+        if self.elements or self.error is not None:
+            super().start(subscriber)
+        else:
+            subscriber.on_subscribe(GoodSubscription(self, subscriber, [""]))
+
+
 @publisher("1.6")
 class LivesOn(GoodSubscription):
     """completes again when it is asked for more after the end"""
@@ -99,6 +110,24 @@ class LivesOn(GoodSubscription):
             self.done.on_complete()
         else:
             super().request(n)
+
+
+@publisher("1.6")
+class FailsAgain(GoodSubscription):
+    """fails again when it is asked for more after on_error"""
+
+    failed: Any = None
+
+    def fail(self, error: BaseException) -> None:
+        self.failed = self.subscriber, error
+        super().fail(error)
+
+    def request(self, n: int) -> None:
+        if self.failed is None:
+            super().request(n)
+        else:
+            subscriber, error = self.failed
+            subscriber.on_error(error)
 
 
 @publisher("1.6")
@@ -192,6 +221,24 @@ class ServesTwo(GoodPublisher):
     def start(self, subscriber: Any) -> None:
         if self.subscribed <= 2:
             super().start(subscriber)
+
+
+class ForAll(GoodSubscription):
+    def deliver(self) -> None:
+        self.subscriber = self.publisher.latest()
+        super().deliver()
+
+
+@publisher("1.10", also=("spec111_registered", "spec111_multicast"))
+class ServesTheLatest(GoodPublisher):
+    """gives whoever has subscribed last what any of its subscribers requests"""
+
+    latest: Any = None
+
+    def start(self, subscriber: Any) -> None:
+        self.subscription = ForAll
+        self.latest = weakref.ref(subscriber)
+        super().start(subscriber)
 
 
 @publisher("1.11")
@@ -431,6 +478,22 @@ class RaisesFromCancel(GoodSubscription):
         super().cancel()
         if not was_over and threading.current_thread() is threading.main_thread():
             raise OSError("cleanup failed")
+
+
+@publisher("3.15")
+class NotBegun(GoodSubscription):
+    """raises when it is cancelled before anything was requested"""
+
+    begun: bool = False
+
+    def request(self, n: int) -> None:
+        self.begun = True
+        super().request(n)
+
+    def cancel(self) -> None:
+        if not self.begun:
+            raise AttributeError("items")
+        super().cancel()
 
 
 @publisher("3.16")
