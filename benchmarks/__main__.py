@@ -1,83 +1,98 @@
-"""``python -m benchmarks``: measure, compare, print; ``--quick`` for a look, ``--json FILE`` to keep the figures."""
+"""``python -m benchmarks``: measure every workload, its contestants in turns, and print our figures beside the bars.
+
+The modules ``bench_*`` are found by their names; each has a function ``rows`` of the number of elements.
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
-import os
-import platform
 import sys
-from importlib.metadata import version
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
-import attrs
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from . import bench_boundary, bench_fused, bench_memory
-from .harness import Outcome, Row, measure
+from .harness import QUICK, THOROUGH, Outcome, Row, measure
+from .report import Machine, Report, show_bars, show_row
 
-
-def all_rows(n: int, *, spark: bool) -> list[Row]:
-    """Give every row that can be measured here."""
-    rows = bench_fused.rows(n)
-    rows += bench_boundary.rows(n, "asyncio", asyncio.new_event_loop)
-    try:
-        import uvloop
-    except ImportError:
-        pass
-    else:
-        rows += bench_boundary.rows(n, "uvloop", uvloop.new_event_loop)
-    if spark:
-        from . import bench_spark
-
-        rows += bench_spark.rows(3 * n)
-    return rows
+HERE = Path(__file__).parent
+PREFIX = "bench_"
 
 
-def show(outcome: Outcome, console: Console) -> None:
-    table = Table(title=f"{outcome.row.title} ({outcome.row.elements:,} elements)", title_justify="left")
-    for column in ("contestant", "ns an element", "from", "to", "to ours"):
-        table.add_column(column, justify="left" if column == "contestant" else "right")
-    ours = outcome.measured[0].median
-    for each in outcome.measured:
-        figures = (f"{each.median:,.0f}", f"{each.low:,.0f}", f"{each.high:,.0f}", f"{each.median / ours:.2f}x")
-        table.add_row(each.name, *figures)
-    console.print(table)
-    for text, met in outcome.verdicts:
-        console.print(f"  {'met   ' if met else 'MISSED'}  {text}\n")
+def names() -> list[str]:
+    """Give the modules of workloads, by what follows their prefix."""
+    return [each.name.removeprefix(PREFIX) for each in iter_modules([str(HERE)]) if each.name.startswith(PREFIX)]
 
 
-def machine() -> str:
-    loops = ", ".join(f"{name} {version(name)}" for name in ("anyio", "uvloop", "culsans"))
-    return f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {loops}"
+def all_rows(n: int, wanted: Sequence[str], absent: dict[str, str]) -> Iterator[Row]:
+    """Give every row that can be measured here; ``absent`` takes the modules that can't be, and why."""
+    for name in wanted:
+        try:
+            yield from import_module(f".{PREFIX}{name}", __package__).rows(n)
+        except ImportError as error:
+            absent[name] = str(error)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="three rounds of a tenth of the elements")
-    parser.add_argument("--no-spark", action="store_true", help="leave out the rows that need Spark")
-    parser.add_argument("--json", type=Path, help="write the figures to a file")
-    options = parser.parse_args()
+def run(options: argparse.Namespace) -> int:
+    """Measure."""
     console = Console()
-    console.print(machine())
-    rows = all_rows(100_000 if options.quick else 1_000_000, spark=not options.no_spark)
-    outcomes = [measure(row, quick=options.quick) for row in track(rows, "measuring", console=console, transient=True)]
-    for outcome in outcomes:
-        show(outcome, console)
-    text, flat = bench_memory.report(quick=options.quick)
-    console.print(f"  {'met   ' if flat else 'MISSED'}  {text}")
+    if not console.is_terminal:
+        console.width = 140
+    effort, n = (QUICK, 100_000) if options.quick else (THOROUGH, 1_000_000)
+    absent = dict.fromkeys(options.without, "left out as asked")
+    wanted = [name for name in options.only or names() if name not in absent]
+    machine = Machine.here()
+    console.print(str(machine), highlight=False, markup=False)
+    rows = list(all_rows(n, wanted, absent))
+    outcomes: list[Outcome] = []
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(rows))
+        for row in rows:
+            outcomes.append(measure(row, effort, partial(_tell, progress, task, row)))
+            show_row(outcomes[-1], console)
+            progress.advance(task)
+    report = Report(machine, options.quick, f"{datetime.now(UTC):%Y-%m-%d}", tuple(outcomes), absent)
+    show_bars(report.verdicts, console)
+    for name, reason in absent.items():
+        console.print(f"not measured: {name}: {reason}", highlight=False, markup=False)
     if options.json:
-        kept = [
-            {"row": each.row.title, "measured": [attrs.asdict(m) for m in each.measured], "verdicts": each.verdicts}
-            for each in outcomes
-        ]
-        options.json.write_text(json.dumps({"machine": machine(), "rows": kept, "memory": text}, indent=2))
-    missed = not flat or any(not met for each in outcomes for _, met in each.verdicts)
+        report.save(options.json)
+    missed = any(verdict.met is False for verdict in report.verdicts)
     return 1 if missed and not options.quick else 0
 
 
+def _tell(progress: Progress, task: TaskID, row: Row, contestant: str) -> None:
+    progress.update(task, description=f"{row.title}: {contestant}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    description = argparse.RawDescriptionHelpFormatter
+    made = argparse.ArgumentParser(prog="benchmarks", description=__doc__, formatter_class=description)
+    commands = made.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run", help="measure")
+    running.add_argument("--quick", action="store_true", help="about a minute, to see that all is well; no exit code")
+    running.add_argument("--only", nargs="+", metavar="NAME", choices=names(), help=f"of {', '.join(names())}")
+    running.add_argument("--without", nargs="+", metavar="NAME", choices=names(), default=[])
+    running.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    running.set_defaults(call=run)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command; without one, measure."""
+    commands = {"run", "-h", "--help"}
+    given = arguments if arguments and arguments[0] in commands else ["run", *arguments]
+    options = parser().parse_args(given)
+    code: int = options.call(options)
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

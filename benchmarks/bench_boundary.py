@@ -4,91 +4,76 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
 import anyio
-import culsans
 
 from reactive_aio import Flow, schedulers
 
-from .harness import Bar, Contestant, Row
+from .harness import Bar, Row
+from .workload import LoopFactory, Workload, peer
 
 PREFETCH = 256
+BY_HAND = "lists by hand"
+
+IN_ONE_LOOP = Workload(
+    f"boundary in one loop, prefetch {PREFETCH}",
+    bars=(Bar(BY_HAND, at_most=1.3), Bar("asyncio.Queue", times_faster=8), Bar("anyio, nowait first", times_faster=2)),
+    limit=BY_HAND,
+)
+BETWEEN_THREADS = Workload(
+    f"boundary between two loop threads, prefetch {PREFETCH}",
+    bars=(Bar(BY_HAND, at_most=1.3), Bar("culsans", times_faster=10)),
+    limit=BY_HAND,
+)
 
 
-def run(main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Callable[[], Any]) -> Callable[[], int]:
-    def call() -> int:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(main())
-
-    return call
+def rows(n: int) -> list[Row]:
+    """On each kind of event loop."""
+    return [*IN_ONE_LOOP.rows(n), *BETWEEN_THREADS.rows(n)]
 
 
-def rows(n: int, loop_name: str, loop_factory: Callable[[], Any]) -> list[Row]:
-    """The two rows on one kind of event loop."""
-
-    def contestant(name: str, main: Callable[[int], Coroutine[Any, Any, int]]) -> Contestant:
-        return Contestant(name, run(lambda: main(n), loop_factory))
-
-    return [
-        Row(
-            f"boundary in one loop, prefetch {PREFETCH}, {loop_name}",
-            n,
-            (
-                contestant("reactive_aio", ours),
-                contestant("lists by hand", lists_by_hand),
-                contestant("anyio nowait-first", anyio_nowait_first),
-                contestant("asyncio.Queue", asyncio_queue),
-            ),
-            (Bar("asyncio.Queue", times_faster=8), Bar("anyio nowait-first", times_faster=2)),
-        ),
-        Row(
-            f"boundary between two loop threads, prefetch {PREFETCH}, {loop_name}",
-            n,
-            (
-                contestant("reactive_aio", ours_between_threads),
-                Contestant("lists by hand", lambda: lists_between_threads(n, loop_factory)),
-                Contestant("culsans", lambda: culsans_between_threads(n, loop_factory)),
-            ),
-            (Bar("culsans", times_faster=10),),
-            rounds=5,
-        ),
-    ]
+# --- in one loop -----------------------------------------------------------------------------------------------------
 
 
+@IN_ONE_LOOP.contestant("reactive_aio")
 async def ours(n: int) -> int:
     return await Flow.range(n).publish_on(schedulers.current(), PREFETCH).count()
 
 
-async def ours_between_threads(n: int) -> int:
-    return await Flow.range(n).publish_on(schedulers.thread("counting"), PREFETCH).count()
-
-
+@IN_ONE_LOOP.contestant(BY_HAND)
 async def lists_by_hand(n: int) -> int:
     """The limit: lists handed over by scheduled callbacks, with a request for each."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[int] = loop.create_future()
+    return await hand_over(n, asyncio.get_running_loop().call_soon, asyncio.get_running_loop().call_soon, 1)
+
+
+async def hand_over(n: int, call_there: Callable[..., object], call_here: Callable[..., object], lists: int) -> int:
+    """Make elements there and count them here, with so many lists of 256 asked for at any time."""
+    done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     items = iter(range(n))
-    count = 0
+    total = 0
 
     def produce() -> None:
-        loop.call_soon(consume, list(islice(items, PREFETCH)))
+        call_here(consume, list(islice(items, PREFETCH)))
 
     def consume(chunk: list[int]) -> None:
-        nonlocal count
+        nonlocal total
+        count = 0
         for _ in chunk:
             count += 1
-        if len(chunk) < PREFETCH:
-            done.set_result(count)
-        else:
-            loop.call_soon(produce)
+        total += count
+        if len(chunk) == PREFETCH:
+            call_there(produce)
+        elif not done.done():
+            done.set_result(total)
 
-    loop.call_soon(produce)
+    for _ in range(lists):
+        call_there(produce)
     return await done
 
 
+@IN_ONE_LOOP.contestant("asyncio.Queue")
 async def asyncio_queue(n: int) -> int:
     queue: asyncio.Queue[int | None] = asyncio.Queue(PREFETCH)
 
@@ -105,6 +90,24 @@ async def asyncio_queue(n: int) -> int:
     return count
 
 
+@IN_ONE_LOOP.contestant("anyio")
+async def anyio_awaited(n: int) -> int:
+    send, receive = anyio.create_memory_object_stream[int](PREFETCH)
+
+    async def produce() -> None:
+        async with send:
+            for item in range(n):
+                await send.send(item)
+
+    count = 0
+    async with anyio.create_task_group() as tasks, receive:
+        tasks.start_soon(produce)
+        async for _ in receive:
+            count += 1
+    return count
+
+
+@IN_ONE_LOOP.contestant("anyio, nowait first")
 async def anyio_nowait_first(n: int) -> int:
     send, receive = anyio.create_memory_object_stream[int](PREFETCH)
 
@@ -134,38 +137,41 @@ async def anyio_nowait_first(n: int) -> int:
     return count
 
 
-def lists_between_threads(n: int, loop_factory: Callable[[], Any]) -> int:
-    """The limit between threads: one wake-up each way for a list of elements."""
-    home, other = loop_factory(), loop_factory()
+# --- between two loop threads ----------------------------------------------------------------------------------------
+
+
+@BETWEEN_THREADS.contestant("reactive_aio")
+async def ours_between_threads(n: int) -> int:
+    return await Flow.range(n).publish_on(schedulers.thread("counting"), PREFETCH).count()
+
+
+@BETWEEN_THREADS.contestant(BY_HAND)
+async def lists_between_threads(n: int) -> int:
+    """The limit with as much under way: one list, and one wake-up for it each way."""
+    return await hand_over_between_threads(n, lists=1)
+
+
+@BETWEEN_THREADS.contestant(f"{BY_HAND}, two under way", note="512 under way")
+async def two_lists_between_threads(n: int) -> int:
+    """What twice as much under way would buy."""
+    return await hand_over_between_threads(n, lists=2)
+
+
+async def hand_over_between_threads(n: int, lists: int) -> int:
+    home = asyncio.get_running_loop()
+    other: asyncio.AbstractEventLoop = type(home)()
     thread = threading.Thread(target=other.run_forever)
     thread.start()
-    items = iter(range(n))
-    done: asyncio.Future[int] = home.create_future()
-    count = 0
-
-    def produce() -> None:
-        home.call_soon_threadsafe(consume, list(islice(items, PREFETCH)))
-
-    def consume(chunk: list[int]) -> None:
-        nonlocal count
-        for _ in chunk:
-            count += 1
-        if len(chunk) < PREFETCH:
-            done.set_result(count)
-        else:
-            other.call_soon_threadsafe(produce)
-
-    other.call_soon_threadsafe(produce)
-    home.run_until_complete(done)
+    count = await hand_over(n, other.call_soon_threadsafe, home.call_soon_threadsafe, lists)
     other.call_soon_threadsafe(other.stop)
     thread.join()
     other.close()
-    home.close()
     return count
 
 
-def culsans_between_threads(n: int, loop_factory: Callable[[], Any]) -> int:
-    queue: culsans.Queue[int | None] = culsans.Queue(PREFETCH)
+@BETWEEN_THREADS.contestant("culsans", needs=("culsans",))
+def culsans_between_threads(n: int, loop_factory: LoopFactory) -> int:
+    queue = peer("culsans").Queue(PREFETCH)
 
     async def produce() -> None:
         for item in range(n):

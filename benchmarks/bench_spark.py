@@ -29,7 +29,7 @@ def rows(n: int) -> list[Row]:
     can't; that row is for orientation.
     """
     one = Bar("mapPartitions of the chain, collect", at_most=1.3)
-    return [_row(n, 1, (one,)), _row(n, 4, ())]
+    return [_row(3 * n, 1, (one,)), _row(3 * n, 4, ())]
 
 
 def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:

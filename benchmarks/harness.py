@@ -1,43 +1,57 @@
 """How to measure on a machine that one does not have to oneself.
 
-The contestants of a row take turns in one process, round after round, so that whatever slows the machine
-slows them alike; what counts is the ratio of their medians. Absolute figures are printed for orientation.
+The contestants of a row take turns in one process, round after round, so that whatever slows the machine slows them
+alike; what counts is the ratio of one to another in the same round, of which the median and the range are kept. CPU
+time stands beside wall time, because it hardly depends on who else is at work. Absolute figures are for orientation.
 """
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from time import perf_counter, process_time
+from typing import Final
 
 from attrs import field, frozen
+
+CPU: Final = "CPU ns"
+WALL: Final = "wall ns"
+
+
+@frozen
+class Figures:
+    """What a contestant gives that measures for itself: its figures by their names, and its result."""
+
+    values: Mapping[str, float]
+    result: object = None
 
 
 @frozen
 class Contestant:
-    """One way to do the work of a row; ``run`` gives a result that must equal everybody else's."""
+    """One way to do the work of a row; its result must equal everybody else's."""
 
     name: str
-    run: Callable[[], object]
+    run: Callable[..., object]
+    """Does the work of the row and gives the result or `Figures`; where ``sized``, of as many elements as it is handed."""
+    sized: bool = False
+    needs: tuple[str, ...] = ()
+    """The modules of other people's that it is about; without them it is reported as absent."""
+    note: str = ""
 
 
 @frozen
 class Bar:
-    """What a row has to show: our median over another's, or the other's over ours."""
+    """What a row has to show: our figure in relation to another's, or by itself."""
 
-    against: str
+    against: str = ""
     at_most: float | None = None
     times_faster: float | None = None
-
-    def met(self, ours: float, other: float) -> tuple[str, bool]:
-        """Give the ratio in words and whether it is good enough."""
-        if self.at_most is not None:
-            ratio = ours / other
-            return f"{ratio:.2f}x the time of {self.against} (at most {self.at_most}x)", ratio <= self.at_most
-        assert self.times_faster is not None
-        ratio = other / ours
-        return f"{ratio:.1f}x faster than {self.against} (at least {self.times_faster}x)", ratio >= self.times_faster
+    metric: str = ""
+    """The figure that counts, if not the row's first."""
+    of: str = ""
+    """Whose figure it is, if not that of the row's first contestant."""
 
 
 @frozen
@@ -51,16 +65,59 @@ class Row:
     rounds: int = 7
     cpu: bool = False
     """Whether to compare CPU time: steadier, and fair where nobody waits for another process."""
+    metrics: tuple[str, ...] = ()
+    """The figures that its contestants measure for themselves; none where the harness takes the time."""
+    expect: Callable[[int], object] | None = None
+    """The right result for a number of elements; without it the contestants must agree."""
+    limit: str = ""
+    """The contestant to whom the others are related, which is what can be had at best."""
+    series: str = ""
+    """A name in common to rows that differ in one number, which is ``x``."""
+    x: float = 0
+    x_name: str = ""
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names of the figures, the one that counts first."""
+        return self.metrics or ((CPU, WALL) if self.cpu else (WALL, CPU))
+
+
+@frozen
+class Spread:
+    """A median and the range it comes from."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Sum up what the rounds gave."""
+        return cls(statistics.median(values), min(values), max(values))
 
 
 @frozen
 class Measured:
-    """What came out for one contestant, in nanoseconds an element."""
+    """What came out for one contestant, for each element where the harness took the time."""
 
     name: str
-    median: float
-    low: float
-    high: float
+    elements: int = 0
+    figures: Mapping[str, Spread] = field(factory=dict[str, Spread])
+    ratio: Spread | None = None
+    """The figure that counts, in relation to that of the limit."""
+    note: str = ""
+    absent: str = ""
+    """Why there are no figures."""
+
+
+@frozen
+class Verdict:
+    """Whether a bar was met; None where the other one is absent."""
+
+    row: str
+    bar: str
+    ours: str
+    met: bool | None
 
 
 @frozen
@@ -69,23 +126,159 @@ class Outcome:
 
     row: Row
     measured: tuple[Measured, ...]
-    verdicts: tuple[tuple[str, bool], ...] = field(factory=tuple)
+    verdicts: tuple[Verdict, ...] = ()
 
 
-def measure(row: Row, *, quick: bool) -> Outcome:
-    """Run the contestants in turns and compare."""
-    times: dict[str, list[float]] = {each.name: [] for each in row.contestants}
-    clock = process_time if row.cpu else perf_counter
-    results = {each.name: each.run() for each in row.contestants}  # the warm-up, and the check
-    if len({repr(result) for result in results.values()}) != 1:
+@frozen
+class Effort:
+    """How much to spend: seconds for one turn of a contestant, and how many rounds of turns."""
+
+    turn: float
+    rounds: int
+
+
+THOROUGH: Final = Effort(0.2, 7)
+QUICK: Final = Effort(0.03, 3)
+
+
+def missing(needs: Sequence[str]) -> str:
+    """Tell why a contestant can't take part, if it can't."""
+    for module in needs:
+        try:
+            import_module(module)
+        except Exception as error:  # noqa: BLE001 - whatever keeps somebody else's package from being imported
+            return f"{module} can't be imported: {error!r}"
+    return ""
+
+
+def measure(row: Row, effort: Effort, tell: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Run the contestants in turns and compare; ``tell`` hears whose turn it is."""
+    absent = {each.name: missing(each.needs) for each in row.contestants}
+    turns: dict[str, _Turns] = {}
+    for each in row.contestants:
+        if not absent[each.name]:
+            tell(each.name)
+            try:
+                turns[each.name] = _Turns(row, each, effort)
+            except Exception as error:
+                if not each.needs:
+                    raise
+                absent[each.name] = f"failed: {error!r}"
+    _check_agreement(row, turns)
+    order = list(turns.values())
+    for _ in range(min(row.rounds, effort.rounds)):
+        for turn in order:
+            tell(turn.contestant.name)
+            turn.take()
+        order.append(order.pop(0))  # so that nobody always follows the same one
+    limit = turns.get(row.limit or row.contestants[0].name)
+    measured = tuple(
+        turns[each.name].summary(limit) if each.name in turns else Measured(each.name, absent=absent[each.name])
+        for each in row.contestants
+    )
+    return Outcome(row, measured, tuple(_verdict(row, bar, turns) for bar in row.bars))
+
+
+class _Turns:
+    """The turns of one contestant."""
+
+    def __init__(self, row: Row, contestant: Contestant, effort: Effort) -> None:
+        self.row = row
+        self.contestant = contestant
+        self.elements = row.elements
+        self.rounds: list[Mapping[str, float]] = []
+        if contestant.sized:
+            self.elements = min(1_000, row.elements)
+            self.first = self.check(self._run())
+            self.elements = self._fitting(effort.turn)
+        self.first = self.check(self._run())
+
+    def _fitting(self, seconds: float) -> int:
+        """Give the number of elements that takes about so long: who is slow gets fewer."""
+        while True:
+            started = perf_counter()
+            self._run()
+            taken = perf_counter() - started
+            fitting = min(self.row.elements, int(self.elements * seconds / taken))
+            if fitting < 4 * self.elements:
+                return _rounded(fitting)
+            # Too short to tell: start-up costs may make up the most of it.
+            self.elements = min(fitting // 2, 10 * self.elements)
+
+    def _run(self) -> object:
+        return self.contestant.run(self.elements) if self.contestant.sized else self.contestant.run()
+
+    def check(self, result: object) -> object:
+        """See that the result is right, and give it."""
+        bare = result.result if isinstance(result, Figures) else result
+        if self.row.expect is not None and bare != (right := self.row.expect(self.elements)):
+            raise AssertionError(f"{self.contestant.name!r} in {self.row.title!r}: {bare!r} is not {right!r}")
+        return bare
+
+    def take(self) -> None:
+        """Take one turn."""
+        gc.collect()
+        cpu, wall = process_time(), perf_counter()
+        result = self._run()
+        wall, cpu = perf_counter() - wall, process_time() - cpu
+        self.check(result)
+        if isinstance(result, Figures):
+            self.rounds.append(result.values)
+        else:
+            self.rounds.append({CPU: cpu * 1e9 / self.elements, WALL: wall * 1e9 / self.elements})
+
+    def ratios(self, other: _Turns, metric: str) -> Spread:
+        """Relate each round's figure to that of another in the same round."""
+        pairs = zip(self.rounds, other.rounds, strict=True)
+        return Spread.of([mine[metric] / max(theirs[metric], 1e-9) for mine, theirs in pairs])
+
+    def figure(self, metric: str) -> Spread:
+        """Sum up a figure."""
+        return Spread.of([each[metric] for each in self.rounds])
+
+    def summary(self, limit: _Turns | None) -> Measured:
+        """Sum up."""
+        figures = self.row.figures
+        ratio = self.ratios(limit, figures[0]) if limit is not None else None
+        spreads = {name: self.figure(name) for name in figures}
+        return Measured(self.contestant.name, self.elements, spreads, ratio, self.contestant.note)
+
+
+def _rounded(n: int) -> int:
+    """Round down to 1, 2 or 5 times a power of ten."""
+    power = int(10 ** (len(str(max(n, 1))) - 1))
+    return max(each * power for each in (1, 2, 5) if each * power <= max(n, 1))
+
+
+def _check_agreement(row: Row, turns: Mapping[str, _Turns]) -> None:
+    results = {name: each.first for name, each in turns.items()}
+    if row.expect is None and len({repr(result) for result in results.values()}) > 1:
         raise AssertionError(f"the contestants of {row.title!r} disagree: {results}")
-    for _ in range(3 if quick else row.rounds):
-        for each in row.contestants:
-            gc.collect()
-            started = clock()
-            each.run()
-            times[each.name].append((clock() - started) * 1e9 / row.elements)
-    measured = tuple(Measured(name, statistics.median(t), min(t), max(t)) for name, t in times.items())
-    median = {each.name: each.median for each in measured}
-    ours = median[row.contestants[0].name]
-    return Outcome(row, measured, tuple(bar.met(ours, median[bar.against]) for bar in row.bars))
+
+
+def _verdict(row: Row, bar: Bar, turns: Mapping[str, _Turns]) -> Verdict:
+    name = bar.of or row.contestants[0].name
+    metric = bar.metric or row.figures[0]
+    title = row.title if bar.of in ("", row.contestants[0].name) else f"{row.title}: {bar.of}"
+    what = _words(bar, metric)
+    if name not in turns or (bar.against and bar.against not in turns):
+        return Verdict(title, what, "not measured", None)
+    ours = turns[name]
+    if not bar.against:
+        assert bar.at_most is not None
+        figure = ours.figure(metric).median
+        return Verdict(title, what, f"{figure:,.2f}", figure <= bar.at_most)
+    if bar.at_most is not None:
+        ratio = ours.ratios(turns[bar.against], metric).median
+        return Verdict(title, what, f"{ratio:.2f}x", ratio <= bar.at_most)
+    assert bar.times_faster is not None
+    faster = turns[bar.against].ratios(ours, metric).median
+    return Verdict(title, what, f"{faster:.1f}x", faster >= bar.times_faster)
+
+
+def _words(bar: Bar, metric: str) -> str:
+    if bar.times_faster is not None:
+        return f"{metric}: at least {bar.times_faster:g}x faster than {bar.against}"
+    if bar.against:
+        return f"{metric}: at most {bar.at_most:g}x {bar.against}"
+    return f"{metric}: at most {bar.at_most:,g}"

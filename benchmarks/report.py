@@ -1,0 +1,155 @@
+"""What a run says: on the terminal, and in a file that can be compared and drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+from .harness import Measured, Outcome, Row, Spread, Verdict
+
+PACKAGES = (
+    "reactive-aio", "uvloop", "anyio", "aiochan", "aiologic", "aiostream", "culsans", "janus", "pypeln", "reactivex",
+    "streamable", "streamz", "pyspark",
+)  # fmt: skip
+
+
+@attrs.frozen
+class Machine:
+    """Where and with what the figures were made."""
+
+    python: str
+    system: str
+    processor: str
+    cores: int
+    packages: dict[str, str]
+
+    @classmethod
+    def here(cls) -> Machine:
+        """Describe this one."""
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        system = f"{platform.system()} {platform.release()}"
+        packages = {name: found for name in PACKAGES if (found := _version(name))}
+        return cls(python, system, _processor(), os.cpu_count() or 0, packages)
+
+    def __str__(self) -> str:
+        packages = ", ".join(f"{name} {number}" for name, number in self.packages.items())
+        return f"{self.python} on {self.system}, {self.cores} cores ({self.processor}); {packages}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _processor() -> str:
+    """Name the processor, as far as the machine tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+@attrs.frozen
+class Report:
+    """A whole run."""
+
+    machine: Machine
+    quick: bool
+    date: str
+    outcomes: tuple[Outcome, ...]
+    absent: dict[str, str]
+    """The modules of rows that could not be measured here at all, and why."""
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Every bar, met or missed."""
+        return [verdict for outcome in self.outcomes for verdict in outcome.verdicts]
+
+    def save(self, path: Path) -> None:
+        """Write it to a file."""
+        path.write_text(json.dumps(attrs.asdict(self, filter=_kept), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """Read it back, without the functions that made it."""
+        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        outcomes = tuple(_outcome(each) for each in read["outcomes"])
+        return cls(Machine(**read["machine"]), read["quick"], read["date"], outcomes, read["absent"])
+
+
+def _kept(attribute: attrs.Attribute[Any], value: object) -> bool:
+    return attribute.name not in {"contestants", "bars", "expect"}
+
+
+def _outcome(read: dict[str, Any]) -> Outcome:
+    read["row"]["metrics"] = tuple(read["row"]["metrics"])
+    row = Row(**read["row"], contestants=())
+    measured = tuple(map(_measured, read["measured"]))
+    return Outcome(row, measured, tuple(Verdict(**each) for each in read["verdicts"]))
+
+
+def _measured(read: dict[str, Any]) -> Measured:
+    read["figures"] = {name: Spread(**spread) for name, spread in read["figures"].items()}
+    read["ratio"] = Spread(**read["ratio"]) if read["ratio"] else None
+    return Measured(**read)
+
+
+def show_row(outcome: Outcome, console: Console) -> None:
+    """Print the table of a row."""
+    table = Table(title=outcome.row.title, title_justify="left")
+    names = outcome.row.figures
+    table.add_column("contestant")
+    limit = outcome.row.limit or outcome.measured[0].name
+    for title in (names[0], "from .. to", *names[1:], f"to {limit}", "from .. to", "elements"):
+        table.add_column(title, justify="right")
+    table.add_column("")
+    most = max(each.elements for each in outcome.measured)
+    for each in outcome.measured:
+        if each.absent:
+            table.add_row(each.name, *[""] * (len(names) + 4), f"absent: {each.absent}")
+            continue
+        first, *others = (each.figures[name] for name in names)
+        cells = (number(first.median), _range(first), *(number(other.median) for other in others))
+        ratio = ("", "") if each.ratio is None else (f"{each.ratio.median:.2f}x", _range(each.ratio))
+        fewer = "*" if each.elements < most else ""
+        table.add_row(each.name, *cells, *ratio, f"{each.elements:,}{fewer}", each.note)
+    console.print(table)
+    for verdict in outcome.verdicts:
+        console.print(f"  {_word(verdict):8}{verdict.bar}: {verdict.ours}", markup=False)
+    console.print()
+
+
+def show_bars(verdicts: Sequence[Verdict], console: Console) -> None:
+    """Print every bar beside our figure."""
+    table = Table(title="the bars", title_justify="left")
+    for column in ("workload", "bar", "ours", ""):
+        table.add_column(column, justify="right" if column == "ours" else "left")
+    for each in verdicts:
+        table.add_row(each.row, each.bar, each.ours, _word(each))
+    console.print(table)
+
+
+def _word(verdict: Verdict) -> str:
+    return {True: "met", False: "MISSED", None: "-"}[verdict.met]
+
+
+def number(value: float) -> str:
+    """Show a figure with as many digits as it deserves."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _range(spread: Spread) -> str:
+    return f"{number(spread.low)} .. {number(spread.high)}"
