@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Attachment
 from ..schedulers.current import Current
-from ..segments import FlowLike, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, RegionRun, Source, Step
+from ..segments import FlowLike, Gauge, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, RegionRun, Source, Step
 from ..spec import Subscription
 from .driver import RegionDriver
 from .lifetime import Lifetime
@@ -42,6 +42,11 @@ class RegionInlet:
         """The context of the subscriber."""
         return self.driver.context
 
+    @property
+    def where(self) -> str:
+        """The source and the line it was chained on."""
+        return self.driver.region.source
+
     def on_chunk(self, items: list[Any]) -> None:
         """Deliver elements."""
         self.driver.on_chunk(items)
@@ -69,6 +74,10 @@ class RegionInlet:
         self.driver.abandoned.append(release)
         return release
 
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
+        self.driver.gauge = gauge
+
     def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool) -> None:
         """Assemble an inner flow that signals on this loop."""
         if flow is not self._flow:
@@ -92,13 +101,15 @@ class Crossing:
     """
 
     driver: RegionDriver
+    take: Callable[[list[Any]], None]
+    """Takes elements, to be worked on in the turn that this is part of."""
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Nothing: the drivers were linked when they were made."""
 
     def on_chunk(self, items: list[Any]) -> None:
         """Pass elements on as one event."""
-        self.driver.post(self.driver.take_chunk, items)
+        self.driver.post(self.take, items)
 
     def on_error(self, error: BaseException) -> None:
         """Pass the failure on."""
@@ -154,13 +165,12 @@ def assemble(
         runs = [_run(plan, plan.regions[0])]
         places = _attach(plan, lifetime)
     drivers: list[RegionDriver] = []
-    downstream = receiver
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
+        downstream = Crossing(drivers[-1], drivers[-1].upstream.add) if drivers else receiver
         driver = _driver(plan, region, run, place, downstream, lifetime, context.copy())
         if drivers:
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
-        downstream = Crossing(driver)
     drivers[0].each = each
     _begin(plan, drivers, receiver, lifetime, called)
     return drivers[0]

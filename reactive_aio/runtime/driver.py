@@ -1,36 +1,27 @@
-"""The driver of a region: runs its fused function under demand, on one event loop.
+"""The driver of a region: the two ends of its signals, and its life on one event loop.
 
 All state is confined to the loop of the region (see `turns`). What comes from the loop's own thread is noted at once
 and acted upon in a scheduled callback; so a signal never runs inside ``request``, and the stack stays flat.
-
-A turn works until demand or input is used up, or for ``BUDGET`` seconds; then the loop has its turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import Context
 from functools import partial
-from itertools import islice
 from threading import get_ident
-from time import perf_counter
 from typing import Any, Final
 
 from ..errors import SourceCancelledError
-from ..hooks import discard, drop_error
-from ..segments import Elsewhere, Pulled, Receiver, Region, RegionRun
-from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
-from .inputs import PulledInput, PushedInput
-from .turns import Turns
+from ..hooks import drop_error
+from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun
+from ..spec import UNBOUNDED, Subscription, demand_error
+from .emission import FAILURES, Emission
+from .inputs import PushedInput
 
-BUDGET: Final = 1e-3
-NOTHING: Final = object()
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
-
-# A cancellation that user code raises is a failure of the stream: no task of ours is there to be cancelled by it.
-FAILURES: Final = (Exception, asyncio.CancelledError)
 
 
 def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
@@ -41,33 +32,10 @@ def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
     return error
 
 
-class RegionDriver(Turns):
+class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
-    __slots__ = (
-        "__weakref__",
-        "_demand",
-        "_draining",
-        "_finishing",
-        "_input",
-        "_open",
-        "_pass",
-        "_receiver",
-        "_release",
-        "abandoned",
-        "before",
-        "cancelled",
-        "closed",
-        "delivered",
-        "depth",
-        "each",
-        "elsewhere",
-        "hops",
-        "inner",
-        "region",
-        "requested",
-        "run",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "region")
 
     def __init__(
         self,
@@ -80,30 +48,18 @@ class RegionDriver(Turns):
         receiver: Receiver[Any],
         release: Callable[[], None],
     ) -> None:
+        super().__init__(run, source, prefetch, loop, context, receiver)
         self.region = region
-        super().__init__(loop, context)
-        self.run = run
-        self._input: PulledInput | PushedInput
-        self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
-        self._receiver: Receiver[Any] | None = receiver
         self._release: Callable[[], None] | None = release
-        self._open: Callable[[], None] | None = None
-        self._demand = 0
-        self._draining = False
-        self._finishing = False
-        self._pass: Iterator[Any] | None = None
-        self.each = False
         self.depth = 0
         self.hops = False
-        self.cancelled = False
-        self.closed = False
-        self.requested = 0
-        self.delivered = 0
         # For snapshots: the region that feeds this one, or the last region of the flow that a combinator reads now,
         # or the place where the elements are made.
         self.before: RegionDriver | None = None
         self.inner: RegionDriver | None = None
         self.elsewhere: Elsewhere | None = None
+        # For snapshots: what a source that can't be slowed keeps and drops.
+        self.gauge: Gauge | None = None
         # What to let go of if the loop ends before it could be cleaned up there.
         self.abandoned: list[Callable[[], None]] = []
 
@@ -112,8 +68,11 @@ class RegionDriver(Turns):
     def request(self, n: int) -> None:
         """Add to the demand, and see to it in a scheduled callback."""
         if get_ident() == self._ident and type(n) is int and n > 0:
-            self._add_demand(n)
-            self._wake()
+            if not self.closed and not self.cancelled:
+                self._demand = min(self._demand + n, UNBOUNDED)
+                self.requested += n
+            if not self._awake:
+                self._wake()
         else:
             self.post(self._check_demand, n)
 
@@ -146,10 +105,7 @@ class RegionDriver(Turns):
 
     def take_chunk(self, items: list[Any]) -> None:
         """Take elements, to be worked on in the turn that this is part of."""
-        if self.closed:
-            discard(items)
-        else:
-            self.upstream.add(items)
+        self.upstream.add(items)
 
     def take_end(self, error: BaseException | None) -> None:
         """Take the end of upstream, to be seen to in the turn that this is part of."""
@@ -196,7 +152,8 @@ class RegionDriver(Turns):
         self._open = partial(self._opened, open_source)
         if receiver is not None:
             receiver.on_subscribe(self)
-        self._wake()
+        if not self._awake:
+            self._wake()
 
     def _opened(self, open_source: Callable[[], Subscription] | None) -> None:
         """Open the input, unless a stage says already that it needs none."""
@@ -248,14 +205,9 @@ class RegionDriver(Turns):
     def _check_demand(self, n: int) -> None:
         wrong = demand_error(n)
         if wrong is None:
-            self._add_demand(n)
+            self.request(int(n))
         elif not self.closed and not self.cancelled:
             self._fail(wrong)
-
-    def _add_demand(self, n: int) -> None:
-        if not self.closed and not self.cancelled:
-            self._demand = add_demand(self._demand, n)
-            self.requested += n
 
     def nest(self, outer: RegionDriver) -> None:
         """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
@@ -267,155 +219,8 @@ class RegionDriver(Turns):
 
     def advance(self) -> None:
         """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
-        if not self._draining and (self.hops or self._work()):
+        if not self._draining and (self.hops or self._work()) and not self._awake:
             self._wake()
-
-    # -- work
-
-    def _work(self) -> bool:
-        """Pass on what demand and input allow; True if the time is up before they are."""
-        if self._draining or self.closed or not self._ident:
-            return False
-        if self.cancelled:
-            self._close()
-            return False
-        self._draining = True
-        until = perf_counter() + BUDGET
-        try:
-            if self._open is not None:
-                self._open()
-            while self._demand and self._step(until):
-                if perf_counter() >= until:
-                    return True
-            if self._going:
-                if not self._at_end():
-                    self._input.replenish(self._demand)
-                else:
-                    self._finish()
-        finally:
-            self._draining = False
-        if self.cancelled:
-            self._close()
-        return False
-
-    def _finish(self) -> None:
-        error = self._input.error
-        if error is None:
-            self._complete()
-        else:
-            self._fail(error)
-
-    @property
-    def _going(self) -> bool:
-        return not self.closed and not self.cancelled
-
-    def _at_end(self) -> bool:
-        """Tell whether the stream can end without any further demand."""
-        if self._input.error is not None:
-            return self._input.at_end and (self._pass is None or not self.run.pending)
-        return (self.run.done or self._finishing or self._input.at_end) and not self.run.pending
-
-    def _step(self, until: float) -> bool:
-        """Emit what one pass gives; False if there is nothing to be had for now."""
-        if self.cancelled:
-            return False
-        items = self._pass
-        if items is None:
-            if not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
-                self._deliver(chunk)
-                return not self.closed and not self._input.idle
-            items = self._pass = self._begin_pass(until)
-            if items is None:
-                return False
-        else:
-            self.run.pace.deadline = until
-        ended = self._emit_each(items) if self.each else self._emit_chunk(items)
-        if ended and not self.closed:
-            self._pass = None
-            if self._finishing:
-                self._complete()
-            elif self.run.pace.ended:
-                self._input.used_up()
-        return not self.closed and not (self._pass is None and self._input.idle and not self.run.done)
-
-    def _begin_pass(self, until: float) -> Iterator[Any] | None:
-        if self._finishing:
-            return None
-        if not self.run.done:
-            try:
-                stretch = self._input.stretch()
-            except FAILURES as error:
-                self._fail(error, locate=True)
-                return None
-            if stretch is not None:
-                return self.run.over(stretch, until)
-            if not self._input.ended or self._input.error is not None:
-                return None
-        self._finishing = True
-        return self.run.finishing()
-
-    def _emit_chunk(self, items: Iterator[Any]) -> bool:
-        """Emit a list of what the pass gives; True when the pass has ended."""
-        demand = self._demand
-        out: list[Any] = []
-        try:
-            out.extend(islice(items, demand))
-        except FAILURES as error:
-            # What came before the failure is in `out`, and goes first.
-            if out:
-                self._deliver(out)
-            self._fail(error, locate=True)
-            return True
-        ended = len(out) < demand
-        if out:
-            self._deliver(out)
-        return ended
-
-    def _deliver(self, out: list[Any]) -> None:
-        self.delivered += len(out)
-        if self._demand != UNBOUNDED:
-            self._demand -= len(out)
-        if self._receiver is not None:
-            self._receiver.on_chunk(out)
-
-    def _emit_each(self, items: Iterator[Any]) -> bool:
-        """Emit one by one, each before the next is made; True when the pass has ended."""
-        while self._demand and not self.cancelled and self._receiver is not None:
-            try:
-                item = next(items, NOTHING)
-            except FAILURES as error:
-                self._fail(error, locate=True)
-                return True
-            if item is NOTHING:
-                return True
-            self.delivered += 1
-            if self._demand != UNBOUNDED:
-                self._demand -= 1
-            self._receiver.on_chunk([item])
-        return False
-
-    def poll(self) -> Any:
-        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
-
-        For a consumer on the same loop that takes one element at a time.
-        """
-        items = self._pass
-        if items is None or self._draining or self.cancelled:
-            return NOTHING
-        try:
-            item = self.context.run(next, items, NOTHING)
-        except FAILURES as error:
-            self._fail(error, locate=True)
-            return NOTHING
-        if item is NOTHING:
-            self._pass = None
-            if self.run.pace.ended and not self._finishing:
-                self._input.used_up()
-            return NOTHING
-        self.delivered += 1
-        self.requested += 1
-        self._input.replenish(0)
-        return item
 
     # -- the end
 

@@ -17,8 +17,9 @@ from ..schedulers.current import Current
 from ..segments import FlowLike, Plan, PublishOn, SubscribeOn
 from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
-from .driver import NOTHING, RegionDriver
+from .driver import RegionDriver
 from .edges import SubscriberEdge, check_subscriber
+from .emission import NOTHING
 from .lifetime import Lifetime
 from .snapshot import Snapshot, snapshot
 

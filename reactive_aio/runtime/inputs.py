@@ -40,7 +40,7 @@ class PulledInput:
         items = self._items = self._source.iterate()
         self._sized = isinstance(items, SIZED)
         if self._sized:
-            self.run.count_from(length_hint(items))
+            self.run.total = length_hint(items)
         return items
 
     def stretch(self) -> Iterator[Any] | None:
@@ -58,9 +58,10 @@ class PulledInput:
         self.ended = not chunk
         return chunk or None
 
-    def used_up(self) -> None:
-        """Note that the stretch has ended, and with it the source."""
+    def used_up(self) -> bool:
+        """Note that the stretch has ended, and with it the source; True since the stages have to hear of it."""
         self.ended = True
+        return True
 
     @property
     def at_end(self) -> bool:
@@ -89,7 +90,7 @@ class PushedInput:
 
     __slots__ = (
         "_chunks", "_items", "_limit", "_waiting",
-        "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
+        "closed", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
     )  # fmt: skip
 
     def __init__(self, prefetch: int | None, run: RegionRun) -> None:
@@ -105,6 +106,7 @@ class PushedInput:
         self.received = 0
         self.terminated = False
         self.ended = False
+        self.closed = False
         self.error: BaseException | None = None
 
     def start(self) -> None:
@@ -114,6 +116,9 @@ class PushedInput:
 
     def add(self, items: list[Any]) -> None:
         """Take elements that have arrived."""
+        if self.closed:
+            discard(items)
+            return
         count = len(items)
         self.received += count
         self._waiting += count
@@ -132,7 +137,7 @@ class PushedInput:
         if self.run.empty and self._items is None and self._chunks and len(self._chunks[0]) <= demand:
             chunk = self._chunks.popleft()
             self._waiting -= len(chunk)
-            self.run.count_from(self.received - self._waiting)
+            self.run.total = self.received - self._waiting
             return chunk
         return None
 
@@ -145,12 +150,13 @@ class PushedInput:
             chunk = self._chunks.popleft()
             self._waiting -= len(chunk)
             self._items = iter(chunk)
-            self.run.count_from(self.received - self._waiting)
+            self.run.total = self.received - self._waiting
         return self._items
 
-    def used_up(self) -> None:
-        """Note that the current chunk has been consumed."""
+    def used_up(self) -> bool:
+        """Note that the current chunk has been consumed; True if there is more to work on."""
         self._items = None
+        return bool(self._chunks) or self.terminated
 
     @property
     def idle(self) -> bool:
@@ -178,9 +184,15 @@ class PushedInput:
             if missing > 0:
                 self._request(missing)
         else:
-            consumed = self.prefetch - self.outstanding - self.buffered
+            items = self._items
+            consumed = self.prefetch - self.outstanding - self._waiting
+            if items is not None:
+                consumed -= length_hint(items)
             if consumed >= self._limit:
-                self._request(consumed)
+                self.outstanding += consumed
+                self.requested += consumed
+                if self.upstream is not None:
+                    self.upstream.request(consumed)
 
     def _request(self, n: int) -> None:
         self.outstanding = UNBOUNDED if n >= UNBOUNDED else self.outstanding + n
@@ -193,6 +205,7 @@ class PushedInput:
         upstream, self.upstream = self.upstream, None
         if upstream is not None:
             upstream.cancel()
+        self.closed = True
         if self._items is not None:
             discard(self._items)
         for chunk in self._chunks:

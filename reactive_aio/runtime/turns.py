@@ -44,42 +44,38 @@ class Turns(ABC):
         """Have ``handle(value)`` called on the loop; any number of posts cost one wake-up."""
         self._events.append((handle, value))
         if not self._awake:
-            self._awake = True
-            try:
-                if get_ident() == self._ident:
-                    self.loop.call_soon(self.turn, context=self.context)
-                else:
-                    self.loop.call_soon_threadsafe(self.turn, context=self.context)
-            except RuntimeError as closed:
-                error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
-                error.__cause__ = closed
-                self.lost(error)
+            self._wake()
 
     def _wake(self) -> None:
-        if not self._awake:
-            self._awake = True
-            self.loop.call_soon(self.turn, context=self.context)
+        """Have a turn come, from any thread, where none is due."""
+        self._awake = True
+        try:
+            if get_ident() == self._ident:
+                self.loop.call_soon(self.turn, context=self.context)
+            else:
+                self.loop.call_soon_threadsafe(self.turn, context=self.context)
+        except RuntimeError as closed:
+            error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
+            error.__cause__ = closed
+            self.lost(error)
 
     def turn(self) -> None:
         """The scheduled callback: take what has been posted, then work."""
+        events = self._events
         try:
-            self._take_turn()
+            while True:
+                while events:
+                    handle, value = events.popleft()
+                    handle(value)
+                if self._work():
+                    self.loop.call_soon(self.turn, context=self.context)
+                    return
+                # In this order: a post that finds `awake` still true is seen by the check that follows.
+                self._awake = False
+                if not events:
+                    return
+                self._awake = True
         except BaseException:
             # An interrupt on its way out through the loop; the cancel that follows it must find a way in.
             self._awake = False
             raise
-
-    def _take_turn(self) -> None:
-        events = self._events
-        while True:
-            while events:
-                handle, value = events.popleft()
-                handle(value)
-            if self._work():
-                self.loop.call_soon(self.turn, context=self.context)
-                return
-            # In this order: a post that finds `awake` still true is seen by the check that follows.
-            self._awake = False
-            if not events:
-                return
-            self._awake = True

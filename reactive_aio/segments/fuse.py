@@ -66,6 +66,9 @@ class Unit:
     """For each parameter after the first two: the place of a transform and the attribute to pass."""
 
 
+Call = tuple[Callable[..., Iterator[Any]], tuple[Any, ...]]
+
+
 @frozen
 class Fused:
     """A row of transforms, ready to be applied to input."""
@@ -73,7 +76,7 @@ class Fused:
     units: tuple[Unit | AnyTransform, ...]
     offsets: tuple[int, ...]
     """The place of the first transform of each unit."""
-    _calls: tuple[tuple[Callable[..., Iterator[Any]], tuple[Any, ...]] | None, ...]
+    _calls: tuple[Call | None, ...]
     """For each generated function, the function with what its parameters are bound to."""
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
@@ -84,6 +87,11 @@ class Fused:
             elif not isinstance(unit, Unit):
                 items = unit.paced(items, pace)
         return items
+
+    @property
+    def only(self) -> Call | None:
+        """The one generated function, if that is all there is."""
+        return self._calls[0] if len(self._calls) == 1 else None
 
     def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:
         """Apply all to a stretch of input until it ends, however long that takes."""

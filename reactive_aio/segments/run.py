@@ -35,7 +35,8 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_holders", "_region", "_stages", "_stoppers", "_total", "empty", "pace", "transforms",
+        "_closers", "_counted", "_fused", "_holders", "_only", "_region", "_stages", "_stoppers",
+        "empty", "may_stop", "pace", "total", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool) -> None:
@@ -44,14 +45,18 @@ class RegionRun:
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
         # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
+        self.may_stop = bool(self._stoppers)
+        """Whether some stage may come to need no more input, so that ``done`` is worth asking."""
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
         self._closers = [each for each in self.transforms if _closes(each)]
         self._counted = counted
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
+        self._only = self._fused.only
         self.pace = Pace()
-        self._total = 0
+        self.total = 0
+        """How many elements the region will have had when the current stretch of input has been used up."""
         self.empty = not self.transforms
         """Whether there is no stage, so that input is output."""
 
@@ -61,7 +66,8 @@ class RegionRun:
         pace.ended = False
         pace.deadline = deadline
         pace.resumes = True
-        return self._fused.paced(items, pace)
+        only = self._only
+        return self._fused.paced(items, pace) if only is None else only[0](items, pace, *only[1])
 
     def finishing(self) -> Iterator[Any]:
         """Give what the stages still hold when the input has ended, each through those that follow it.
@@ -84,15 +90,12 @@ class RegionRun:
     @property
     def done(self) -> bool:
         """Tell that some stage needs no more input."""
-        for transform in self._stoppers:  # noqa: SIM110 - asked every turn, and most often of nobody
-            if transform.done:
-                return True
-        return False
+        return any(transform.done for transform in self._stoppers)
 
     @property
     def pending(self) -> bool:
         """Tell that output would still come if no more input did."""
-        for place, transform in self._holders:  # noqa: SIM110 - as above
+        for place, transform in self._holders:  # noqa: SIM110 - asked every turn, and most often of nobody
             if transform.pending and self._heard(place):
                 return True
         return False
@@ -162,10 +165,6 @@ class RegionRun:
                 if not self._counted:
                     index: int | None = names.get("pace_index")
                     return index
-                return self._total - length_hint(names["items"]) - 1
+                return self.total - length_hint(names["items"]) - 1
             traceback = traceback.tb_next
         return None
-
-    def count_from(self, total: int) -> None:
-        """Note how many elements the region will have had when the current stretch of input has been used up."""
-        self._total = total

@@ -1,0 +1,213 @@
+"""Emission: what a region makes of its input, under demand.
+
+A turn works until demand or input is used up, or for ``BUDGET`` seconds; then the loop has its turn. These are the few
+lines that every chunk comes through, so they are written with an eye to the number of calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from itertools import islice
+from time import perf_counter
+from typing import Any, Final
+
+from ..segments import Pulled, Receiver, RegionRun
+from ..spec import UNBOUNDED
+from .inputs import PulledInput, PushedInput
+from .turns import Turns
+
+BUDGET: Final = 1e-3
+NOTHING: Final = object()
+
+# A cancellation that user code raises is a failure of the stream: no task of ours is there to be cancelled by it.
+FAILURES: Final = (Exception, asyncio.CancelledError)
+
+
+class Emission(Turns):
+    """Runs the passes of a region and gives what they make to the region's receiver."""
+
+    __slots__ = (
+        "_demand", "_draining", "_finishing", "_input", "_open", "_pass", "_receiver",
+        "cancelled", "closed", "delivered", "each", "requested", "run",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run: RegionRun,
+        source: Pulled[Any] | None,
+        prefetch: int | None,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        receiver: Receiver[Any],
+    ) -> None:
+        super().__init__(loop, context)
+        self.run = run
+        self._input: PulledInput | PushedInput
+        self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
+        self._receiver: Receiver[Any] | None = receiver
+        self._open: Callable[[], None] | None = None
+        self._demand = 0
+        self._draining = False
+        self._finishing = False
+        self._pass: Iterator[Any] | None = None
+        self.each = False
+        self.cancelled = False
+        self.closed = False
+        self.requested = 0
+        self.delivered = 0
+
+    @abstractmethod
+    def _complete(self) -> None:
+        """End well."""
+
+    @abstractmethod
+    def _fail(self, error: BaseException, *, locate: bool = False) -> None:
+        """End with a failure; with ``locate`` it is one of the region's own functions."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """End without a word, having been cancelled."""
+
+    def _work(self) -> bool:
+        """Pass on what demand and input allow; True if the time is up before they are."""
+        if self._draining or self.closed or not self._ident:
+            return False
+        if self.cancelled:
+            self._close()
+            return False
+        self._draining = True
+        try:
+            if self._open is not None:
+                self._open()
+            if self._demand:
+                until = perf_counter() + BUDGET
+                while self._step(until):
+                    if not self._demand:
+                        break
+                    if perf_counter() >= until:
+                        return True
+            # What was false above may be true by now, which mypy does not see.
+            if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
+                run, source = self.run, self._input
+                if source.at_end or self._finishing or (run.may_stop and run.done):
+                    self._end_if_due()
+                else:
+                    source.replenish(self._demand)
+        finally:
+            self._draining = False
+        if self.cancelled and not self.closed:
+            self._close()
+        return False
+
+    def _end_if_due(self) -> None:
+        """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
+        source, pending = self._input, self.run.pending
+        if source.error is None:
+            if not pending:
+                self._complete()
+        elif source.at_end and (self._pass is None or not pending):
+            self._fail(source.error)
+
+    def _step(self, until: float) -> bool:
+        """Emit what one pass gives; False if there is nothing to be had for now."""
+        if self.cancelled:
+            return False
+        items = self._pass
+        if items is None:
+            if self.run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
+                self._deliver(chunk)
+                return not self.closed and not self._input.idle
+            items = self._pass = self._begin_pass(until)
+            if items is None:
+                return False
+        else:
+            self.run.pace.deadline = until
+        ended = self._emit_each(items) if self.each else self._emit_chunk(items)
+        if self.closed or not ended:
+            return not self.closed
+        self._pass = None
+        if self._finishing:
+            self._complete()
+            return False
+        run = self.run
+        return not run.pace.ended or self._input.used_up() or (run.may_stop and run.done)
+
+    def _begin_pass(self, until: float) -> Iterator[Any] | None:
+        if self._finishing:
+            return None
+        if not (self.run.may_stop and self.run.done):
+            try:
+                stretch = self._input.stretch()
+            except FAILURES as error:
+                self._fail(error, locate=True)
+                return None
+            if stretch is not None:
+                return self.run.over(stretch, until)
+            if not self._input.ended or self._input.error is not None:
+                return None
+        self._finishing = True
+        return self.run.finishing()
+
+    def _emit_chunk(self, items: Iterator[Any]) -> bool:
+        """Emit a list of what the pass gives; True when the pass has ended."""
+        demand = self._demand
+        out: list[Any] = []
+        try:
+            out.extend(islice(items, demand))
+        except FAILURES as error:
+            # What came before the failure is in `out`, and goes first.
+            if out:
+                self._deliver(out)
+            self._fail(error, locate=True)
+            return True
+        ended = len(out) < demand
+        if out:
+            self._deliver(out)
+        return ended
+
+    def _deliver(self, out: list[Any]) -> None:
+        count = len(out)
+        self.delivered += count
+        if self._demand != UNBOUNDED:
+            self._demand -= count
+        if self._receiver is not None:
+            self._receiver.on_chunk(out)
+
+    def _emit_each(self, items: Iterator[Any]) -> bool:
+        """Emit one by one, each before the next is made; True when the pass has ended."""
+        while self._demand and not self.cancelled and self._receiver is not None:
+            try:
+                item = next(items, NOTHING)
+            except FAILURES as error:
+                self._fail(error, locate=True)
+                return True
+            if item is NOTHING:
+                return True
+            self._deliver([item])
+        return False
+
+    def poll(self) -> Any:
+        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
+
+        For a consumer on the same loop that takes one element at a time.
+        """
+        items = self._pass
+        if items is None or self._draining or self.cancelled:
+            return NOTHING
+        try:
+            item = self.context.run(next, items, NOTHING)
+        except FAILURES as error:
+            self._fail(error, locate=True)
+            return NOTHING
+        if item is NOTHING:
+            self._pass = None
+            if self.run.pace.ended and not self._finishing:
+                self._input.used_up()
+            return NOTHING
+        self.delivered += 1
+        self.requested += 1
+        self._input.replenish(0)
+        return item
