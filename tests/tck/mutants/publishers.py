@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
+from types import FrameType
 from typing import Any
 
 from reactive_aio.spec import UNBOUNDED
@@ -44,7 +46,8 @@ class TwoThreads(GoodSubscription):
         pair, self.items = self.items[:2], self.items[2:]
         self.demand -= 2
         self.delivering = True
-        threads = [threading.Thread(target=self.subscriber.on_next, args=(item,)) for item in pair]
+        both = threading.Barrier(2)
+        threads = [threading.Thread(target=self.signal, args=(item, both)) for item in pair]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -52,6 +55,21 @@ class TwoThreads(GoodSubscription):
         self.delivering = False
         if not self.over:
             self.deliver()
+
+    def signal(self, item: Any, both: threading.Barrier) -> None:
+        """Call on_next, and have each of two threads stay inside it until both are there."""
+        calls = 0
+
+        def entered(frame: FrameType, _event: str, _arg: object) -> None:
+            nonlocal calls
+            # The first is the recorder's, which writes the call down before the second, the recorded subscriber's.
+            calls += frame.f_code.co_name == "on_next"
+            if calls == 2:
+                sys.settrace(None)
+                both.wait(60)
+
+        sys.settrace(entered)
+        self.subscriber.on_next(item)
 
 
 @publisher("1.4")
