@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import operator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import reduce
+
+from attrs import evolve
 
 from reactive_aio import Flow
 
-from .harness import Bar, Contestant, Row
+from .harness import Bar, Row
+from .workload import Field, LoopFactory, Workload, peer
+
+BUILTIN = "builtin chain"
 
 
 def increment(n: int) -> int:
@@ -19,42 +24,198 @@ def even(n: int) -> bool:
     return n % 2 == 0
 
 
+CHAIN = Field()
+MAPS = Field()
+
+
 def rows(n: int) -> list[Row]:
-    """Map, filter, reduce; and ten maps."""
+    """Map, filter, reduce; ten maps; and how the cost grows with the number of maps."""
+    bars = (Bar(BUILTIN, at_most=1.1),)
+    chain = Workload(
+        title="fused map + filter + reduce",
+        by=CHAIN,
+        expect=lambda n: sum(filter(even, range(1, n + 1))),
+        bars=bars,
+        limit=BUILTIN,
+    )
+    ten = _maps(10)
+    found = [*chain.rows(n), *evolve(ten, title="ten fused maps + reduce", bars=bars).rows(n)]
+    for number in (1, 2, 5, 10, 20, 50):
+        growing = evolve(
+            _maps(number),
+            share=0.1,
+            rounds=3,
+            loops=("asyncio",),
+            only=("reactive_aio", BUILTIN, "chained generators", "reactivex", "aiostream"),
+            series="by number of operators",
+            x=number,
+            x_name="operators",
+        )
+        found += growing.rows(n)
+    return found
 
-    def ours() -> int:
-        return asyncio.run(Flow.range(n).map(increment).filter(even).reduce(operator.add, 0))
 
-    def by_hand() -> int:
-        return reduce(operator.add, filter(even, map(increment, range(n))), 0)
+def _maps(number: int) -> Workload:
+    return Workload(
+        title=f"{number} fused maps + reduce",
+        by=MAPS,
+        given={"maps": number},
+        expect=lambda n: n * (n - 1) // 2 + number * n,
+        limit=BUILTIN,
+    )
 
-    def ten_of_ours() -> int:
-        flow = Flow.range(n)
-        for _ in range(10):
-            flow = flow.map(increment)
-        return asyncio.run(flow.reduce(operator.add, 0))
 
-    def ten_by_hand() -> int:
-        items = iter(range(n))
-        for _ in range(10):
-            items = map(increment, items)
-        return reduce(operator.add, items, 0)
+# --- map, filter, reduce ---------------------------------------------------------------------------------------------
 
-    return [
-        Row(
-            "fused map + filter + reduce",
-            n,
-            (Contestant("reactive_aio", ours), Contestant("builtin chain", by_hand)),
-            (Bar("builtin chain", at_most=1.1),),
-            cpu=True,
-            limit="builtin chain",
-        ),
-        Row(
-            "ten fused maps + reduce",
-            n,
-            (Contestant("reactive_aio", ten_of_ours), Contestant("builtin chain", ten_by_hand)),
-            (Bar("builtin chain", at_most=1.1),),
-            cpu=True,
-            limit="builtin chain",
-        ),
-    ]
+
+@CHAIN.contestant("reactive_aio")
+async def ours(n: int) -> int:
+    return await Flow.range(n).map(increment).filter(even).reduce(operator.add, 0)
+
+
+@CHAIN.contestant(BUILTIN)
+def builtin_chain(n: int, _: LoopFactory) -> int:
+    return reduce(operator.add, filter(even, map(increment, range(n))), 0)
+
+
+@CHAIN.contestant(f"{BUILTIN}, sum", note="adds without a call")
+def builtin_chain_with_sum(n: int, _: LoopFactory) -> int:
+    return sum(filter(even, map(increment, range(n))))
+
+
+@CHAIN.contestant("plain loop")
+def plain_loop(n: int, _: LoopFactory) -> int:
+    total = 0
+    for item in range(n):
+        after = increment(item)
+        if even(after):
+            total = operator.add(total, after)
+    return total
+
+
+@CHAIN.contestant("chained generators")
+def generators(n: int, _: LoopFactory) -> int:
+    incremented = (increment(item) for item in range(n))
+    return reduce(operator.add, (item for item in incremented if even(item)), 0)
+
+
+async def numbers(n: int) -> AsyncIterator[int]:
+    for item in range(n):
+        yield item
+
+
+@CHAIN.contestant("async generators")
+async def async_generators(n: int) -> int:
+    incremented = (increment(item) async for item in numbers(n))
+    total = 0
+    async for item in (item async for item in incremented if even(item)):
+        total = operator.add(total, item)
+    return total
+
+
+@CHAIN.contestant("aiostream", needs="aiostream")
+async def aiostream(n: int) -> int:
+    stream, pipe = peer("aiostream").stream, peer("aiostream").pipe
+    chain = stream.iterate(range(n)) | pipe.map(increment) | pipe.filter(even) | pipe.reduce(operator.add, 0)
+    total: int = await chain
+    return total
+
+
+@CHAIN.contestant("reactivex", needs="reactivex")
+async def reactivex(n: int) -> int:
+    operators = peer("reactivex.operators")
+    source = peer("reactivex").from_iterable(range(n))
+    chain = source.pipe(operators.map(increment), operators.filter(even), operators.reduce(operator.add, 0))
+    total: int = await chain
+    return total
+
+
+@CHAIN.contestant("streamable", needs="streamable")
+def streamable(n: int, _: LoopFactory) -> int:
+    return reduce(operator.add, peer("streamable").stream(range(n)).map(increment).filter(even), 0)
+
+
+@CHAIN.contestant("streamz", needs="streamz")
+def streamz(n: int, _: LoopFactory) -> int:
+    total = 0
+
+    def add(item: int) -> None:
+        nonlocal total
+        total = operator.add(total, item)
+
+    source = peer("streamz").Stream()
+    source.map(increment).filter(even).sink(add)
+    for item in range(n):
+        source.emit(item)
+    return total
+
+
+# --- any number of maps ----------------------------------------------------------------------------------------------
+
+
+@MAPS.contestant("reactive_aio")
+async def our_maps(n: int, maps: int) -> int:
+    flow = Flow.range(n)
+    for _ in range(maps):
+        flow = flow.map(increment)
+    return await flow.reduce(operator.add, 0)
+
+
+@MAPS.contestant(BUILTIN)
+def builtin_maps(n: int, _: LoopFactory, maps: int) -> int:
+    items: Iterable[int] = range(n)
+    for _number in range(maps):
+        items = map(increment, items)
+    return reduce(operator.add, items, 0)
+
+
+@MAPS.contestant("chained generators")
+def generated_maps(n: int, _: LoopFactory, maps: int) -> int:
+    def mapped(items: Iterable[int]) -> Iterator[int]:
+        return (increment(item) for item in items)
+
+    items: Iterable[int] = range(n)
+    for _number in range(maps):
+        items = mapped(items)
+    return reduce(operator.add, items, 0)
+
+
+@MAPS.contestant("async generators")
+async def async_generated_maps(n: int, maps: int) -> int:
+    def mapped(items: AsyncIterator[int]) -> AsyncIterator[int]:
+        return (increment(item) async for item in items)
+
+    items = numbers(n)
+    for _ in range(maps):
+        items = mapped(items)
+    total = 0
+    async for item in items:
+        total = operator.add(total, item)
+    return total
+
+
+@MAPS.contestant("aiostream", needs="aiostream")
+async def aiostream_maps(n: int, maps: int) -> int:
+    stream, pipe = peer("aiostream").stream, peer("aiostream").pipe
+    chain = stream.iterate(range(n))
+    for _ in range(maps):
+        chain |= pipe.map(increment)
+    total: int = await (chain | pipe.reduce(operator.add, 0))
+    return total
+
+
+@MAPS.contestant("reactivex", needs="reactivex")
+async def reactivex_maps(n: int, maps: int) -> int:
+    operators = peer("reactivex.operators")
+    chain = [operators.map(increment)] * maps
+    source = peer("reactivex").from_iterable(range(n))
+    total: int = await source.pipe(*chain, operators.reduce(operator.add, 0))
+    return total
+
+
+@MAPS.contestant("streamable", needs="streamable")
+def streamable_maps(n: int, _: LoopFactory, maps: int) -> int:
+    chain = peer("streamable").stream(range(n))
+    for _number in range(maps):
+        chain = chain.map(increment)
+    return reduce(operator.add, chain, 0)

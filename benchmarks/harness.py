@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import statistics
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from time import perf_counter, process_time
@@ -28,6 +29,18 @@ class Figures:
     result: object = None
 
 
+class Stopwatch:
+    """Runs from when it is made."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = process_time(), perf_counter()
+
+    def figures(self, result: object, elements: int) -> Figures:
+        """Stop, and give the times for each element."""
+        wall, cpu = perf_counter() - self._wall, process_time() - self._cpu
+        return Figures({CPU: cpu * 1e9 / elements, WALL: wall * 1e9 / elements}, result)
+
+
 @frozen
 class Contestant:
     """One way to do the work of a row; its result must equal everybody else's."""
@@ -36,8 +49,8 @@ class Contestant:
     run: Callable[..., object]
     """Does the work of the row and gives the result or `Figures`; where ``sized``, of as many elements as it is handed."""
     sized: bool = False
-    needs: tuple[str, ...] = ()
-    """The modules of other people's that it is about; without them it is reported as absent."""
+    needs: str = ""
+    """The module of somebody else's that it is about; without it the contestant is reported as absent."""
     note: str = ""
 
 
@@ -141,13 +154,14 @@ THOROUGH: Final = Effort(0.2, 7)
 QUICK: Final = Effort(0.03, 3)
 
 
-def missing(needs: Sequence[str]) -> str:
+def missing(needs: str) -> str:
     """Tell why a contestant can't take part, if it can't."""
-    for module in needs:
-        try:
-            import_module(module)
-        except Exception as error:  # noqa: BLE001 - whatever keeps somebody else's package from being imported
-            return f"{module} can't be imported: {error!r}"
+    try:
+        if needs:
+            with warnings.catch_warnings(action="ignore"):
+                import_module(needs)
+    except Exception as error:  # noqa: BLE001 - whatever keeps somebody else's package from being imported
+        return f"{needs} can't be imported: {error!r}"
     return ""
 
 
@@ -165,13 +179,17 @@ def measure(row: Row, effort: Effort, tell: Callable[[str], None] = lambda _: No
                     raise
                 absent[each.name] = f"failed: {error!r}"
     _check_agreement(row, turns)
+    limit = turns.get(row.limit or row.contestants[0].name)
+    ours = turns.get(row.contestants[0].name)
+    if ours and limit:
+        # Those whose ratio counts get as much, whatever the machine was at when it was found out how much that is.
+        ours.elements = limit.elements = max(ours.elements, limit.elements)
     order = list(turns.values())
     for _ in range(min(row.rounds, effort.rounds)):
         for turn in order:
             tell(turn.contestant.name)
             turn.take()
         order.append(order.pop(0))  # so that nobody always follows the same one
-    limit = turns.get(row.limit or row.contestants[0].name)
     measured = tuple(
         turns[each.name].summary(limit) if each.name in turns else Measured(each.name, absent=absent[each.name])
         for each in row.contestants
@@ -189,43 +207,39 @@ class _Turns:
         self.rounds: list[Mapping[str, float]] = []
         if contestant.sized:
             self.elements = min(1_000, row.elements)
-            self.first = self.check(self._run())
+            self._run()
             self.elements = self._fitting(effort.turn)
-        self.first = self.check(self._run())
+        self.first = self._run().result
 
     def _fitting(self, seconds: float) -> int:
         """Give the number of elements that takes about so long: who is slow gets fewer."""
         while True:
-            started = perf_counter()
-            self._run()
-            taken = perf_counter() - started
-            fitting = min(self.row.elements, int(self.elements * seconds / taken))
+            fitting = min(self.row.elements, int(self.elements * seconds / min(self._took(), self._took())))
             if fitting < 4 * self.elements:
                 return _rounded(fitting)
             # Too short to tell: start-up costs may make up the most of it.
             self.elements = min(fitting // 2, 10 * self.elements)
 
-    def _run(self) -> object:
-        return self.contestant.run(self.elements) if self.contestant.sized else self.contestant.run()
+    def _took(self) -> float:
+        """Give the seconds that a turn takes, or would if it had the machine for itself."""
+        cpu, wall = process_time(), perf_counter()
+        self._run()
+        wall, cpu = perf_counter() - wall, process_time() - cpu
+        return max(cpu, wall / 4)
 
-    def check(self, result: object) -> object:
-        """See that the result is right, and give it."""
-        bare = result.result if isinstance(result, Figures) else result
-        if self.row.expect is not None and bare != (right := self.row.expect(self.elements)):
-            raise AssertionError(f"{self.contestant.name!r} in {self.row.title!r}: {bare!r} is not {right!r}")
-        return bare
+    def _run(self) -> Figures:
+        stopwatch = Stopwatch()
+        run = self.contestant.run
+        result = run(self.elements) if self.contestant.sized else run()
+        figures = result if isinstance(result, Figures) else stopwatch.figures(result, self.elements)
+        if self.row.expect is not None and figures.result != (right := self.row.expect(self.elements)):
+            raise AssertionError(f"{self.contestant.name!r} in {self.row.title!r}: {figures.result!r} is not {right!r}")
+        return figures
 
     def take(self) -> None:
         """Take one turn."""
         gc.collect()
-        cpu, wall = process_time(), perf_counter()
-        result = self._run()
-        wall, cpu = perf_counter() - wall, process_time() - cpu
-        self.check(result)
-        if isinstance(result, Figures):
-            self.rounds.append(result.values)
-        else:
-            self.rounds.append({CPU: cpu * 1e9 / self.elements, WALL: wall * 1e9 / self.elements})
+        self.rounds.append(self._run().values)
 
     def ratios(self, other: _Turns, metric: str) -> Spread:
         """Relate each round's figure to that of another in the same round."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
-from .harness import Bar, Contestant, Row
+from .harness import Bar, Contestant, Figures, Row, Stopwatch
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,40 +38,73 @@ def peer(module: str) -> Any:
 class _Entry:
     name: str
     function: Callable[..., Any]
-    needs: tuple[str, ...]
+    needs: str
     note: str
 
 
-@define
-class Workload:
-    """The same work for many; ``rows`` gives it on each kind of event loop.
+class Field:
+    """Those who take part, in any number of workloads: a function each."""
 
-    A contestant is a coroutine function of the number of elements, run on a loop of its own, or an ordinary
-    function of that number and the factory of loops.
-    """
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+
+    def contestant(self, name: str, *, needs: str = "", note: str = "") -> Callable[[F], F]:
+        """Register a function; ``needs`` is the module of somebody else's that it is about.
+
+        It is a coroutine function of the number of elements, run on a loop of its own, or an ordinary function of
+        that number and the factory of loops; what else a workload has to say comes by keyword.
+        """
+
+        def register(function: F) -> F:
+            self._entries.append(_Entry(name, function, needs, note))
+            return function
+
+        return register
+
+    def enlist(self, factory: LoopFactory, only: Sequence[str], given: Mapping[str, Any]) -> Iterator[Contestant]:
+        """Give them on one kind of event loop."""
+        for each in self._entries:
+            if not only or each.name in only:
+                run = partial(_run, each.function, factory, given)
+                yield Contestant(each.name, run, sized=True, needs=each.needs, note=each.note)
+
+
+def _run(function: Callable[..., Any], factory: LoopFactory, given: Mapping[str, Any], n: int) -> object:
+    if not iscoroutinefunction(function):
+        return function(n, factory, **given)
+
+    async def main() -> object:
+        # On the loop, so that it is the work that is timed and not the making of a loop.
+        stopwatch = Stopwatch()
+        result = await function(n, **given)
+        return result if isinstance(result, Figures) else stopwatch.figures(result, n)
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main())
+
+
+@frozen(kw_only=True)
+class Workload:
+    """The same work for many; ``rows`` gives it on each kind of event loop."""
 
     title: str
+    by: Field
+    given: Mapping[str, Any] = field(factory=dict[str, Any])
+    """What the contestants get beside the number of elements."""
+    only: Sequence[str] = ()
+    """The names of those who take part, if not all."""
     share: float = 1.0
     """The elements of a row, in relation to what a run asks of everybody."""
-    expect: Callable[[int], object] = field(default=lambda n: n)
+    expect: Callable[[int], object] | None = field(default=lambda n: n)
     bars: tuple[Bar, ...] = ()
     limit: str = ""
     rounds: int = 7
     metrics: tuple[str, ...] = ()
     cpu: bool = True
+    loops: Sequence[str] = ("asyncio", "uvloop")
     series: str = ""
     x: float = 0
     x_name: str = ""
-    entries: list[_Entry] = field(init=False, factory=list[_Entry])
-
-    def contestant(self, name: str, *, needs: tuple[str, ...] = (), note: str = "") -> Callable[[F], F]:
-        """Register a function; ``needs`` names the modules that it can't do without."""
-
-        def register(function: F) -> F:
-            self.entries.append(_Entry(name, function, needs, note))
-            return function
-
-        return register
 
     def rows(self, n: int) -> list[Row]:
         """Give the row for each kind of loop."""
@@ -79,7 +112,7 @@ class Workload:
             Row(
                 f"{self.title}, {kind}",
                 max(int(n * self.share), 1),
-                tuple(self._contestants(factory)),
+                tuple(self.by.enlist(factory, self.only, self.given)),
                 self.bars,
                 self.rounds,
                 cpu=self.cpu,
@@ -91,16 +124,5 @@ class Workload:
                 x_name=self.x_name,
             )
             for kind, factory in loop_kinds().items()
+            if kind in self.loops
         ]
-
-    def _contestants(self, factory: LoopFactory) -> Iterator[Contestant]:
-        for each in self.entries:
-            run = partial(_run, each.function, factory)
-            yield Contestant(each.name, run, sized=True, needs=each.needs, note=each.note)
-
-
-def _run(function: Callable[..., Any], factory: LoopFactory, n: int) -> object:
-    if not iscoroutinefunction(function):
-        return function(n, factory)
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(function(n))

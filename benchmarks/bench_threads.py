@@ -1,0 +1,141 @@
+"""A boundary between two loops, each in a thread of its own, against what people put between threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from reactive_aio import Flow, schedulers
+
+from . import queues
+from .by_hand import another_loop, hand_over
+from .harness import Bar, Row
+from .workload import Field, LoopFactory, Workload, peer
+
+SIZE = 256
+BY_HAND = "lists by hand"
+
+FIELD = Field()
+BETWEEN = Workload(
+    title=f"boundary between two loop threads, prefetch {SIZE}",
+    by=FIELD,
+    bars=(Bar(BY_HAND, at_most=1.3), Bar("culsans", times_faster=10)),
+    limit=BY_HAND,
+)
+
+
+def rows(n: int) -> list[Row]:
+    """On each kind of event loop."""
+    return BETWEEN.rows(n)
+
+
+@FIELD.contestant("reactive_aio")
+async def ours(n: int) -> int:
+    return await Flow.range(n).publish_on(schedulers.thread("counting"), SIZE).count()
+
+
+@FIELD.contestant(BY_HAND)
+async def lists_by_hand(n: int) -> int:
+    """The limit with as much under way: one list, and one wake-up for it each way."""
+    async with another_loop() as other:
+        home = asyncio.get_running_loop()
+        return await hand_over(n, SIZE, other.call_soon_threadsafe, home.call_soon_threadsafe)
+
+
+@FIELD.contestant(f"{BY_HAND}, two under way", note="512 under way")
+async def two_lists_by_hand(n: int) -> int:
+    """What twice as much under way would buy."""
+    async with another_loop() as other:
+        home = asyncio.get_running_loop()
+        return await hand_over(n, SIZE, other.call_soon_threadsafe, home.call_soon_threadsafe, 2)
+
+
+@FIELD.contestant("reactive_aio, prefetch 512", note="512 under way")
+async def ours_with_twice_as_much(n: int) -> int:
+    return await Flow.range(n).publish_on(schedulers.thread("counting"), 2 * SIZE).count()
+
+
+@FIELD.contestant("asyncio.Queue, call_soon_threadsafe", note="unbounded")
+async def asyncio_queue(n: int) -> int:
+    home = asyncio.get_running_loop()
+    queue: asyncio.Queue[int | None] = asyncio.Queue()
+
+    def make() -> None:
+        for item in range(n):
+            home.call_soon_threadsafe(queue.put_nowait, item)
+        home.call_soon_threadsafe(queue.put_nowait, None)
+
+    async with another_loop() as other:
+        other.call_soon_threadsafe(make)
+        return await queues.count(queue)
+
+
+async def between(n: int, queue: queues.Queue) -> int:
+    """Put on one loop what is counted on another."""
+    async with another_loop() as other:
+        made = asyncio.run_coroutine_threadsafe(queues.produce(n, queue), other)
+        number = await queues.count(queue)
+        await asyncio.wrap_future(made)
+        return number
+
+
+@FIELD.contestant("aiologic", needs="aiologic")
+async def aiologic(n: int) -> int:
+    return await between(n, queues.aiologic_queue(SIZE))
+
+
+@FIELD.contestant("aiologic, SimpleQueue", needs="aiologic", note="unbounded")
+async def aiologic_simple(n: int) -> int:
+    queue = peer("aiologic").SimpleQueue()
+
+    def make() -> None:
+        for item in range(n):
+            queue.put(item)
+        queue.put(None)
+
+    async with another_loop() as other:
+        other.call_soon_threadsafe(make)
+        count = 0
+        while await queue.async_get() is not None:
+            count += 1
+        return count
+
+
+@FIELD.contestant("culsans", needs="culsans")
+async def culsans(n: int) -> int:
+    return await between(n, queues.culsans_queue(SIZE))
+
+
+@FIELD.contestant("janus", needs="janus", note="from a thread without a loop")
+async def janus(n: int) -> int:
+    queue = peer("janus").Queue(SIZE)
+
+    def make() -> None:
+        for item in range(n):
+            queue.sync_q.put(item)
+        queue.sync_q.put(None)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    count = await queues.count(queue.async_q)
+    thread.join()
+    await queue.aclose()
+    return count
+
+
+@FIELD.contestant("pypeln.thread", needs="pypeln", note="threads without loops")
+def pypeln(n: int, _: LoopFactory) -> int:
+    def same(item: int) -> int:
+        return item
+
+    return sum(1 for _ in peer("pypeln").thread.map(same, range(n), maxsize=SIZE))
+
+
+@FIELD.contestant("reactivex", needs="reactivex", note="unbounded")
+async def reactivex(n: int) -> int:
+    operators, schedulers = peer("reactivex.operators"), peer("reactivex.scheduler")
+    here = peer("reactivex.scheduler.eventloop").AsyncIOThreadSafeScheduler(asyncio.get_running_loop())
+    source = peer("reactivex").from_iterable(range(n))
+    there = operators.subscribe_on(schedulers.NewThreadScheduler())
+    count: int = await source.pipe(there, operators.observe_on(here), operators.count())
+    return count
