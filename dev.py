@@ -175,6 +175,24 @@ def setup(environment: Environment, java: str | None) -> None:
     say("ready")
 
 
+def add_peers(environment: Environment) -> None:
+    """Install what the benchmarks compare with, one by one: what can't be installed here does without its rows."""
+    wanted = group("bench")
+    digest = hashlib.sha256("\0".join([PINS.read_text("utf-8"), *wanted]).encode()).hexdigest()
+    stamp = environment.folder / ".stamp-bench"
+    if stamp.is_file() and stamp.read_text() == digest:
+        return
+    say("installing the libraries that the benchmarks compare with")
+    install = installer(find_uv(), environment.python)
+    for each in wanted:
+        try:
+            step(install, "-c", PINS, each)
+        except SetupError:
+            say(f"{each} can't be installed here: the benchmarks will report it as absent")
+            digest = ""  # so that it is tried again
+    stamp.write_text(digest)
+
+
 def find_uv() -> str | None:
     """Return uv, brought by pip where it is missing; None where there is no uv for this machine."""
     uv = shutil.which("uv") or shutil.which("uv", path=str(TOOLS / "bin"))
@@ -286,13 +304,16 @@ def test(environment: Environment, arguments: list[str]) -> int:
 
 
 def test_all(arguments: list[str]) -> int:
-    """Run the tests on every Python found; the default one, which has Spark, comes last. The first failure ends it."""
+    """Run the tests on every Python found, on all cores; the default one, which has Spark, comes last.
+
+    The first failure ends it.
+    """
     default = default_environment()
     others = [version for version in TESTED if version != default.version and find_python(version)]
     say(f"Pythons found: {', '.join([*others, default.version])}")
     for environment in [*map(environment_for, others), default]:
         say(f"tests on Python {environment.version}{'' if environment.spark else ', without Spark'}")
-        if code := test(environment, arguments):
+        if code := test(environment, ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadgroup", *arguments]):
             return code
     return 0
 
@@ -313,7 +334,9 @@ def lint(environment: Environment, arguments: list[str]) -> int:
 
 
 def bench(environment: Environment, arguments: list[str]) -> int:
-    """Run the benchmarks."""
+    """Run the benchmarks, beside the libraries they compare with."""
+    prepare(environment)
+    add_peers(environment)
     return call(environment, "benchmarks", *arguments)
 
 
@@ -322,7 +345,7 @@ def pins(_: Environment, arguments: list[str]) -> int:
     uv = find_uv()
     if uv is None:
         raise SetupError("pins are made by uv, which is not to be had here.")
-    everything = ["--all-extras", "--group", "dev", "--group", "java", "--group", "tools"]
+    everything = ["--all-extras", "--group", "dev", "--group", "bench", "--group", "java", "--group", "tools"]
     oldest = "{}.{}".format(*OLDEST)
     form = ["--universal", "--python-version", oldest, "--no-emit-index-url", "--no-emit-find-links"]
     header = ["--custom-compile-command", "python3 dev.py pins", "--output-file", "requirements/pins.txt"]
