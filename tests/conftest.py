@@ -25,3 +25,10 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     wanted = config.getoption("--loop")
     return {name: factory for name, factory in LOOPS.items() if wanted in {"all", name}}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Where the tests run side by side, those on Spark stay together: a session for each process takes too long.
+    for item in items:
+        if item.get_closest_marker("spark") and item.config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
