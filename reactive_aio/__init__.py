@@ -7,6 +7,8 @@ engines that run it.
 """
 
 from . import schedulers as schedulers
+from .ends import FlowIterator as FlowIterator
+from .errors import BackpressureOverflowError as BackpressureOverflowError
 from .errors import EmptyFlowError as EmptyFlowError
 from .errors import FlowError as FlowError
 from .errors import ProtocolViolation as ProtocolViolation
@@ -17,6 +19,11 @@ from .errors import SourceConsumedError as SourceConsumedError
 from .errors import SparkJobError as SparkJobError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .flow import Flow as Flow
+from .operators.sourcing.callback import Emitter as Emitter
+from .segments import BoundarySnapshot as BoundarySnapshot
+from .segments import OverflowSnapshot as OverflowSnapshot
+from .segments import RegionSnapshot as RegionSnapshot
+from .segments import Snapshot as Snapshot
 from .spec import UNBOUNDED as UNBOUNDED
 from .spec import Processor as Processor
 from .spec import Publisher as Publisher

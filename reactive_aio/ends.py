@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .errors import EmptyFlowError
 from .operators._fluent import Fluent, check_count, check_function, is_async
 from .operators.folding import Count, ForEach, Last, Reduce, ToList
 from .operators.folding.fold import MISSING
+from .segments import Snapshot
 from .spec import Subscriber
 
 if TYPE_CHECKING:
@@ -19,6 +20,21 @@ T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 D = TypeVar("D")
 R = TypeVar("R")
+
+
+class FlowIterator(Protocol[T_co]):
+    """An AsyncIterator over the elements of one subscription, with a look at how far it has come."""
+
+    def __aiter__(self) -> FlowIterator[T_co]: ...
+
+    async def __anext__(self) -> T_co: ...
+
+    def snapshot(self) -> Snapshot:
+        """Look at how far each region has come, and what waits at each boundary; from any thread, at any time."""
+        ...
+
+    async def aclose(self) -> None:
+        """Cancel, and wait until everything has been cleaned up."""
 
 
 class Ends(Fluent[T_co]):
@@ -58,19 +74,22 @@ class Ends(Fluent[T_co]):
 
         subscribe(self.as_flow(), subscriber)
 
-    def __aiter__(self) -> AsyncIterator[T_co]:
+    def __aiter__(self) -> FlowIterator[T_co]:
         """Iterate over a subscription of its own, asking for one element at a time.
 
         Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
         """
-        from .runtime.ends import FlowIterator
+        from .runtime.ends import Iteration
 
-        return FlowIterator.over(self.as_flow())
+        return Iteration.over(self.as_flow())
 
-    def open(self) -> AbstractAsyncContextManager[AsyncIterator[T_co]]:
+    def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
         """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
 
-        Demand: one element for each step of the iterator that the block is given.
+        The block is given an iterator over the elements, whose ``snapshot()`` tells how far each region has come
+        and what waits at each boundary.
+
+        Demand: one element for each step of the iterator.
         (aiostream: ``stream``.)
 
         >>> import asyncio

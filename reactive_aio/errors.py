@@ -8,6 +8,7 @@
     ├── SchedulerClosedError              the loop or thread of a region ended in the middle
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
     ├── SourceCancelledError              the task of a source was cancelled by somebody else
+    ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
     └── RemoteError                       stands for an exception that could not be pickled
@@ -40,6 +41,10 @@ class SourceConsumedError(FlowError):
 
 class SourceCancelledError(FlowError):
     """The task that runs a source was cancelled by somebody else."""
+
+
+class BackpressureOverflowError(FlowError):
+    """A source that can't be slowed had an element for which there was neither demand nor room."""
 
 
 class UnsupportedOnSparkError(FlowError):

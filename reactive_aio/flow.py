@@ -12,6 +12,7 @@ from .operators import (
     Filtering,
     Folding,
     Observing,
+    Overflowing,
     Recovering,
     Scheduling,
     Sourcing,
@@ -36,6 +37,7 @@ class Flow(
     Recovering[T_co],
     Observing[T_co],
     Scheduling[T_co],
+    Overflowing[T_co],
     Ends[T_co],
 ):
     """An immutable, lazy description of a stream of elements of type ``T_co``.

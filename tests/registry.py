@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Emitter, Flow, schedulers
 from reactive_aio.schedulers.base import Scheduler
 from reactive_aio.segments import Stage
 from reactive_aio.spec import Publisher
@@ -179,6 +179,17 @@ class Doubling(Stage[Any, Any]):
         yield from items
 
 
+def calling_back(stop: int) -> Callable[[Emitter[int]], None]:
+    """Give a way to register for callbacks that come at once."""
+
+    def register(emitter: Emitter[int]) -> None:
+        for n in range(stop):
+            emitter.next(n)
+        emitter.complete()
+
+    return register
+
+
 def flaky() -> Callable[[int, Via], AnyFlow]:
     """Give a maker of flows whose every other subscription fails at once."""
 
@@ -228,6 +239,16 @@ source(
     "from_publisher",
     lambda n, via, _: via(Flow.from_publisher(ByContract(lambda: Flow.range(n)))),
     lambda _, via, __: via(Flow.from_publisher(ByContract(lambda: Flow.error(FailureError("failed"))))),
+)
+source(
+    "from_callback",
+    lambda n, via, _: via(Flow.from_callback(calling_back(n), size=max(n, 1))),
+    lambda _, via, __: via(Flow.from_callback(raise_failure)),
+)
+# What can't be slowed is finite here, and what follows keeps all of it: conformance asks for elements one by one.
+source(
+    "interval",
+    lambda n, via, _: via(via(via(Flow.interval(1e-6)).take(n)).on_backpressure_buffer(max(n, 1))),
 )
 
 # -- operators
@@ -286,6 +307,15 @@ wide(
     "on_error_resume_next",
     lambda n, via, _: via(failed(via).on_error_resume_next(lambda _: via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).on_error_resume_next(failed(via))),
+)
+operator("on_backpressure_buffer", lambda flow: flow.on_backpressure_buffer(10_000))
+# These keep less than all, so an operator that keeps all asks them for it.
+operator("on_backpressure_drop", lambda flow: flow.on_backpressure_drop().on_backpressure_buffer(10_000))
+operator("on_backpressure_error", lambda flow: flow.on_backpressure_error().on_backpressure_buffer(10_000))
+wide(
+    "on_backpressure_latest",
+    lambda n, via, _: via(via(via(Flow.of("latest")).on_backpressure_latest()).repeat(n)),
+    lambda _, via, __: via(failed(via).on_backpressure_latest()),
 )
 operator("strict", lambda flow: flow.strict())
 operator("then", lambda flow: flow.then(Doubling()))

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from attrs import define, field
 
 from ..runtime.ends import opened
-from ..runtime.snapshot import Snapshot
+from ..segments import Snapshot
 from .loading import AnyFlow
 
 GLANCE: Final = 0.1

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard
 
 import attrs
 
-from ..runtime.snapshot import Snapshot
+from ..segments import Snapshot
 
 WIDEST: Final = 60
 """Characters of a cell; the rest is cut."""
@@ -17,7 +17,7 @@ WIDEST: Final = 60
 def progress(snapshot: Snapshot, seconds: float) -> str:
     """Say how many elements have left each region, and how many in a second the first.
 
-    >>> from reactive_aio.runtime.snapshot import RegionSnapshot
+    >>> from reactive_aio import RegionSnapshot, Snapshot
     >>> progress(Snapshot((RegionSnapshot("spark", 2000), RegionSnapshot("current()", 1900))), 0.5)
     'R1 2,000 -> R2 1,900  (4,000/s)'
     """

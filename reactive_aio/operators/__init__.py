@@ -7,6 +7,7 @@ from .combining import Combining as Combining
 from .filtering import Filtering as Filtering
 from .folding import Folding as Folding
 from .observing import Observing as Observing
+from .overflow import Overflowing as Overflowing
 from .recovering import Recovering as Recovering
 from .scheduling import Scheduling as Scheduling
 from .sourcing import Sourcing as Sourcing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from inspect import iscoroutinefunction
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
 
 from ..segments import PublishOn, Source, Stage, SubscribeOn, label
@@ -69,3 +70,13 @@ def check_count(method: str, name: str, n: object, least: int) -> None:
         raise TypeError(f"{method}({name}={n!r}): {name} is a whole number, not {type(n).__name__}")
     if n < least:
         raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")
+
+
+def check_seconds(method: str, name: str, seconds: object, *, above: bool = False) -> None:
+    """Refuse at once what is no span of time: a finite number of at least 0, or above it."""
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+        raise TypeError(f"{method}({name}={seconds!r}): {name} is a number of seconds, not {type(seconds).__name__}")
+    if not isfinite(seconds) or seconds < 0 or (above and not seconds):
+        raise ValueError(
+            f"{method}({name}={seconds}): {name} must be a finite number {'above' if above else 'of at least'} 0"
+        )

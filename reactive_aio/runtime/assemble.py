@@ -13,7 +13,20 @@ from attrs import define, field, frozen
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Attachment
 from ..schedulers.current import Current
-from ..segments import FlowLike, Gauge, Placed, Plan, PublishOn, Pulled, Pushed, Receiver, Region, RegionRun, Source, Step
+from ..segments import (
+    FlowLike,
+    Gauge,
+    Placed,
+    Plan,
+    PublishOn,
+    Pulled,
+    Pushed,
+    Receiver,
+    Region,
+    RegionRun,
+    Source,
+    Step,
+)
 from ..spec import Subscription
 from .driver import RegionDriver
 from .lifetime import Lifetime

@@ -35,7 +35,9 @@ def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
 class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
-    __slots__ = ("__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "region")
+    __slots__ = (
+        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "region",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -14,14 +14,14 @@ import anyio
 from attrs import define, field
 
 from ..schedulers.current import Current
-from ..segments import FlowLike, Plan, PublishOn, SubscribeOn
+from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn
 from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import RegionDriver
 from .edges import SubscriberEdge, check_subscriber
 from .emission import NOTHING
 from .lifetime import Lifetime
-from .snapshot import Snapshot, snapshot
+from .snapshot import snapshot
 
 if TYPE_CHECKING:
     from ..flow import Flow
@@ -109,7 +109,7 @@ async def value_of(flow: Flow[T], default: Any) -> T:
 
 
 @define(eq=False)
-class FlowIterator:
+class Iteration:
     """The elements of one subscription for ``async for``; each is made when it is awaited.
 
     Where the last region runs on the consumer's loop and has its input, an element costs no detour over the
@@ -126,14 +126,14 @@ class FlowIterator:
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
 
     @staticmethod
-    def over(flow: FlowLike) -> FlowIterator:
+    def over(flow: FlowLike) -> Iteration:
         """Subscribe, on the running loop."""
-        iterator = FlowIterator()
+        iterator = Iteration()
         slot = _Slot(weakref.ref(iterator))
         iterator._driver = assemble(Plan.of(at_home(flow)), slot, iterator._lifetime, copy_context(), each=True)
         return iterator
 
-    def __aiter__(self) -> FlowIterator:
+    def __aiter__(self) -> Iteration:
         return self
 
     async def __anext__(self) -> Any:
@@ -195,7 +195,7 @@ class FlowIterator:
 class _Slot:
     """Fills an iterator, without keeping it alive (a Receiver)."""
 
-    iterator: weakref.ref[FlowIterator]
+    iterator: weakref.ref[Iteration]
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Nothing: the iterator asks for each element."""
@@ -219,9 +219,9 @@ class _Slot:
 
 
 @asynccontextmanager
-async def opened(flow: FlowLike) -> AsyncGenerator[FlowIterator]:
+async def opened(flow: FlowLike) -> AsyncGenerator[Iteration]:
     """Subscribe for the length of a block; behind it everything has been cleaned up."""
-    iterator = FlowIterator.over(flow)
+    iterator = Iteration.over(flow)
     try:
         yield iterator
     finally:

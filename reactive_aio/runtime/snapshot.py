@@ -1,41 +1,12 @@
-"""How far a running flow has come: what has crossed each boundary, and what waits there."""
+"""How far a running flow has come, read off its drivers."""
 
 from __future__ import annotations
 
-from attrs import frozen
-
+from ..segments import BoundarySnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
 from .driver import RegionDriver
+from .inputs import PushedInput
 
 HERE = "the subscriber's loop"
-
-
-@frozen
-class RegionSnapshot:
-    """One region at one moment."""
-
-    place: str
-    """Where the region runs."""
-    delivered: int
-    """Elements that have left the region."""
-    received: int | None = None
-    """Elements that have come in over the boundary in front; None for a region that reads its source itself."""
-    waiting: int = 0
-    """Elements that have come in and have not been consumed."""
-    outstanding: int = 0
-    """Elements that have been requested from upstream and have not come."""
-    prefetch: int | None = None
-    """The most that may be waiting or outstanding; None where demand passes one for one."""
-
-
-@frozen
-class Snapshot:
-    """The regions that elements pass through at one moment, from the source to the end.
-
-    A combinator such as ``retry`` stands for the flow that it reads now. Regions that only pass on what
-    another has made are left out.
-    """
-
-    regions: tuple[RegionSnapshot, ...]
 
 
 def snapshot(last: RegionDriver) -> Snapshot:
@@ -45,7 +16,7 @@ def snapshot(last: RegionDriver) -> Snapshot:
     while driver is not None:
         fed = driver.fed
         reads = driver.before is None and driver.inner is None and driver.elsewhere is None
-        if reads or not driver.run.empty:
+        if reads or driver.gauge is not None or not driver.run.empty:
             found.append(_region(driver))
         if driver.elsewhere is not None and fed is not None:
             found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received))
@@ -54,10 +25,17 @@ def snapshot(last: RegionDriver) -> Snapshot:
 
 
 def _region(driver: RegionDriver) -> RegionSnapshot:
-    scheduler, fed = driver.region.scheduler, driver.fed
-    place = HERE if scheduler is None else scheduler.name
-    if fed is None:
-        return RegionSnapshot(place, driver.delivered)
+    scheduler, fed, gauge = driver.region.scheduler, driver.fed, driver.gauge
     return RegionSnapshot(
-        place, driver.delivered, fed.received, waiting=fed.buffered, outstanding=fed.outstanding, prefetch=fed.prefetch
+        HERE if scheduler is None else scheduler.name,
+        driver.delivered,
+        None if fed is None else _boundary(fed),
+        None if gauge is None else OverflowSnapshot(gauge.size, gauge.buffered, gauge.dropped),
     )
+
+
+def _boundary(fed: PushedInput) -> BoundarySnapshot:
+    # In this order: while another thread goes on, each figure is read when it can only have grown beyond the one before.
+    buffered = fed.buffered
+    delivered = fed.received
+    return BoundarySnapshot(fed.requested, delivered, buffered, fed.prefetch)

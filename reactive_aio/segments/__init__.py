@@ -12,7 +12,12 @@ from .plan import Step as Step
 from .plan import SubscribeOn as SubscribeOn
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
+from .snapshot import BoundarySnapshot as BoundarySnapshot
+from .snapshot import OverflowSnapshot as OverflowSnapshot
+from .snapshot import RegionSnapshot as RegionSnapshot
+from .snapshot import Snapshot as Snapshot
 from .source import Elsewhere as Elsewhere
+from .source import Gauge as Gauge
 from .source import Inlet as Inlet
 from .source import Pulled as Pulled
 from .source import Pushed as Pushed

@@ -41,6 +41,25 @@ class Receiver(Protocol[T]):
         """Take note that the stream has ended well."""
 
 
+class Gauge(Protocol):
+    """What a source keeps and drops by itself; read from any thread."""
+
+    @property
+    def size(self) -> int:
+        """The most elements that it keeps."""
+        ...
+
+    @property
+    def buffered(self) -> int:
+        """The elements that it keeps now."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """The elements for which there was neither demand nor room."""
+        ...
+
+
 class Inlet(Protocol[T]):
     """What a pushed source is given to feed its region; to be used on the region's event loop."""
 
@@ -52,6 +71,11 @@ class Inlet(Protocol[T]):
     @property
     def context(self) -> Context:
         """The context of the subscriber, for tasks and callbacks that run user code."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """The source and the line it was chained on, for errors."""
         ...
 
     def on_chunk(self, items: list[T], /) -> None:
@@ -69,6 +93,9 @@ class Inlet(Protocol[T]):
     def hold(self) -> Callable[[], None]:
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
         ...
+
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
 
     def subscribe(self, flow: FlowLike, receiver: Receiver[T], *, at_once: bool) -> None:
         """Subscribe to an inner flow in the same subscription, with signals on this event loop.

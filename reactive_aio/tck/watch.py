@@ -21,16 +21,16 @@ H = TypeVar("H", bound=asyncio.Handle)
 class Tracked:
     """A callback that says when it begins to run. It keeps its owner in sight for loops that ask for it."""
 
-    __slots__ = ("__self__", "_callback", "_live")
+    __slots__ = ("__self__", "_callback", "live")
 
     def __init__(self, callback: Callback, live: dict[Tracked, Any]) -> None:
         self._callback = callback
-        self._live = live
+        self.live = live
         self.__self__ = getattr(callback, "__self__", None)
 
     def __call__(self, *args: Any) -> object:
         """Run it."""
-        self._live.pop(self, None)
+        self.live.pop(self, None)
         return self._callback(*args)
 
 
@@ -87,7 +87,12 @@ class Watch:
             self.activity += 1
             tracked = Tracked(callback, self._timers)
             handle = schedule(when, tracked, *args, context=context)
-            self._timers[tracked] = handle
+            if hasattr(handle, "when"):
+                self._timers[tracked] = handle
+            else:
+                # uvloop makes an ordinary callback of a timer that is due.
+                tracked.live = self._ready
+                self._ready[tracked] = handle
             return handle
 
         return call_later

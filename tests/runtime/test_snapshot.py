@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from reactive_aio import Flow, schedulers
-from reactive_aio.runtime.ends import opened
-from reactive_aio.runtime.snapshot import RegionSnapshot
+from reactive_aio import BoundarySnapshot, Flow, RegionSnapshot, schedulers
 
 
 def delivered(regions: tuple[RegionSnapshot, ...]) -> list[int]:
@@ -16,7 +14,7 @@ def delivered(regions: tuple[RegionSnapshot, ...]) -> list[int]:
 async def test_counts_what_has_left_each_region_also_when_it_has_ended() -> None:
     flow = Flow.range(100).publish_on(schedulers.thread("even")).filter(lambda n: n % 2 == 0)
 
-    async with opened(flow.publish_on(schedulers.current()).map(str)) as items:
+    async with flow.publish_on(schedulers.current()).map(str).open() as items:
         assert [item async for item in items][-1] == "98"
         regions = items.snapshot().regions
 
@@ -25,18 +23,18 @@ async def test_counts_what_has_left_each_region_also_when_it_has_ended() -> None
 
 
 async def test_tells_what_waits_at_a_boundary() -> None:
-    async with opened(Flow.range(100).publish_on(schedulers.current(), prefetch=8).map(str)) as items:
+    async with Flow.range(100).publish_on(schedulers.current(), prefetch=8).map(str).open() as items:
         await anext(items)
         source, region = items.snapshot().regions
 
-    assert (source.received, source.prefetch) == (None, None)
-    assert region == RegionSnapshot("current()", delivered=1, received=8, waiting=7, outstanding=0, prefetch=8)
+    assert source == RegionSnapshot("the subscriber's loop", delivered=8)
+    assert region == RegionSnapshot("current()", 1, BoundarySnapshot(requested=8, delivered=8, buffered=7, prefetch=8))
 
 
 async def test_a_combinator_stands_for_the_flow_that_it_reads_now() -> None:
     first = Flow.range(3).publish_on(schedulers.current()).map(str)
 
-    async with opened(first.concat(Flow.of("x", "y")).retry(1)) as items:
+    async with first.concat(Flow.of("x", "y")).retry(1).open() as items:
         assert [await anext(items) for _ in range(2)] == ["0", "1"]
         assert delivered(items.snapshot().regions) == [3, 2]
 
@@ -50,6 +48,6 @@ async def test_a_source_that_delivers_by_itself_is_a_region_of_its_own() -> None
         await emit(2)
 
     created: Flow[int] = Flow.create(two)
-    async with opened(created.publish_on(schedulers.current()).map(str)) as items:
+    async with created.publish_on(schedulers.current()).map(str).open() as items:
         assert [item async for item in items] == ["1", "2"]
         assert delivered(items.snapshot().regions) == [2, 2]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NoReturn, TypeGuard, assert_type
 
-from reactive_aio import Flow, Publisher, schedulers
+from reactive_aio import Emitter, Flow, FlowIterator, Publisher, schedulers
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -21,6 +21,10 @@ async def producer(emit: Callable[[bytes], Awaitable[None]]) -> None:
     await emit(b"")
 
 
+def register(emitter: Emitter[str]) -> None:
+    assert_type(emitter.next("a"), bool)
+
+
 def test_sources() -> None:
     assert_type(Flow.of(1, 2), Flow[int])
     assert_type(Flow.from_iterable(["a"]), Flow[str])
@@ -31,6 +35,8 @@ def test_sources() -> None:
     assert_type(Flow.from_async_iterable(numbers()), Flow[int])
     assert_type(Flow.create(producer), Flow[bytes])
     assert_type(Flow.from_publisher(Flow.of(1.5)), Flow[float])
+    assert_type(Flow.from_callback(register), Flow[str])
+    assert_type(Flow.interval(1), Flow[int])
 
 
 def test_operators() -> None:
@@ -46,6 +52,8 @@ def test_operators() -> None:
     assert_type(flow.on_error_resume_next(Flow.of("a")), Flow[int | str])
     assert_type(flow.on_error_resume_next(lambda error: Flow.of(str(error))), Flow[int | str])
     assert_type(flow.publish_on(schedulers.current()).subscribe_on(schedulers.current()), Flow[int])
+    assert_type(flow.on_backpressure_buffer(2, "drop_oldest").on_backpressure_error(), Flow[int])
+    assert_type(flow.on_backpressure_drop(print).on_backpressure_latest(lambda n: n + 1), Flow[int])
     assert_type(flow.through(lambda each: each.map(str)), Flow[str])
 
 
@@ -62,7 +70,10 @@ async def test_ends() -> None:
     async for n in flow:
         assert_type(n, int)
     async with flow.open() as items:
-        assert_type(items, AsyncIterator[int])
+        assert_type(items, FlowIterator[int])
+        assert_type(items.snapshot().regions[0].delivered, int)
+        plain: AsyncIterator[int] = items
+        assert_type(await anext(plain), int)
 
 
 def test_ends_from_ordinary_code() -> None:

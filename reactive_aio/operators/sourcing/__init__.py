@@ -7,9 +7,12 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from ...spec import Publisher
-from .._fluent import Fluent, check_count, check_function, is_async
+from .._fluent import Fluent, check_count, check_function, check_seconds, is_async
+from ..overflow.backlog import Overflow, check_overflow
+from .callback import Emitter, FromCallback
 from .defer import Defer
 from .error import Error, Never
+from .interval import Interval
 from .iterable import Empty, FromIterable, FromIterator, Of, Range
 from .publisher import FromPublisher
 from .task import Create, FromAsyncIterable
@@ -177,6 +180,71 @@ class Sourcing(Fluent[T_co]):
         return cls.begin(Create(producer))
 
     @classmethod
+    def from_callback(
+        cls,
+        register: Callable[[Emitter[U]], Callable[[], object] | None],
+        *,
+        size: int = 256,
+        overflow: Overflow = "error",
+    ) -> Flow[U]:
+        """Emit what callbacks hand over, from any thread: a source that can't be slowed.
+
+        ``register(emitter)`` is called for each subscription, in its context. It has ``emitter.next(item)``,
+        ``emitter.error(error)`` and ``emitter.complete()`` called, and may return a function that undoes this, called
+        when the subscription ends. They may be called from any thread and return at once.
+
+        Demand: one for one; at most ``size`` elements are buffered. When they are ``size`` and one more comes,
+        ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one
+        that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
+        thread that called.
+        Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``size`` below
+        1 and another ``overflow`` are refused with ValueError, an ``async def`` with TypeError, when the flow is
+        built.
+        Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``.
+        (Reactor, RxJava: ``create``; Kotlin: ``callbackFlow``; Pekko: ``Source.queue``.)
+
+        >>> import threading
+        >>> from reactive_aio import Emitter, Flow
+        >>> def register(emitter: Emitter[str]):
+        ...     def call_back():
+        ...         emitter.next("rang")
+        ...         emitter.complete()
+        ...     timer = threading.Timer(0.01, call_back)
+        ...     timer.start()
+        ...     return timer.join
+        >>> Flow.from_callback(register).run_sync()
+        ['rang']
+        """
+        check_function("from_callback", register, "register callbacks in an ordinary function")
+        check_count("from_callback", "size", size, 1)
+        check_overflow("from_callback", overflow)
+        return cls.begin(FromCallback(register, size, overflow))
+
+    @classmethod
+    def interval(cls, period: float, *, delay: float | None = None) -> Flow[int]:
+        """Emit 0, 1, 2 and so on, one every ``period`` seconds: a source that can't be slowed.
+
+        The clock starts with the first demand; the first tick comes after ``delay`` seconds, by default a period.
+        Ticks keep to that clock: one that comes late, because the loop was busy, makes none of the others late.
+
+        Demand: a tick that finds none ends the flow. Let the operator that follows say what becomes of it:
+        ``on_backpressure_drop``, ``on_backpressure_latest``, ``on_backpressure_buffer``.
+        Errors: BackpressureOverflowError for such a tick. A ``period`` that is not above 0, and a ``delay`` below 0,
+        are refused with ValueError when the flow is built.
+        Cancel: stops the clock.
+        Scheduling: by the clock of the event loop of its region; no thread is started.
+        (Reactor, RxJava, RxPY: ``interval``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.interval(0.001).take(3).run_sync()
+        [0, 1, 2]
+        """
+        check_seconds("interval", "period", period, above=True)
+        if delay is not None:
+            check_seconds("interval", "delay", delay)
+        return cls.begin(Interval(period, period if delay is None else delay))
+
+    @classmethod
     def from_publisher(cls, publisher: Publisher[U]) -> Flow[U]:
         """Emit the elements of any object with ``subscribe(subscriber)``, held to the contract.
 
@@ -196,15 +264,19 @@ class Sourcing(Fluent[T_co]):
 
     @overload
     @classmethod
-    def from_spark(cls, data: RDD[U], *, prefetch: int = ...) -> Flow[U]: ...
+    def from_spark(cls, data: RDD[U], *, ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
     @overload
     @classmethod
-    def from_spark(cls, data: DataFrame, *, prefetch: int = ...) -> Flow[Row]: ...
+    def from_spark(cls, data: DataFrame, *, ordered: bool = ..., prefetch: int = ...) -> Flow[Row]: ...
     @overload
     @classmethod
-    def from_spark(cls, data: DataFrame, *, as_: type[U], prefetch: int = ...) -> Flow[U]: ...
+    def from_spark(
+        cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...
+    ) -> Flow[U]: ...
     @classmethod
-    def from_spark(cls, data: object, *, as_: type[Any] | None = None, prefetch: int = 8192) -> Flow[Any]:
+    def from_spark(
+        cls, data: object, *, as_: type[Any] | None = None, ordered: bool = True, prefetch: int = 8192
+    ) -> Flow[Any]:
         """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
 
         Each subscription starts a Spark job. The operators that treat every element by itself, up to the first
@@ -241,4 +313,4 @@ class Sourcing(Fluent[T_co]):
         from ...spark.source import from_spark
 
         check_count("from_spark", "prefetch", prefetch, 1)
-        return cls.begin(from_spark(data, as_, prefetch))
+        return cls.begin(from_spark(data, as_, prefetch, ordered))

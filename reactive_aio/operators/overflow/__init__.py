@@ -1,0 +1,125 @@
+"""Operators for sources that can't be slowed: they say what becomes of elements for which there is no demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_count, check_function
+from .backlog import Overflow, check_overflow
+from .buffer import OnBackpressureBuffer
+from .drop import OnBackpressureDrop
+from .error import OnBackpressureError
+from .latest import OnBackpressureLatest
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Overflowing(Fluent[T_co]):
+    """Operators for sources that can't be slowed: they say what becomes of elements for which there is no demand.
+
+    Each asks the flow before it for everything, and gives on what is wanted. What it drops is counted, for
+    ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
+    """
+
+    __slots__ = ()
+
+    def on_backpressure_buffer(
+        self, size: int, overflow: Overflow = "error", on_drop: Callable[[T_co], object] | None = None
+    ) -> Flow[T_co]:
+        """Keep up to ``size`` elements until they are wanted.
+
+        When they are ``size`` and one more comes, ``overflow`` decides: "error" fails the flow, "drop_latest"
+        drops the one that came, "drop_oldest" the one that has waited longest.
+
+        Demand: upstream unbounded and at once; downstream one for one. At most ``size`` elements are buffered.
+        Errors: BackpressureOverflowError, behind the elements that wait; what ``on_drop``, called with each
+        element that is dropped, raises. ``size`` below 1, another ``overflow``, and an ``on_drop`` with "error",
+        which drops nothing, are refused with ValueError when the flow is built.
+        Cancel: what waits goes to ``hooks.on_discard``.
+        (Reactor, RxJava: ``onBackpressureBuffer``; Pekko: ``buffer``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> async def main():
+        ...     async with Flow.range(1000).on_backpressure_buffer(3, "drop_oldest").open() as items:
+        ...         await asyncio.sleep(1)
+        ...         return [n async for n in items], items.snapshot().dropped
+        >>> run_virtual(main())
+        ([997, 998, 999], 997)
+        """
+        check_count("on_backpressure_buffer", "size", size, 1)
+        check_overflow("on_backpressure_buffer", overflow)
+        _check_on_drop("on_backpressure_buffer", on_drop)
+        if on_drop is not None and overflow == "error":
+            raise ValueError(
+                "on_backpressure_buffer(on_drop=...) needs overflow='drop_latest' or 'drop_oldest': 'error' drops nothing"
+            )
+        return self.begin(OnBackpressureBuffer[T_co](self.as_flow(), size, overflow, on_drop))
+
+    def on_backpressure_drop(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+        """Drop elements that nobody wants when they come.
+
+        Demand: upstream unbounded, from the first demand on; downstream one for one. Nothing is buffered.
+        Errors: what ``on_drop``, called with each element that is dropped, raises; an ``async def`` is refused
+        with TypeError when the flow is built.
+        (Reactor, RxJava: ``onBackpressureDrop``.)
+
+        >>> from reactive_aio import Flow, schedulers
+        >>> dropped = []
+        >>> flow = Flow.range(1000).on_backpressure_drop(dropped.append)
+        >>> kept = flow.publish_on(schedulers.current(), prefetch=4).run_sync()
+        >>> kept[:4], len(kept) + len(dropped)
+        ([0, 1, 2, 3], 1000)
+        """
+        _check_on_drop("on_backpressure_drop", on_drop)
+        return self.begin(OnBackpressureDrop[T_co](self.as_flow(), on_drop))
+
+    def on_backpressure_latest(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+        """Keep the latest element until it is wanted, dropping the one before it.
+
+        Demand: upstream unbounded and at once; downstream one for one. One element is buffered.
+        Errors: what ``on_drop``, called with each element that is dropped, raises; an ``async def`` is refused
+        with TypeError when the flow is built.
+        Cancel: the element that waits goes to ``hooks.on_discard``.
+        (Reactor, RxJava: ``onBackpressureLatest``; Kotlin: ``conflate``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> async def main():
+        ...     async with Flow.range(1000).on_backpressure_latest().open() as items:
+        ...         await asyncio.sleep(1)
+        ...         return await anext(items)
+        >>> run_virtual(main())
+        999
+        """
+        _check_on_drop("on_backpressure_latest", on_drop)
+        return self.begin(OnBackpressureLatest[T_co](self.as_flow(), on_drop))
+
+    def on_backpressure_error(self) -> Flow[T_co]:
+        """Fail when an element comes that nobody wants.
+
+        Demand: upstream unbounded, from the first demand on; downstream one for one. Nothing is buffered.
+        Errors: BackpressureOverflowError.
+        (Reactor: ``onBackpressureError``.)
+
+        >>> from reactive_aio import Flow, schedulers
+        >>> flow = Flow.range(1000).on_backpressure_error()
+        >>> len(flow.run_sync())
+        1000
+        >>> flow.publish_on(schedulers.current(), prefetch=4).run_sync()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        reactive_aio.errors.BackpressureOverflowError: an element came without demand...
+        """
+        return self.begin(OnBackpressureError[T_co](self.as_flow()))
+
+
+def _check_on_drop(method: str, on_drop: Callable[..., object] | None) -> None:
+    if on_drop is not None:
+        check_function(method, on_drop, "on_drop is called in passing, and nobody could wait for it")

@@ -1,0 +1,29 @@
+"""The operator that keeps a bounded number of elements for which there is no demand yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from .backlog import Backlog, Overflow
+from .intake import Intake, Relieved
+
+T = TypeVar("T")
+
+
+@frozen
+class OnBackpressureBuffer(Relieved[T]):
+    """Source of ``Flow.on_backpressure_buffer``."""
+
+    flow: FlowLike
+    size: int
+    overflow: Overflow
+    on_drop: Callable[[T], object] | None
+
+    def intake(self, inlet: Inlet[Any]) -> Intake:
+        """Keep so many."""
+        return Intake(inlet, Backlog(self.size, self.overflow), self.on_drop)

@@ -1,0 +1,25 @@
+"""The operator that fails when an element comes for which there is no demand."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from .backlog import Backlog
+from .intake import Intake, Relieved
+
+T = TypeVar("T")
+
+
+@frozen
+class OnBackpressureError(Relieved[T]):
+    """Source of ``Flow.on_backpressure_error``."""
+
+    flow: FlowLike
+
+    def intake(self, inlet: Inlet[Any]) -> Intake:
+        """Keep none, and take none for granted."""
+        return Intake(inlet, Backlog(0, "error"))

@@ -1,0 +1,81 @@
+"""How far a running flow has come: what has crossed each boundary, and what waits there.
+
+In the terms of the specification, at a boundary: P elements have been requested, N have been processed, and B wait
+in the buffer; then at most P - B - N may still arrive, until more is requested.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class BoundarySnapshot:
+    """What feeds a region from upstream, at one moment."""
+
+    requested: int
+    """P: elements that the region has requested from upstream, in all."""
+    delivered: int
+    """Elements that have come, in all."""
+    buffered: int
+    """B: elements that have come and that the region has not begun with."""
+    prefetch: int | None
+    """The most that may be requested ahead and not begun with; None where demand passes one for one."""
+
+    @property
+    def processed(self) -> int:
+        """N: elements that the region has begun with."""
+        return self.delivered - self.buffered
+
+    @property
+    def outstanding(self) -> int:
+        """P - B - N: the most elements that may come until more is requested."""
+        return self.requested - self.delivered
+
+
+@frozen
+class OverflowSnapshot:
+    """What a source that can't be slowed, or an ``on_backpressure`` operator, keeps and drops, at one moment."""
+
+    size: int
+    """The most elements that may wait for demand."""
+    buffered: int
+    """The elements that wait."""
+    dropped: int
+    """Elements for which there was neither demand nor room, in all."""
+
+
+@frozen
+class RegionSnapshot:
+    """One region at one moment."""
+
+    place: str
+    """Where the region runs."""
+    delivered: int
+    """Elements that have left the region."""
+    boundary: BoundarySnapshot | None = None
+    """What has come in from upstream; None for a region that reads its source itself."""
+    overflow: OverflowSnapshot | None = None
+    """What is kept and dropped in front of the region, where its source can't be slowed."""
+
+
+@frozen
+class Snapshot:
+    """The regions that elements pass through at one moment, from the source to the end.
+
+    A combinator such as ``retry`` stands for the flow that it reads now. Regions that only pass on what
+    another has made are left out. Taken from another thread than that of a region, its figures may be an element or a
+    chunk apart.
+    """
+
+    regions: tuple[RegionSnapshot, ...]
+
+    @property
+    def boundaries(self) -> tuple[BoundarySnapshot, ...]:
+        """The boundaries between the regions."""
+        return tuple(region.boundary for region in self.regions if region.boundary is not None)
+
+    @property
+    def dropped(self) -> int:
+        """The elements that have been dropped for want of demand and room, in all."""
+        return sum(region.overflow.dropped for region in self.regions if region.overflow is not None)
