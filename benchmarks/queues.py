@@ -84,3 +84,10 @@ async def through(n: int, queue: Queue) -> int:
     number = await count(queue)
     await task
     return number
+
+
+async def relay(fn: Callable[[int], int], queue: Queue, to: Queue) -> None:
+    """Put on what comes, after a function."""
+    while (item := await queue.get()) is not None:
+        await to.put(fn(item))
+    await to.put(None)
