@@ -104,12 +104,14 @@ class Emission(Turns):
 
     def _end_if_due(self) -> None:
         """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
-        source, pending = self._input, self.run.pending
-        if source.error is None:
-            if not pending:
+        source, run = self._input, self.run
+        if source.error is None or self._finishing or (run.may_stop and run.done):
+            if not run.pending:
                 self._complete()
-        elif source.at_end and (self._pass is None or not pending):
-            self._fail(source.error)
+        elif source.at_end and (self._pass is None or not run.pending):
+            # Signalled from here, it is not the input's to report any more.
+            error, source.error = source.error, None
+            self._fail(error)
 
     def _step(self, until: float) -> bool:
         """Emit what one pass gives; False if there is nothing to be had for now."""

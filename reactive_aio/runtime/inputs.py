@@ -8,7 +8,7 @@ from itertools import islice
 from operator import length_hint
 from typing import Any, Final
 
-from ..hooks import discard
+from ..hooks import discard, drop_error
 from ..segments import SIZED, Pulled, RegionRun
 from ..spec import UNBOUNDED, Subscription
 
@@ -19,9 +19,8 @@ LONGEST_CHUNK: Final = 1024
 class PulledInput:
     """The input of a region whose source is an iterator, opened at the first demand."""
 
-    __slots__ = ("_items", "_sized", "_source", "ended", "run")
+    __slots__ = ("_items", "_sized", "_source", "ended", "error", "run")
 
-    error: BaseException | None = None
     idle = False
 
     def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
@@ -30,6 +29,7 @@ class PulledInput:
         self._sized = False
         self.run = run
         self.ended = False
+        self.error: BaseException | None = None
 
     def start(self) -> None:
         """Open a source that is known to run nobody's code, so that an empty one completes without demand."""
@@ -206,6 +206,9 @@ class PushedInput:
         if upstream is not None:
             upstream.cancel()
         self.closed = True
+        if self.error is not None:
+            # It stood behind elements that are not wanted any more.
+            drop_error(self.error)
         if self._items is not None:
             discard(self._items)
         for chunk in self._chunks:

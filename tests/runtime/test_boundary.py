@@ -324,3 +324,13 @@ async def test_a_foreign_subscriber_hears_from_the_loop_of_the_last_region() -> 
     await asyncio.to_thread(over.wait, 10)
 
     assert heard == {"elsewhere"}
+
+
+async def test_what_has_had_enough_completes_though_a_failure_waits_behind_the_rest() -> None:
+    dropped: list[BaseException] = []
+    flow = Flow.range(10).map(lambda n: 1 // (3 - n)).publish_on(schedulers.current(), 16)
+
+    with hooks.using(on_error_dropped=dropped.append):
+        assert 0 == await flow.first()
+
+    assert [ZeroDivisionError] == [type(error) for error in dropped]
