@@ -281,13 +281,18 @@ def _verdict(row: Row, bar: Bar, turns: Mapping[str, _Turns]) -> Verdict:
     if not bar.against:
         assert bar.at_most is not None
         figure = ours.figure(metric).median
-        return Verdict(title, what, f"{figure:,.2f}", figure <= bar.at_most)
+        return Verdict(title, what, number(figure), figure <= bar.at_most)
     if bar.at_most is not None:
         ratio = ours.ratios(turns[bar.against], metric).median
         return Verdict(title, what, f"{ratio:.2f}x", ratio <= bar.at_most)
     assert bar.times_faster is not None
     faster = turns[bar.against].ratios(ours, metric).median
     return Verdict(title, what, f"{faster:.1f}x", faster >= bar.times_faster)
+
+
+def number(value: float) -> str:
+    """Show a figure with as many digits as it deserves."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _words(bar: Bar, metric: str) -> str:

@@ -14,7 +14,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from .harness import Measured, Outcome, Row, Spread, Verdict
+from .harness import Measured, Outcome, Row, Spread, Verdict, number
 
 PACKAGES = (
     "reactive-aio", "uvloop", "anyio", "aiochan", "aiologic", "aiostream", "culsans", "janus", "pypeln", "reactivex",
@@ -119,7 +119,7 @@ def show_row(outcome: Outcome, console: Console) -> None:
     most = max(each.elements for each in outcome.measured)
     for each in outcome.measured:
         if each.absent:
-            table.add_row(each.name, *[""] * (len(names) + 4), f"absent: {each.absent}")
+            table.add_row(each.name, *[""] * (len(names) + 4), "absent")
             continue
         first, *others = (each.figures[name] for name in names)
         cells = (number(first.median), _range(first), *(number(other.median) for other in others))
@@ -127,6 +127,9 @@ def show_row(outcome: Outcome, console: Console) -> None:
         fewer = "*" if each.elements < most else ""
         table.add_row(each.name, *cells, *ratio, f"{each.elements:,}{fewer}", each.note)
     console.print(table)
+    for each in outcome.measured:
+        if each.absent:
+            console.print(f"  absent  {each.name}: {each.absent}", highlight=False, markup=False)
     for verdict in outcome.verdicts:
         console.print(f"  {_word(verdict):8}{verdict.bar}: {verdict.ours}", markup=False)
     console.print()
@@ -144,11 +147,6 @@ def show_bars(verdicts: Sequence[Verdict], console: Console) -> None:
 
 def _word(verdict: Verdict) -> str:
     return {True: "met", False: "MISSED", None: "-"}[verdict.met]
-
-
-def number(value: float) -> str:
-    """Show a figure with as many digits as it deserves."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _range(spread: Spread) -> str:

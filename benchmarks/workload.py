@@ -61,12 +61,15 @@ class Field:
 
         return register
 
-    def enlist(self, factory: LoopFactory, only: Sequence[str], given: Mapping[str, Any]) -> Iterator[Contestant]:
-        """Give them on one kind of event loop."""
+    def enlist(
+        self, factory: LoopFactory, only: Sequence[str], given: Mapping[str, Any], fixed: int | None
+    ) -> Iterator[Contestant]:
+        """Give them on one kind of event loop, perhaps with a fixed number of elements."""
         for each in self._entries:
             if not only or each.name in only:
                 run = partial(_run, each.function, factory, given)
-                yield Contestant(each.name, run, sized=True, needs=each.needs, note=each.note)
+                sized = fixed is None
+                yield Contestant(each.name, run if sized else partial(run, fixed), sized, each.needs, each.note)
 
 
 def _run(function: Callable[..., Any], factory: LoopFactory, given: Mapping[str, Any], n: int) -> object:
@@ -95,6 +98,8 @@ class Workload:
     """The names of those who take part, if not all."""
     share: float = 1.0
     """The elements of a row, in relation to what a run asks of everybody."""
+    fixed: int | None = None
+    """The elements of a row, where who is slow can't have fewer."""
     expect: Callable[[int], object] | None = field(default=lambda n: n)
     bars: tuple[Bar, ...] = ()
     limit: str = ""
@@ -111,8 +116,8 @@ class Workload:
         return [
             Row(
                 f"{self.title}, {kind}",
-                max(int(n * self.share), 1),
-                tuple(self.by.enlist(factory, self.only, self.given)),
+                self.fixed or max(int(n * self.share), 1),
+                tuple(self.by.enlist(factory, self.only, self.given, self.fixed)),
                 self.bars,
                 self.rounds,
                 cpu=self.cpu,
