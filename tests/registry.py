@@ -58,6 +58,10 @@ class Entry:
     """Whether the entry needs a scheduler on another thread."""
     ends_late: bool = False
     """Whether the end is known only when one more element is wanted."""
+    recovers: bool = False
+    """Whether a failure of what it reads may be answered by going on."""
+    passes: bool = False
+    """Whether each element of its one input comes out as it is, and nothing else does."""
     kind: str = field(default="operator")
 
     def __str__(self) -> str:
@@ -85,13 +89,14 @@ def source(method: str, make: Make, fail: Make | None = None, **options: Any) ->
     REGISTRY.append(Entry(method, make, fail or (lambda _, via, __: failed(via)), kind="source", **options))
 
 
-def operator(method: str, apply: Callable[[AnyFlow], AnyFlow], **options: Any) -> None:
-    """Enter an operator by what leaves the number of elements as it is."""
+def operator(method: str, apply: Callable[[AnyFlow], AnyFlow], *, passes: bool = True, **options: Any) -> None:
+    """Enter an operator by what leaves the number of elements as it is, and ``passes`` them on as they are."""
     REGISTRY.append(
         Entry(
             method,
             lambda n, via, _: via(apply(via(Flow.range(n)))),
             lambda _, via, __: via(apply(failed(via))),
+            passes=passes,
             **options,
         )
     )
@@ -110,6 +115,7 @@ def boundary(method: str, apply: Callable[[AnyFlow, Settings], AnyFlow], **optio
             lambda n, via, settings: via(via(apply(via(Flow.range(n)), settings)).map(same)),
             lambda _, via, settings: via(via(apply(failed(via), settings)).map(same)),
             kind="boundary",
+            passes=True,
             **options,
         )
     )
@@ -219,7 +225,7 @@ source(
 )
 source("empty", lambda n, via, _: via(via(Flow.empty()).concat(via(Flow.range(n)))))
 source("never", lambda n, via, _: via(via(via(Flow.range(n)).concat(via(Flow.never()))).take(n)))
-source("error", lambda n, via, _: via(failed(via).on_error_resume_next(via(Flow.range(n)))))
+source("error", lambda n, via, _: via(failed(via).on_error_resume_next(via(Flow.range(n)))), recovers=True)
 source(
     "defer",
     lambda n, via, _: via(Flow.defer(lambda: via(Flow.range(n)))),
@@ -302,11 +308,13 @@ wide(
     "retry",
     lambda n, via, _: via(flaky()(n, via).retry()),
     lambda _, via, __: via(failed(via).retry(2)),
+    recovers=True,
 )
 wide(
     "on_error_resume_next",
     lambda n, via, _: via(failed(via).on_error_resume_next(lambda _: via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).on_error_resume_next(failed(via))),
+    recovers=True,
 )
 operator("on_backpressure_buffer", lambda flow: flow.on_backpressure_buffer(10_000))
 # These keep less than all, so an operator that keeps all asks them for it.

@@ -8,11 +8,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import anyio
 from attrs import define, field
 
+from ..hooks import discard, drop_error
 from ..schedulers.current import Current
 from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn
 from ..spec import Subscriber, Subscription
@@ -73,8 +74,9 @@ def _maker(flow: FlowLike) -> str:
 class _Result:
     """Takes the value of a flow of at most one element (a Receiver)."""
 
-    future: asyncio.Future[Any]
+    over: asyncio.Future[None]
     value: Any = MISSING
+    error: BaseException | None = None
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for the value."""
@@ -85,27 +87,49 @@ class _Result:
         self.value = items[0]
 
     def on_error(self, error: BaseException) -> None:
-        """Fail."""
-        if not self.future.done():
-            self.future.set_exception(error)
+        """Take the failure."""
+        self.error = error
+        self.on_complete()
 
     def on_complete(self) -> None:
-        """Give it."""
-        if not self.future.done():
-            self.future.set_result(self.value)
+        """Wake who waits."""
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def drop(self) -> None:
+        """Tell the hooks of what has come and will reach nobody, because the wait was cancelled."""
+        if self.error is not None:
+            drop_error(self.error)
+        elif self.value is not MISSING:
+            discard([self.value])
 
 
 async def value_of(flow: Flow[T], default: Any) -> T:
     """Run a flow of at most one element and give the element, or ``default``."""
     lifetime = Lifetime()
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    driver = assemble(Plan.of(flow), _Result(future), lifetime, copy_context())
+    result = _Result(asyncio.get_running_loop().create_future())
+    driver = assemble(Plan.of(flow), result, lifetime, copy_context())
     try:
-        value: T = await future
+        try:
+            await result.over
+        finally:
+            driver.cancel()
+            await lifetime.ended()
+    except asyncio.CancelledError:
+        result.drop()
+        raise
+    if result.error is not None:
+        _raise(result)
+    return cast("T", default if result.value is MISSING else result.value)
+
+
+def _raise(holder: _Result | Iteration) -> NoReturn:
+    """Raise an error that is held, and let go of it: its traceback leads back to its holder."""
+    error, holder.error = holder.error, None
+    try:
+        raise cast("BaseException", error)
     finally:
-        driver.cancel()
-        await lifetime.ended()
-    return value if value is not MISSING else cast("T", default)
+        del error
 
 
 @define(eq=False)
@@ -120,7 +144,7 @@ class Iteration:
     _driver: RegionDriver = field(init=False)
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
-    _error: BaseException | None = field(init=False, default=None)
+    error: BaseException | None = field(init=False, default=None)
     _waiter: asyncio.Future[None] | None = field(init=False, default=None)
     _asked: bool = field(init=False, default=False)
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
@@ -137,7 +161,8 @@ class Iteration:
         return self
 
     async def __anext__(self) -> Any:
-        if not self._asked:
+        # What has come for a wait that was cancelled goes first.
+        if self._item is NOTHING and not self._asked:
             item = self._driver.poll()
             if item is not NOTHING:
                 return item
@@ -147,9 +172,8 @@ class Iteration:
             item, self._item = self._item, NOTHING
             return item
         await self._lifetime.ended()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        if self.error is not None:
+            _raise(self)
         raise StopAsyncIteration
 
     async def _arrival(self) -> None:
@@ -169,7 +193,7 @@ class Iteration:
         """Take a signal."""
         self._asked = False
         if over:
-            self._over, self._error = True, error
+            self._over, self.error = True, error
         else:
             self._item = item
         if self._waiter is not None and not self._waiter.done():
@@ -182,13 +206,27 @@ class Iteration:
     async def aclose(self) -> None:
         """Cancel, and wait until everything has been cleaned up."""
         self._driver.cancel()
-        await self._lifetime.ended()
+        try:
+            await self._lifetime.ended()
+        finally:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
+        item, self._item = self._item, NOTHING
+        error, self.error = self.error, None
+        if item is not NOTHING:
+            self._driver.context.run(discard, [item])
+        if error is not None:
+            self._driver.context.run(drop_error, error)
 
     def __del__(self) -> None:
         # Left by `break`: nobody holds the iterator any more.
         driver = getattr(self, "_driver", None)
-        if driver is not None and not driver.closed and not driver.loop.is_closed():
-            driver.cancel()
+        if driver is not None:
+            self._drop()
+            if not driver.closed and not driver.loop.is_closed():
+                driver.cancel()
 
 
 @define(eq=False)
@@ -216,6 +254,10 @@ class _Slot:
         iterator = self.iterator()
         if iterator is not None:
             iterator.fill(item, error, over=over)
+        elif error is not None:
+            drop_error(error)
+        elif not over:
+            discard([item])
 
 
 @asynccontextmanager
@@ -249,12 +291,19 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
                         return
                 await fn(item)
 
+        failed: BaseException | None = None
         try:
             async with anyio.create_task_group() as workers:
                 for _ in range(concurrency):
                     workers.start_soon(work)
         except BaseExceptionGroup as group:
-            raise _bare(group) from None
+            failed = _bare(group)
+        # Not inside the handler, where the group would become the context of a failure that it holds itself.
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed
 
 
 def _bare(group: BaseExceptionGroup[BaseException]) -> BaseException:
