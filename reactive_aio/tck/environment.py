@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from .watch import Watch
+from ..testing.bystanders import Bystanders
+from ..testing.windows import settle_here
+from .timers import Timers
 
 
 def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
@@ -21,9 +22,10 @@ def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
 class Environment:
     """What surrounds the publisher or subscriber under test.
 
-    By default everything is expected on the event loop of the test, which is asked whether anything is left to
-    run; no test waits by the clock then. Say so where other threads take part: with ``loops``, if they are event
-    loops, which can be asked too; else with ``threads``, and the tests wait for silence.
+    The event loop of the test is asked whether anything is left to run, and so are the threads begun in a test:
+    those of executors, those that end, those with an event loop, and those that run regions. No test waits by
+    the clock then. Name the event loops of threads that were there before in ``loops``. Where a thread can't be
+    asked, because it waits for work by itself, say ``threads``, and the tests wait for silence.
     """
 
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
@@ -46,75 +48,65 @@ class NeverAtRestError(AssertionError):
     """There was always something left to run."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Settling:
-    """Waits until nothing is left to run."""
+    """Waits until nothing is left to run, here, on the loops named in the environment, or in threads begun since."""
 
     environment: Environment
-    watch: Watch
-    others: tuple[Watch, ...]
     count: Callable[[], int]
     """Counts what has been recorded so far."""
-    _started: float = field(init=False, factory=time.monotonic)
+    here: Timers = field(init=False)
+    others: tuple[Timers, ...] = field(init=False)
+    _bystanders: Bystanders = field(init=False)
+
+    def begin(self) -> None:
+        """Begin to watch, on the running loop."""
+        self.here = Timers(asyncio.get_running_loop())
+        self.others = tuple(Timers(loop) for loop in self.environment.loops())
+        self._bystanders = Bystanders()
+        for each in (self.here, *self.others):
+            each.begin()
+
+    def end(self) -> None:
+        """Leave the loops as they were."""
+        for each in (self.here, *self.others):
+            each.end()
 
     async def settle(self) -> None:
-        """Return when nothing is left to run, here or on the other loops."""
+        """Return when nothing is left to run."""
         given_up = time.monotonic() + self.environment.deadline
-        horizon = self.watch.loop.time() + self.environment.patience
+        horizon = self.here.loop.time() + self.environment.patience
+        reason = "timers are set again and again"
         while time.monotonic() < given_up:
-            await asyncio.sleep(0)
-            if self.watch.busy or await self._others_moved():
-                continue
-            timer = self.watch.next_timer
+            try:
+                await settle_here(self._busy, given_up - time.monotonic())
+            except TimeoutError as busy:
+                reason = str(busy)
+                break
+            timer = self.here.next()
             if timer is not None and timer <= horizon:
-                await _until(self.watch.loop, timer)
+                await self.here.reach(timer)
+            elif any(map(self._awaited, self.others)):
+                await asyncio.sleep(0.001)
             elif not self.environment.threads or await self._silent():
                 return
         raise NeverAtRestError(
-            f"after {self.environment.deadline} s there was still something left to run: a request or a cancel "
-            "seems to keep the event loop busy without end"
+            f"after {self.environment.deadline} s there was still something left to run: {reason}. A request or a "
+            "cancel may keep the event loop busy without end; or a thread can't be asked: see Environment(threads=True)"
         )
 
-    async def _others_moved(self) -> bool:
-        """Go once to each other loop and back; tell whether anything happened meanwhile."""
-        if not self.others:
-            return False
-        before = self._activity()
-        for other in self.others:
-            if other.loop.is_running():
-                await _visit(self.watch.loop, other.loop)
-        if any(self._awaited(other) for other in self.others):
-            await asyncio.sleep(0.001)
-            return True
-        # A visit is one callback there; anything beyond that was somebody else's.
-        moved = self._activity() - before != len(self.others)
-        return moved or self.watch.busy or any(other.busy for other in self.others)
+    def _busy(self) -> str | None:
+        """Say which other thread may still call."""
+        if self.environment.threads:
+            return None
+        loops = [other.loop for other in self.others if other.loop.is_running()]
+        return self._bystanders.busy(settling=True, loops=loops)
 
-    def _awaited(self, other: Watch) -> bool:
-        timer = other.next_timer
+    def _awaited(self, other: Timers) -> bool:
+        timer = other.next()
         return timer is not None and timer <= other.loop.time() + self.environment.patience
-
-    def _activity(self) -> int:
-        return sum(other.activity for other in self.others) + self.count() * 1000
 
     async def _silent(self) -> bool:
         before = self.count()
         await asyncio.sleep(self.environment.silence)
         return self.count() == before
-
-
-async def _visit(here: asyncio.AbstractEventLoop, there: asyncio.AbstractEventLoop) -> None:
-    arrived = here.create_future()
-
-    def back() -> None:
-        if not arrived.done():
-            arrived.set_result(None)
-
-    there.call_soon_threadsafe(lambda: here.call_soon_threadsafe(back))
-    await arrived
-
-
-async def _until(loop: asyncio.AbstractEventLoop, when: float) -> None:
-    reached: asyncio.Future[Any] = loop.create_future()
-    loop.call_at(when, reached.set_result, None)
-    await reached

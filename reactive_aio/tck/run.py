@@ -19,7 +19,6 @@ from ..spec.trace import Facts, Trace
 from .environment import Environment, NeverAtRestError, Settling
 from .outcome import NotVerifiedError, RuleBrokenError
 from .probe import Probe
-from .watch import Watch
 
 
 @define(eq=False)
@@ -90,17 +89,13 @@ class Run:
         async def call() -> None:
             loop = asyncio.get_running_loop()
             loop.set_exception_handler(lambda _, context: reports.append(str(context)))
-            watch = Watch(loop)
-            others = tuple(Watch(other) for other in self.environment.loops())
-            for each in (watch, *others):
-                each.begin()
-            self._settling = Settling(self.environment, watch, others, lambda: len(self.recorder.signals))
+            self._settling = Settling(self.environment, lambda: len(self.recorder.signals))
+            self._settling.begin()
             try:
                 await body(self)
             finally:
                 await self._leave()
-                for each in (watch, *others):
-                    each.end()
+                self._settling.end()
 
         with asyncio.Runner(loop_factory=self.environment.loop_factory) as runner:
             runner.run(call())

@@ -87,6 +87,10 @@ class _Shuffled(deque[asyncio.Handle]):
             self._held = []
         return handle
 
+    def copy(self) -> deque[asyncio.Handle]:
+        """Give all that is to be run, with what sits out the batch."""
+        return deque((*self, *self._held))
+
     def clear(self) -> None:
         """Forget all."""
         super().clear()

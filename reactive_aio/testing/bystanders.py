@@ -32,12 +32,13 @@ class Bystanders:
     def __init__(self, before: Iterable[threading.Thread] | None = None) -> None:
         self._before = weakref.WeakSet(threading.enumerate() if before is None else before)
 
-    def busy(self, *, settling: bool) -> str | None:
+    def busy(self, *, settling: bool, loops: Iterable[asyncio.AbstractEventLoop] = ()) -> str | None:
         """Say which thread may still call, or give None.
 
-        A thread whose loop has only timers and sockets to wait for is left alone with ``settling``.
+        A thread whose loop has only timers and sockets to wait for is left alone with ``settling``. ``loops`` are
+        asked as well, whenever their threads began.
         """
-        loops: dict[asyncio.AbstractEventLoop, str] = {}
+        asked = dict.fromkeys(loops, "given")
         frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
         for thread in self._concerned():
             frame = frames.get(thread.ident or 0)
@@ -49,10 +50,10 @@ class Bystanders:
                 continue
             loop = _loop_of(stack)
             if loop is not None and loop.is_running():
-                loops[loop] = thread.name
+                asked[loop] = thread.name
             else:
                 return f"thread {thread.name!r} is at work"
-        return self._ask(loops, settling=settling) if loops else None
+        return self._ask(asked, settling=settling) if asked else None
 
     def _concerned(self) -> Iterator[threading.Thread]:
         aside = (threading.current_thread(), threading.main_thread())

@@ -1,8 +1,10 @@
-"""Publishers of somebody else's on bare threads: the tests wait for silence where nobody can be asked."""
+"""Publishers of somebody else's that use threads: these are asked whether they are at work, where they can be."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from queue import SimpleQueue
 from typing import Any
 
@@ -47,3 +49,48 @@ def test_a_publisher_on_a_thread_of_its_own_can_be_verified() -> None:
     found = {result.about.name: result.text for result in verify(ThreadVerification) if result.outcome == "broken"}
 
     assert {} == found, "\n".join(found.values())
+
+
+class ByExecutor(GoodSubscription):
+    """Has its elements made in a thread of the loop's executor, and delivers them on the loop."""
+
+    working: bool = False
+
+    def deliver(self) -> None:
+        if not self.working and self.demand and self.items:
+            self.working = True
+            made = asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.001)
+            made.add_done_callback(self.made)
+
+    def made(self, _: Any) -> None:
+        self.working = False
+        if self.over:
+            return
+        demand, self.demand = self.demand, 1
+        super().deliver()
+        self.demand = demand - 1
+        self.deliver()
+
+
+def test_a_publisher_that_works_in_an_executor_can_be_verified_without_a_word_about_threads() -> None:
+    class ExecutorVerification(PublisherVerification):
+        def create_publisher(self, elements: int) -> Any:
+            return GoodPublisher(elements, subscription=ByExecutor)
+
+    found = {result.about.name: result.text for result in verify(ExecutorVerification) if result.outcome == "broken"}
+
+    assert {} == found, "\n".join(found.values())
+
+
+def test_a_thread_that_cannot_be_asked_is_named_with_the_way_out() -> None:
+    class ThreadVerification(PublisherVerification):
+        environment = Environment(deadline=0.05)
+
+        def create_publisher(self, elements: int) -> Any:
+            return GoodPublisher(elements, subscription=OnAThread)
+
+    (result,) = verify(ThreadVerification, ["test_required_createPublisher3MustProduceAStreamOfExactly3Elements"])
+
+    assert "broken" == result.outcome
+    assert "(work)' is at work" in result.text
+    assert "Environment(threads=True)" in result.text
