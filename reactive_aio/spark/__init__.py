@@ -3,9 +3,9 @@
 A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of
 elements, never more than it was granted; that is the *credit boundary*.
 
-`source` is the flow's side; `subscription`, `delivery` and `link` are the loop's; `job` makes all calls into
-the JVM, on threads; `worker` and `rows` run in the tasks; `wire`, `failures` and `pickling` are what both
-sides agree on.
+`source` is the flow's side; `subscription`, `delivery` (with its two kinds, `ordered` and `unordered`), `slots`
+and `link` are the loop's; `job` makes all calls into the JVM, on threads; `worker` and `rows` run in the tasks;
+`wire`, `failures` and `pickling` are what both sides agree on.
 """
 
 from importlib.util import find_spec

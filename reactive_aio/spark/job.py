@@ -1,9 +1,9 @@
 """The job behind a subscription: every call into the JVM, on threads of its own.
 
 A call into the JVM blocks, so none is made on the event loop. There is one thread for each partition that
-runs at a time; each partition is a Spark job of its own. That keeps order without a deadlock: in one job for
-all, later partitions could hold every slot of the cluster, waiting for their turn, while an earlier one that
-has to be retried finds none.
+runs at a time; each partition is a Spark job of its own, so that we and not Spark decide how many slots of the
+cluster are taken. In one job for all, the partitions would take every slot there is and hold it while they wait
+for demand; and then one of them that has to be retried, or another job that the subscriber waits for, finds none.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from .source import FromSpark
 
-MOST_AHEAD: Final = 3
-"""Partitions that run at most beside the one whose turn it is."""
 GRACE: Final = 0.05
 """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
 AGAIN: Final = 0.25
@@ -39,7 +37,8 @@ class Prepared:
 
     listening: socket.socket
     partitions: int
-    ahead: int
+    slots: int
+    """The tasks that run at a time in the cluster."""
 
 
 class Events(Protocol):
@@ -76,6 +75,8 @@ class Job:
     _left: int = field(init=False, default=0)
     _working: int = field(init=False, default=0)
     """The threads but the one that cancels."""
+    _busy: int = field(init=False, default=0)
+    """The partitions that run or wait for a thread."""
     _stopping: Event = field(init=False, factory=Event)
     _ended: Event = field(init=False, factory=Event)
     _rdd: Any = field(init=False, default=None)  # a JavaRDD, which has no type here
@@ -86,13 +87,11 @@ class Job:
         """Start the first thread."""
         self._start(self._lead)
 
-    def widen(self, ahead: int) -> None:
-        """Start the threads for the partitions that run ahead."""
-        for _ in range(ahead):
-            self._start(self._work)
-
     def run(self, partition: int) -> None:
-        """Have a partition run, after those that were named before."""
+        """Have a partition run, on a thread that has nothing to do or a new one."""
+        self._busy += 1
+        if self._busy > self._working:
+            self._start(self._work)
         self._todo.put(partition)
 
     def stop(self, *, cancel: bool) -> None:
@@ -115,6 +114,14 @@ class Job:
         thread = Thread(target=self._guarded, args=(work, working), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _done(self, outcome: tuple[int, SparkJobError | None]) -> None:
+        partition, error = outcome
+        self._busy -= 1
+        if error is None:
+            self.events.confirmed(partition)
+        else:
+            self.events.job_failed(partition, error)
 
     def _thread_ended(self, working: bool) -> None:
         self._left -= 1
@@ -152,9 +159,7 @@ class Job:
             task = RegionTask(address, self.name, self.source.pickled(), self.source.reading)
             self._rdd = self.source.java_rdd(task)
             partitions: int = self._rdd.getNumPartitions()
-            # One slot stays free: a subscriber may be waiting for another job before it takes more of this one.
-            ahead = max(0, min(MOST_AHEAD, context.defaultParallelism - 2, partitions - 1))
-            return Prepared(listening, partitions, ahead)
+            return Prepared(listening, partitions, _slots(context))
         except BaseException:
             listening.close()
             raise
@@ -168,9 +173,9 @@ class Job:
             try:
                 self._run(partition)
             except Exception as error:
-                self.post(lambda failed: self.events.job_failed(*failed), (partition, self._failure(error)))
+                self.post(self._done, (partition, self._failure(error)))
             else:
-                self.post(self.events.confirmed, partition)
+                self.post(self._done, (partition, None))
 
     def _enter(self, context: SparkContext) -> None:
         """Put the jobs of this thread into the group, by which they can be cancelled."""
@@ -212,3 +217,15 @@ class Job:
             wait = AGAIN
             with suppress(Exception):  # the JVM is gone, and the threads will notice
                 self.source.context.cancelJobGroup(self._group)
+
+
+def _slots(context: Any) -> int:
+    """Ask how many tasks run at a time; ``defaultParallelism`` may have been set to any number."""
+    from py4j.protocol import Py4JError
+
+    try:
+        own = context._jsc.sc()
+        slots: int = own.maxNumConcurrentTasks(own.resourceProfileManager().defaultResourceProfile())
+    except Py4JError:  # not of Spark's public interface, and it may change
+        slots = context.defaultParallelism
+    return slots

@@ -26,22 +26,29 @@ OPTIONS: Final = {
 }
 
 
-def local_session(app_name: str, cores: str = "local[2]", **conf: str) -> SparkSession:
+def local_session(app_name: str, master: str | None = None, **conf: str) -> SparkSession:
     """Start a quiet session on this machine, or give the one that runs.
 
-    ``cores`` is a master of Spark: ``local[2]`` never retries a task, ``local[2,4]`` tries up to four times.
+    ``master`` is one of Spark's: ``local[3]`` runs three tasks at a time and never retries one, ``local[3,4]`` tries up
+    to four times. By default it runs one more than there are cores: a flow leaves one free, for others that its
+    subscriber may wait for, and a task that waits for demand uses no core.
     Further options are given with ``__`` for each dot: ``spark__sql__shuffle__partitions="4"``.
     """
     # Else the workers run whatever python3 is on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark remarks on the name of the machine
-    builder = SparkSession.builder.master(cores).appName(app_name)
+    builder = SparkSession.builder.master(master or f"local[{_cores() + 1}]").appName(app_name)
     for name, value in {**OPTIONS, **{key.replace("__", "."): value for key, value in conf.items()}}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     # Else the JVM goes first, and the daemon of its Python workers complains of a broken pipe now and then.
     atexit.register(_stop, session)
     return session
+
+
+def _cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _stop(session: SparkSession) -> None:

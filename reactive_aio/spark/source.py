@@ -32,14 +32,14 @@ class FromSpark(Pushed[Any]):
     reading: Reading | None
     """What rows become, for a DataFrame."""
     prefetch: int | None
+    ordered: bool = True
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
     @property
     def arguments(self) -> str:
         """The kind of data: to show more would take a call into the JVM."""
-        if self.reading is None:
-            return "RDD"
-        return f"DataFrame, as_={self.reading.kind.__name__}"
+        kind = "RDD" if self.reading is None else f"DataFrame, as_={self.reading.kind.__name__}"
+        return kind if self.ordered else f"{kind}, ordered=False"
 
     @property
     def ahead(self) -> int:
@@ -107,7 +107,7 @@ def _pickle(stage: Placed[Stage[Any, Any]]) -> None:
         ) from error
 
 
-def from_spark(data: Any, as_: type[Any] | None, prefetch: int) -> FromSpark:
+def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool) -> FromSpark:
     """Check the arguments of ``Flow.from_spark``."""
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
     if isinstance(data, RDD):
@@ -115,9 +115,9 @@ def from_spark(data: Any, as_: type[Any] | None, prefetch: int) -> FromSpark:
             raise TypeError(
                 "from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are"
             )
-        return FromSpark(given, None, prefetch)
+        return FromSpark(given, None, prefetch, ordered)
     if isinstance(data, DataFrame):
-        return FromSpark(data, reading(as_ or Row, lambda: data.schema), prefetch)
+        return FromSpark(data, reading(as_ or Row, lambda: data.schema), prefetch, ordered)
     if type(data).__module__.startswith("pyspark.sql.connect."):
         raise UnsupportedOnSparkError(
             "from_spark() needs a classic session: with Spark Connect there is no way yet for the workers to reach "

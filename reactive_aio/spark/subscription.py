@@ -12,6 +12,9 @@ from ..hooks import drop_error
 from .delivery import Delivery
 from .job import Job, Prepared
 from .link import Link
+from .ordered import OrderedDelivery
+from .slots import Seat
+from .unordered import UnorderedDelivery
 
 if TYPE_CHECKING:
     from ..segments import Inlet
@@ -29,6 +32,7 @@ class SparkSubscription:
     source: FromSpark
     _delivery: Delivery = field(init=False)
     _job: Job = field(init=False)
+    _seat: Seat = field(init=False)
     _links: set[Link] = field(init=False, factory=set[Link])
     _prepared: Prepared | None = field(init=False, default=None)
     _changed: asyncio.Event = field(init=False, factory=asyncio.Event)
@@ -37,8 +41,10 @@ class SparkSubscription:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        self._delivery = Delivery(self.inlet, self, self.source.ahead)
+        kind = OrderedDelivery if self.source.ordered else UnorderedDelivery
+        self._delivery = kind(self.inlet, self, self.source.ahead)
         self._job = Job(self.source, str(self.source), self, self.inlet.post)
+        self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
 
     def begin(self) -> None:
         """Start the job; nothing here waits for it."""
@@ -61,9 +67,15 @@ class SparkSubscription:
 
     # -- what the delivery asks for
 
-    def run(self, partition: int) -> None:
-        """Have a task run for a partition."""
+    def run(self, partition: int) -> bool:
+        """Have a task run for a partition, if a slot may be taken for it."""
+        if not self._seat.take():
+            return False
         self._job.run(partition)
+        return True
+
+    def _offered(self, _: None) -> None:
+        self._delivery.ask()
 
     def finish(self, error: Exception | None) -> None:
         """Signal the end, and stop."""
@@ -101,14 +113,17 @@ class SparkSubscription:
 
     def confirmed(self, partition: int) -> None:
         """Pass on that a partition is over."""
+        self._seat.give_back()
         self._delivery.confirmed(partition)
 
     def job_failed(self, partition: int, error: Exception) -> None:
         """Pass on that a partition has failed."""
+        self._seat.give_back()
         self._delivery.job_failed(partition, error)
 
     def threads_ended(self) -> None:
         """Have the rest cleaned up."""
+        self._seat.leave()
         self._ended = True
         self._changed.set()
 
@@ -152,8 +167,8 @@ class SparkSubscription:
             self.finish(error)
         if self._delivery.over:
             return server
-        self._job.widen(prepared.ahead)
-        self._delivery.begin(prepared.partitions, prepared.ahead)
+        self._seat.slots.total = prepared.slots
+        self._delivery.begin(prepared.partitions, prepared.slots)
         return server
 
     async def _change(self) -> None:

@@ -14,27 +14,32 @@ from reactive_aio.errors import SparkJobError
 from reactive_aio.spark.delivery import Delivery
 from reactive_aio.spark.failures import pack
 from reactive_aio.spark.link import Link
+from reactive_aio.spark.ordered import OrderedDelivery
+from reactive_aio.spark.unordered import UnorderedDelivery
 from reactive_aio.spark.wire import FRAME, FrameReader
 
 
 class Loop:
     """The inlet, and what the delivery asks of the job."""
 
-    def __init__(self, *, prefetch: int = 16, partitions: int = 3, ahead: int = 1) -> None:
+    def __init__(
+        self, kind: type[Delivery] = OrderedDelivery, *, prefetch: int = 16, partitions: int = 3, slots: int = 3
+    ) -> None:
         self.items: list[Any] = []
         self.running: list[int] = []
         self.ended = False
         self.error: BaseException | None = None
-        self.delivery = Delivery(cast("Any", self), self, prefetch)
+        self.delivery = kind(cast("Any", self), self, prefetch)
         self.delivery.request(prefetch)
-        self.delivery.begin(partitions, ahead)
+        self.delivery.begin(partitions, slots)
 
     def on_chunk(self, items: list[Any]) -> None:
         assert not self.delivery.over
         self.items += items
 
-    def run(self, partition: int) -> None:
+    def run(self, partition: int) -> bool:
         self.running.append(partition)
+        return True
 
     def finish(self, error: Exception | None) -> None:
         assert not self.ended
@@ -91,7 +96,7 @@ def test_those_ahead_get_a_share_and_the_one_in_turn_the_rest() -> None:
 
 
 def test_those_ahead_get_a_slot_only_after_the_one_before_them() -> None:
-    loop = Loop(partitions=9, ahead=2)
+    loop = Loop(partitions=9, slots=4)
     assert [0] == loop.running
     first = Task(loop, 0)
     assert [0, 1] == loop.running
@@ -121,7 +126,7 @@ def test_what_comes_ahead_waits_for_its_turn() -> None:
 
 
 def test_an_end_that_spark_does_not_confirm_is_none() -> None:
-    loop = Loop(partitions=1, ahead=0)
+    loop = Loop(partitions=1)
     cut_short = Task(loop, 0)
     cut_short.send(0, 1)
     cut_short.end()  # Python saw its input end, because Spark failed to read it
@@ -141,7 +146,7 @@ def test_an_end_that_spark_does_not_confirm_is_none() -> None:
 
 
 def test_credit_of_a_lost_task_goes_to_the_next_attempt() -> None:
-    loop = Loop(partitions=1, ahead=0)
+    loop = Loop(partitions=1)
     first = Task(loop, 0)
     first.send(0, 1, 2)
     first.die()
@@ -151,7 +156,7 @@ def test_credit_of_a_lost_task_goes_to_the_next_attempt() -> None:
 
 
 def test_a_second_attempt_waits_while_the_first_lives() -> None:
-    loop = Loop(partitions=1, ahead=0)
+    loop = Loop(partitions=1)
     first, speculative = Task(loop, 0), Task(loop, 0, attempt=1)
     first.send(0)
     assert speculative.skip is None
@@ -161,7 +166,7 @@ def test_a_second_attempt_waits_while_the_first_lives() -> None:
 
 
 def test_spark_saying_done_without_the_end_is_an_error() -> None:
-    loop = Loop(partitions=1, ahead=0)
+    loop = Loop(partitions=1)
     Task(loop, 0).send(0)
     loop.delivery.confirmed(0)
 
@@ -192,14 +197,153 @@ def test_a_connection_for_a_partition_that_is_over_is_told_so() -> None:
     assert Task(loop, 99).stopped
 
 
+# -- as it comes
+
+
+def side_by_side(*, prefetch: int = 64, partitions: int = 3, slots: int = 3) -> Loop:
+    return Loop(UnorderedDelivery, prefetch=prefetch, partitions=partitions, slots=slots)
+
+
+def confirm(loop: Loop, *tasks: Task) -> None:
+    for task in tasks:
+        task.end()
+        loop.delivery.confirmed(task.partition)
+
+
+def test_as_it_comes_all_partitions_deliver_at_once() -> None:
+    loop = side_by_side(partitions=2)
+    first, second = Task(loop, 0), Task(loop, 1)
+    second.send("x", "y")
+    first.send("a")
+    second.send("z")
+
+    assert ["x", "y", "a", "z"] == loop.items
+    confirm(loop, second, first)
+    assert loop.ended
+    assert loop.error is None
+
+
+def test_as_it_comes_all_slots_but_one_are_used() -> None:
+    loop = side_by_side(partitions=9, slots=4)
+    assert [0, 1, 2] == loop.running
+
+    tasks = [Task(loop, index) for index in loop.running]
+    assert [0, 1, 2] == loop.running
+    confirm(loop, tasks[1])
+    assert [0, 1, 2, 3] == loop.running
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2])
+def test_as_it_comes_one_partition_runs_where_there_are_no_slots_to_spare(slots: int) -> None:
+    loop = side_by_side(slots=slots)
+
+    assert [0] == loop.running
+    assert 64 == Task(loop, 0).granted
+
+
+def test_a_partition_that_is_alone_has_all_credit() -> None:
+    loop = side_by_side(partitions=1)
+
+    assert 64 == Task(loop, 0).granted
+
+
+@pytest.mark.parametrize("partitions", [2, 3, 5])
+def test_partitions_that_stand_still_never_stop_one_that_does_not(partitions: int) -> None:
+    """It goes on until so much has been consumed that the region requests anew."""
+    loop = side_by_side(prefetch=64, partitions=partitions, slots=9)
+    quick, *_ = [Task(loop, index) for index in range(partitions)]
+    sent = 0
+    while quick.granted:
+        quick.send(sent)
+        sent += 1
+
+    assert sent >= 64 - (64 >> 2)
+
+
+def test_the_credit_of_a_finished_partition_goes_to_those_that_are_left() -> None:
+    loop = side_by_side(prefetch=64, partitions=2)
+    first, second = Task(loop, 0), Task(loop, 1)
+    assert (16, 16) == (first.granted, second.granted)
+
+    confirm(loop, first)
+
+    assert 64 == second.granted
+
+
+def test_scarce_credit_goes_round() -> None:
+    loop = side_by_side(prefetch=1, partitions=3, slots=4)
+    tasks = [Task(loop, index) for index in range(3)]
+    turns = []
+    for _ in range(7):
+        (task,) = [task for task in tasks if task.granted]
+        turns.append(task.partition)
+        task.send(task.partition)
+        loop.delivery.request(1)
+
+    assert [0, 1, 2, 0, 1, 2] == turns[1:]  # the first found nobody else
+
+
+def test_as_it_comes_a_failure_ends_at_once_behind_the_elements_of_its_partition() -> None:
+    loop = side_by_side(partitions=2)
+    _, second = Task(loop, 0), Task(loop, 1)
+    second.send("x")
+    loop.delivery.failed(second.link, pack(ValueError("now"), "here", lambda _: None))
+
+    assert ["x"] == loop.items
+    assert "now" == str(loop.error)
+
+
+def test_as_it_comes_an_end_that_spark_does_not_confirm_is_none() -> None:
+    loop = side_by_side(partitions=2)
+    cut_short, other = Task(loop, 0), Task(loop, 1)
+    cut_short.send(0, 1)
+    cut_short.end()
+    confirm(loop, other)
+    assert not loop.ended
+
+    again = Task(loop, 0, attempt=1)
+    assert 2 == again.skip
+    again.send(2)
+    confirm(loop, again)
+
+    assert [0, 1, 2] == loop.items
+    assert loop.ended
+
+
+def test_as_it_comes_spark_saying_done_without_the_end_is_an_error() -> None:
+    loop = side_by_side(partitions=2)
+    Task(loop, 0).send(0)
+    loop.delivery.confirmed(0)
+
+    assert isinstance(loop.error, SparkJobError)
+
+
+def test_as_it_comes_a_partition_without_a_task_is_empty() -> None:
+    loop = side_by_side(partitions=2)
+    loop.delivery.confirmed(1)
+    loop.delivery.confirmed(0)
+
+    assert loop.ended
+    assert loop.error is None
+
+
+def test_no_partitions_are_an_end() -> None:
+    assert side_by_side(partitions=0).ended
+    assert Loop(partitions=0).ended
+
+
+# -- both
+
+
+@pytest.mark.parametrize("kind", [OrderedDelivery, UnorderedDelivery])
 @pytest.mark.parametrize("seed", range(300))
-def test_whatever_happens_the_order_is_right_and_the_account_balances(seed: int) -> None:
+def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type[Delivery], seed: int) -> None:
     """Tasks that run, die and come again, and a subscriber that requests as the region does, at random."""
     chance = random.Random(seed)
     sizes = [chance.randrange(0, 40) for _ in range(chance.randrange(1, 6))]
-    prefetch, ahead = chance.choice([1, 2, 3, 8, 16, 64]), chance.randrange(0, 4)
+    prefetch, slots = chance.choice([1, 2, 3, 8, 16, 64]), chance.randrange(1, 7)
     data = [[(index, at) for at in range(size)] for index, size in enumerate(sizes)]
-    loop = Loop(prefetch=prefetch, partitions=len(sizes), ahead=min(ahead, len(sizes) - 1))
+    loop = Loop(kind, prefetch=prefetch, partitions=len(sizes), slots=slots)
     tasks: dict[int, Task] = {}
     sent: dict[int, int] = {}
     done: set[int] = set()
@@ -236,9 +380,11 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(seed: int)
         held = sum(task.granted for task in tasks.values())
         assert requested - used <= prefetch
         assert held <= requested - len(loop.items)
+        assert len(loop.running) - len(done) <= max(1, slots - 1)
     assert loop.ended, "it got stuck"
     assert loop.error is None
-    assert [item for items in data for item in items] == loop.items
+    found = loop.items if kind is OrderedDelivery else sorted(loop.items, key=lambda item: item[0])  # stable
+    assert [item for items in data for item in items] == found
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])

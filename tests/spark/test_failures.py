@@ -225,7 +225,7 @@ import asyncio, os, signal, subprocess, sys, threading, time
 from reactive_aio import Flow, SparkJobError
 from reactive_aio.spark.session import local_session
 
-spark = local_session("killed")
+spark = local_session("killed", "local[2]")
 sc = spark.sparkContext
 numbers = Flow.from_spark(sc.parallelize(range(10**6), 4), prefetch=128)
 

@@ -270,9 +270,7 @@ class Sourcing(Fluent[T_co]):
     def from_spark(cls, data: DataFrame, *, ordered: bool = ..., prefetch: int = ...) -> Flow[Row]: ...
     @overload
     @classmethod
-    def from_spark(
-        cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...
-    ) -> Flow[U]: ...
+    def from_spark(cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
     @classmethod
     def from_spark(
         cls, data: object, *, as_: type[Any] | None = None, ordered: bool = True, prefetch: int = 8192
@@ -283,14 +281,19 @@ class Sourcing(Fluent[T_co]):
         that does not (``take``, ``skip``, a fold, ``publish_on``, ...), are fused and run in Spark's Python workers;
         what comes of them arrives here in the order of the partitions. ``describe()`` shows where the line is.
 
+        With ``ordered=False`` elements arrive as they are made: partitions are computed side by side and their
+        elements interleave freely, while the order within each partition is kept. In order one partition delivers at
+        a time, and so computes on one core, because what the others make would have to be kept somewhere.
+
         A row of a DataFrame becomes a ``Row``, as in ``collect()``, or by ``as_`` a ``tuple`` (the fastest), a
         ``dict``, or an object of an attrs class, for which only the columns named as its fields are read. Times
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
 
         Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
-        however large a partition is; so a slow subscriber slows the cluster. A few partitions run ahead of the
-        one whose turn it is, for a share of that.
+        however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
+        ahead of the one whose turn it is, for an eighth of that; else as many run as the cluster has slots but one,
+        each for at most a quarter, so that none waits for a slow one.
         Errors: what a function raises in a worker arrives after the elements before it, with its own type,
         arguments and notes, the operator, the element, and the remote traceback as a note; as RemoteError if it
         can't be pickled. SparkJobError when the job itself fails. UnsupportedOnSparkError when the flow is built,
@@ -299,7 +302,9 @@ class Sourcing(Fluent[T_co]):
         Cancel: stops the tasks and the job; a terminal returns when that is done.
         Spark: the workers connect to this process, on ``spark.driver.host`` (loopback for a local master). A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
-        again gives the same elements.
+        again gives the same elements. A flow leaves one slot of the cluster free, and one for each other flow that
+        has subscribed: those that wait for each other need as many slots as they are. Give a local session one
+        more than there are cores; a task that waits for demand uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
 
         .. code-block:: python

@@ -1,0 +1,99 @@
+"""The slots of a cluster, shared by the flows of this process.
+
+A task that waits for demand holds its slot, and can't be asked to give it back: to compute its partition once
+more would not be exact for all data. So a flow that took every slot could wait for ever for a subscriber that
+waits for another flow (``zip`` does, and whoever reads two iterators in turn). Therefore
+
+- a flow that runs nothing may always take a slot, and one is left for each flow that has subscribed,
+- for more than that a flow has to leave one free beside, for a flow or any other job that comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import count
+from threading import Lock
+from typing import Final
+from weakref import WeakKeyDictionary, WeakSet
+
+from attrs import define, field
+
+_LOCK: Final = Lock()
+"""Flows subscribe on any thread."""
+_TIMES: Final = count(1)
+
+
+@define(eq=False)
+class Slots:
+    """The slots of one cluster."""
+
+    total: int = 0
+    """As far as it is known; the first flow has to ask."""
+    seats: WeakSet[Seat] = field(init=False, factory=WeakSet["Seat"])
+
+    def spare(self) -> bool:
+        """Tell whether a flow may take more than one."""
+        return self.total - sum(max(seat.held, 1) for seat in self.seats) > 1
+
+    def first(self) -> Seat | None:
+        """Give the flow to have the next one: of those that were refused the one with the fewest, for the longest."""
+        refused = [seat for seat in self.seats if seat.refused]
+        return min(refused, key=lambda seat: (seat.held, seat.refused), default=None)
+
+
+_CLUSTERS: Final[WeakKeyDictionary[Hashable, Slots]] = WeakKeyDictionary()
+
+
+@define(eq=False)
+class Seat:
+    """What one subscription holds."""
+
+    wake: Callable[[], None]
+    """Called, on any thread, when a slot that was refused may be had."""
+    slots: Slots
+    held: int = field(init=False, default=0)
+    refused: int = field(init=False, default=0)
+    """If the flow has been refused a slot, a number that grows with time, else 0."""
+
+    @staticmethod
+    def at(cluster: Hashable, wake: Callable[[], None]) -> Seat:
+        """Have a slot left for a new subscription."""
+        with _LOCK:
+            slots = _CLUSTERS.setdefault(cluster, Slots())
+            seat = Seat(wake, slots)
+            slots.seats.add(seat)
+        return seat
+
+    def take(self) -> bool:
+        """Take a slot, if that leaves enough to the others."""
+        with _LOCK:
+            first = self.slots.first()
+            waits = first is not None and first is not self and first.held <= self.held
+            taken = not self.held or (self.slots.spare() and not waits)
+            if taken:
+                self.held += 1
+                self.refused = 0
+            elif not self.refused:
+                self.refused = next(_TIMES)
+        self._offer()
+        return taken
+
+    def give_back(self) -> None:
+        """Give back a slot whose task has ended."""
+        with _LOCK:
+            self.held -= 1
+        self._offer()
+
+    def leave(self) -> None:
+        """Give back all."""
+        with _LOCK:
+            self.slots.seats.discard(self)
+            self.held = self.refused = 0
+        self._offer()
+
+    def _offer(self) -> None:
+        """Wake the first of those that were refused; when it has taken a slot, it wakes the next."""
+        with _LOCK:
+            first = self.slots.first() if self.slots.spare() else None
+        if first is not None and first is not self:
+            first.wake()

@@ -1,0 +1,130 @@
+"""How flows share the slots of a cluster, so that none waits for ever."""
+
+from __future__ import annotations
+
+import gc
+import random
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark.slots import Seat
+
+
+class Cluster:
+    """Something that flows may run on."""
+
+
+class Flow:
+    """A flow that has any number of partitions left."""
+
+    def __init__(self, cluster: Cluster, slots: int = 0) -> None:
+        self.woken = 0
+        self.seat = Seat.at(cluster, self.wake)
+        if slots:
+            self.seat.slots.total = slots
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    @property
+    def held(self) -> int:
+        return self.seat.held
+
+    def take_all(self) -> Flow:
+        while self.seat.take():
+            pass
+        return self
+
+
+def test_a_flow_that_is_alone_takes_all_slots_but_one() -> None:
+    assert 3 == Flow(Cluster(), 4).take_all().held
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2])
+def test_a_flow_may_always_run_something(slots: int) -> None:
+    flow = Flow(Cluster(), slots).take_all()
+    assert 1 == flow.held
+
+    flow.seat.give_back()
+    assert flow.seat.take()
+
+
+def test_each_flow_that_has_subscribed_finds_a_slot() -> None:
+    cluster = Cluster()
+    first, second, third = Flow(cluster, 5), Flow(cluster), Flow(cluster)
+
+    assert 2 == first.take_all().held
+    assert (1, 1) == (second.take_all().held, third.take_all().held)
+
+
+def test_a_flow_that_comes_later_finds_the_slot_that_was_left() -> None:
+    cluster = Cluster()
+    first = Flow(cluster, 3).take_all()
+    second = Flow(cluster).take_all()
+
+    assert (2, 1) == (first.held, second.held)
+
+
+def test_who_has_fewer_goes_first_when_a_slot_is_given_back() -> None:
+    cluster = Cluster()
+    first = Flow(cluster, 6).take_all()
+    second = Flow(cluster).take_all()
+    assert (5, 1) == (first.held, second.held)
+
+    first.seat.give_back()
+    assert not first.seat.take()
+    assert not second.woken  # the one slot that is left stays so
+    first.seat.give_back()
+    assert not first.seat.take()
+    assert second.woken
+    second.take_all()
+
+    assert (3, 2) == (first.held, second.held)
+
+
+def test_a_flow_that_leaves_gives_back_all() -> None:
+    cluster = Cluster()
+    first, second = Flow(cluster, 4).take_all(), Flow(cluster)
+    assert (3, 1) == (first.held, second.take_all().held)
+
+    first.seat.leave()
+    assert second.woken
+    assert 3 == second.take_all().held
+
+
+def test_a_flow_that_was_forgotten_holds_nothing() -> None:
+    cluster = Cluster()
+    Flow(cluster, 4).take_all()
+    gc.collect()
+
+    assert 3 == Flow(cluster).take_all().held
+
+
+def test_clusters_are_apart() -> None:
+    assert (3, 3) == (Flow(Cluster(), 4).take_all().held, Flow(Cluster(), 4).take_all().held)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_slots_are_never_given_twice_and_none_lies_idle(seed: int) -> None:
+    chance = random.Random(seed)
+    cluster, slots = Cluster(), chance.randrange(1, 9)
+    flows = [Flow(cluster, slots) for _ in range(chance.randrange(1, slots + 1))]
+    for _ in range(300):
+        flow = chance.choice(flows)
+        if flow.held and chance.random() < 0.5:
+            flow.seat.give_back()
+        flow.seat.take()
+        for each in flows:
+            if each.woken:
+                each.woken = 0
+                each.take_all()
+        assert sum(max(each.held, 1) for each in flows) <= max(slots - 1, len(flows))
+    for flow in flows:
+        flow.take_all()
+    while woken := [flow for flow in flows if flow.woken]:
+        woken[0].woken = 0
+        woken[0].take_all()
+
+    assert sum(flow.held for flow in flows) == max(slots - 1, len(flows))
