@@ -130,12 +130,17 @@ async def janus(n: int, size: int) -> int:
     return await queues.through(n, queues.janus_queue(size))
 
 
+async def numbers(n: int) -> AsyncIterator[int]:
+    for item in range(n):
+        yield item
+
+
 @FIELD.contestant("pypeln.task", needs="pypeln")
 async def pypeln(n: int, size: int) -> int:
     def same(item: int) -> int:
         return item
 
-    return len([None async for _ in peer("pypeln").task.map(same, range(n), maxsize=size)])
+    return len([None async for _ in peer("pypeln").task.map(same, numbers(n), maxsize=size)])
 
 
 @FIELD.contestant("reactivex", needs="reactivex", note="unbounded")
@@ -149,12 +154,8 @@ async def reactivex(n: int, size: int) -> int:
 
 @FIELD.contestant("streamable", needs="streamable")
 async def streamable(n: int, size: int) -> int:
-    async def numbers() -> AsyncIterator[int]:
-        for item in range(n):
-            yield item
-
     count = 0
-    async for _ in peer("streamable").stream(numbers()).buffer(size):
+    async for _ in peer("streamable").stream(numbers(n)).buffer(size):
         count += 1
     return count
 

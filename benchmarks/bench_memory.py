@@ -148,10 +148,10 @@ async def aiostream(n: int) -> Figures:
     return pile.figures()
 
 
-@WAITING.contestant("pypeln.task", needs="pypeln")
+@WAITING.contestant("pypeln.task", needs="pypeln", note="two queues of that size")
 async def pypeln(n: int) -> Figures:
     pile = Pile()
-    async for _ in peer("pypeln").task.map(_same, pile.make(n), maxsize=SIZE):
+    async for _ in peer("pypeln").task.map(_same, pile.make_async(n), maxsize=SIZE):
         await pile.use()
     return pile.figures()
 

@@ -109,9 +109,14 @@ async def _relayed(n: int, row: Sequence[queues.Queue]) -> int:
     return total
 
 
+async def numbers(n: int) -> AsyncIterator[int]:
+    for item in range(n):
+        yield item
+
+
 @IN_ONE_LOOP.contestant("pypeln.task", needs="pypeln")
 async def pypeln(n: int, boundaries: int) -> int:
-    items: Any = range(n)
+    items: Any = numbers(n)
     for _ in range(boundaries + 1):
         items = peer("pypeln").task.map(increment, items, maxsize=SIZE)
     total = 0
@@ -131,11 +136,7 @@ async def reactivex(n: int, boundaries: int) -> int:
 
 @IN_ONE_LOOP.contestant("streamable", needs="streamable")
 async def streamable(n: int, boundaries: int) -> int:
-    async def numbers() -> AsyncIterator[int]:
-        for item in range(n):
-            yield item
-
-    chain = peer("streamable").stream(numbers()).map(increment)
+    chain = peer("streamable").stream(numbers(n)).map(increment)
     for _ in range(boundaries):
         chain = chain.buffer(SIZE).map(increment)
     total = 0

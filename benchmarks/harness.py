@@ -84,10 +84,19 @@ class Row:
     """The right result for a number of elements; without it the contestants must agree."""
     limit: str = ""
     """The contestant to whom the others are related, which is what can be had at best."""
+    chapter: str = ""
+    """What its module is about."""
+    loop: str = ""
+    """The kind of event loop it runs on; the title without it is that of the workload."""
     series: str = ""
     """A name in common to rows that differ in one number, which is ``x``."""
     x: float = 0
     x_name: str = ""
+
+    @property
+    def workload(self) -> str:
+        """The title, whatever the event loop."""
+        return self.title.removesuffix(f", {self.loop}")
 
     @property
     def figures(self) -> tuple[str, ...]:

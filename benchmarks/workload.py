@@ -124,7 +124,8 @@ class Workload:
                 metrics=self.metrics,
                 expect=self.expect,
                 limit=self.limit,
-                series=self.series and f"{self.series}, {kind}",
+                loop=kind,
+                series=self.series,
                 x=self.x,
                 x_name=self.x_name,
             )

@@ -1,0 +1,163 @@
+"""The page of the documentation, and its plots, from the figures of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from .harness import CPU, WALL, Measured, Outcome, Verdict, number
+from .plots import Bar, bars, lines
+from .report import Report
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+FIGURES: Final = "results.json"
+
+HEAD: Final = """\
+# Benchmarks
+
+What a stream costs, beside what one would write by hand and beside the libraries people use for the same work. No figure
+here is a promise: they were made on the one machine named below, and what travels to another machine is the ratio of one
+contestant to another in the same run. Make your own:
+
+```console
+python3 dev.py bench            # some minutes; --quick: about one; --only boundary threads: two chapters
+python3 dev.py bench --json now.json
+python3 dev.py bench compare before.json now.json
+python3 dev.py bench --docs     # measures everything and writes this page, its plots and its figures anew
+```
+
+## How it is measured
+
+- **The same work, the same result.** Every contestant's result is compared with the right one in every turn.
+- **In turns, in one process.** The contestants of a workload take turns, round after round and in changing order, so that
+  whatever slows the machine slows them alike. A ratio is taken within a round; shown are its median and its range.
+- **CPU time beside wall time.** Where nobody waits for another process, CPU time is what is compared: it hardly depends
+  on who else is at work on the machine. It counts all threads.
+- **The limit is written by hand.** Lists of 256 elements, handed over by scheduled callbacks, with a request for each, is
+  as much as Python gives for a bounded hand-over; beside fused operators stands the chain of builtins. The bars below
+  are ratios to these.
+- **Who is slow gets fewer elements**, so that a turn takes about as long for everybody; figures are for one element. The
+  tables that `bench` prints say how many there were.
+- **Who can't be installed or imported is named**, and never left out in silence.
+- What does not depend on the machine at all, such as Python calls, allocations and wake-ups of the loop for each element,
+  is not here: `tests/test_counts.py` asserts it.
+
+To add a contestant is one function, in the module `benchmarks/bench_*.py` of its chapter:
+
+```py
+@FIELD.contestant("yours", needs="your_module")
+async def yours(n: int, size: int) -> int: ...
+```
+"""
+
+
+def write(report: Report, docs: Path = DOCS) -> None:
+    """Write the page, the plots and the figures."""
+    folder = docs / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for name, text in files(report).items():
+        (docs / name).write_text(text, encoding="utf-8")
+    report.save(folder / FIGURES)
+
+
+def files(report: Report) -> dict[str, str]:
+    """Give the page and the plots by their names below `docs`."""
+    made: dict[str, str] = {}
+    sections: list[str] = []
+    for chapter, outcomes in groupby(report.outcomes, lambda outcome: outcome.row.chapter):
+        sections.append(f"## {chapter}\n")
+        for title, plot in _plots(list(outcomes)):
+            name = f"benchmarks/{_slug(title)}.svg"
+            made[name] = plot
+            sections.append(f"![{title}]({name})\n")
+    page = [HEAD, _machine(report), _bars(report.verdicts), *sections, *_absent(report)]
+    return {"benchmarks.md": "\n".join(page), **made}
+
+
+def _machine(report: Report) -> str:
+    machine = report.machine
+    packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
+    quick = " A quick run, with few rounds: for the look of it only." if report.quick else ""
+    return (
+        f"## The machine\n\n{machine.python} on {machine.system}, {machine.cores} cores ({machine.processor}), "
+        f"{report.date}.{quick}\n{packages}.\nThe figures: [{FIGURES}](benchmarks/{FIGURES}).\n"
+    )
+
+
+def _bars(verdicts: Sequence[Verdict]) -> str:
+    rows = [f"| {each.row} | {each.bar} | {each.ours} | {_word(each)} |" for each in verdicts]
+    return "\n".join(["## The bars\n", "| workload | bar | ours | |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def _word(verdict: Verdict) -> str:
+    return {True: "met", False: "**missed**", None: "-"}[verdict.met]
+
+
+def _absent(report: Report) -> Iterator[str]:
+    """Name everything and everybody of whom there are no figures, and say why."""
+    lost = {f"{name} (a chapter)": why for name, why in report.absent.items()}
+    lost |= {each.name: each.absent for outcome in report.outcomes for each in outcome.measured if each.absent}
+    if lost:
+        yield "## Absent\n"
+        yield "\n".join(f"- {name}: {why}" for name, why in lost.items()) + "\n"
+
+
+def _plots(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
+    single = [outcome for outcome in outcomes if not outcome.row.series]
+    for title, group in groupby(single, lambda outcome: outcome.row.workload):
+        yield title, _bar_plot(title, list(group))
+    for series in dict.fromkeys(outcome.row.series for outcome in outcomes if outcome.row.series):
+        yield series, _line_plot(series, [outcome for outcome in outcomes if outcome.row.series == series])
+
+
+def _bar_plot(title: str, group: Sequence[Outcome]) -> str:
+    """Draw one workload, on each kind of loop."""
+    row = group[0].row
+    metric = row.figures[0]
+    rows: list[Bar] = []
+    for place, each in enumerate(group[0].measured):
+        on_each_loop = [outcome.measured[place] for outcome in group]
+        if not any(measured.absent for measured in on_each_loop):
+            values = [(measured.figures[metric].median, _label(measured, metric)) for measured in on_each_loop]
+            rows.append(Bar(each.name, values, each.name.startswith("reactive_aio"), each.name == row.limit))
+    rows.sort(key=lambda bar: bar.values[0][0])
+    return bars(title, _unit(metric), [outcome.row.loop for outcome in group], rows)
+
+
+def _label(measured: Measured, metric: str) -> str:
+    label = number(measured.figures[metric].median)
+    if measured.ratio is not None and metric in (CPU, WALL):
+        label += (
+            f" ({measured.ratio.median:.2f}x)" if measured.ratio.median < 100 else f" ({measured.ratio.median:.0f}x)"
+        )
+    return f"{label}, {measured.note}" if len(measured.note) < 12 and measured.note else label
+
+
+def _unit(metric: str) -> str:
+    return {CPU: "CPU ns an element", WALL: "wall ns an element"}.get(metric, metric)
+
+
+def _line_plot(title: str, outcomes: Sequence[Outcome]) -> str:
+    """Draw what grows, for each contestant and kind of loop."""
+    row = outcomes[0].row
+    metric = row.figures[0]
+    several = len({outcome.row.loop for outcome in outcomes}) > 1
+    series: dict[str, list[tuple[float, float]]] = {}
+    for outcome in outcomes:
+        for each in outcome.measured:
+            if not each.absent and (not several or outcome.row.loop == "asyncio"):
+                series.setdefault(each.name, []).append((outcome.row.x, each.figures[metric].median))
+    return lines(f"{title[:1].upper()}{title[1:]}", _unit(metric), row.x_name, series)
+
+
+def _slug(title: str) -> str:
+    return "-".join(_words(title))
+
+
+def _words(title: str) -> Iterable[str]:
+    return re.findall(r"[a-z0-9]+", title.lower())
