@@ -87,9 +87,11 @@ class _Shuffled(deque[asyncio.Handle]):
             self._held = []
         return handle
 
-    def copy(self) -> deque[asyncio.Handle]:
+    def copy(self) -> _Shuffled:
         """Give all that is to be run, with what sits out the batch."""
-        return deque((*self, *self._held))
+        everything = _Shuffled(self._rng, self._hold)
+        everything.extend((*self, *self._held))
+        return everything
 
     def clear(self) -> None:
         """Forget all."""
