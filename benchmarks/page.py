@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from .harness import CPU, WALL, Measured, Outcome, Verdict, number
-from .plots import Bar, bars, lines
+from .plots import LIMIT, OTHERS, OURS, Dots, dots, lines
 from .report import Report
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
@@ -108,25 +108,30 @@ def _absent(report: Report) -> Iterator[str]:
 
 
 def _plots(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
-    single = [outcome for outcome in outcomes if not outcome.row.series]
+    single = [outcome for outcome in outcomes if not outcome.row.series and len(outcome.measured) > 1]
     for title, group in groupby(single, lambda outcome: outcome.row.workload):
-        yield title, _bar_plot(title, list(group))
+        yield title, _dot_plot(title, list(group))
     for series in dict.fromkeys(outcome.row.series for outcome in outcomes if outcome.row.series):
         yield series, _line_plot(series, [outcome for outcome in outcomes if outcome.row.series == series])
 
 
-def _bar_plot(title: str, group: Sequence[Outcome]) -> str:
+def _dot_plot(title: str, group: Sequence[Outcome]) -> str:
     """Draw one workload, on each kind of loop."""
     row = group[0].row
     metric = row.figures[0]
-    rows: list[Bar] = []
+    rows: list[Dots] = []
     for place, each in enumerate(group[0].measured):
         on_each_loop = [outcome.measured[place] for outcome in group]
         if not any(measured.absent for measured in on_each_loop):
-            values = [(measured.figures[metric].median, _label(measured, metric)) for measured in on_each_loop]
-            rows.append(Bar(each.name, values, each.name.startswith("reactive_aio"), each.name == row.limit))
-    rows.sort(key=lambda bar: bar.values[0][0])
-    return bars(title, _unit(metric), [outcome.row.loop for outcome in group], rows)
+            values = [(measured.figures[metric], _label(measured, metric)) for measured in on_each_loop]
+            colour = OURS if each.name.startswith("reactive_aio") else LIMIT if each.name == row.limit else OTHERS
+            rows.append(Dots(each.name, values, colour))
+    rows.sort(key=lambda dots: dots.values[0][0].median)
+    return dots(_headline(title), _unit(metric), [outcome.row.loop for outcome in group], rows)
+
+
+def _headline(title: str) -> str:
+    return f"{title[:1].upper()}{title[1:]}"
 
 
 def _label(measured: Measured, metric: str) -> str:
@@ -135,7 +140,7 @@ def _label(measured: Measured, metric: str) -> str:
         label += (
             f" ({measured.ratio.median:.2f}x)" if measured.ratio.median < 100 else f" ({measured.ratio.median:.0f}x)"
         )
-    return f"{label}, {measured.note}" if len(measured.note) < 12 and measured.note else label
+    return f"{label}, {measured.note}" if 0 < len(measured.note) < 12 else label
 
 
 def _unit(metric: str) -> str:
@@ -152,7 +157,7 @@ def _line_plot(title: str, outcomes: Sequence[Outcome]) -> str:
         for each in outcome.measured:
             if not each.absent and (not several or outcome.row.loop == "asyncio"):
                 series.setdefault(each.name, []).append((outcome.row.x, each.figures[metric].median))
-    return lines(f"{title[:1].upper()}{title[1:]}", _unit(metric), row.x_name, series)
+    return lines(_headline(title), _unit(metric), row.x_name, series)
 
 
 def _slug(title: str) -> str:

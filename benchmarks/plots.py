@@ -1,4 +1,4 @@
-"""Plots as SVG, by hand: bars for contestants, lines for what grows. Both axes of figures are logarithmic."""
+"""Plots as SVG, by hand: dots for contestants, lines for what grows; figures are on logarithmic scales."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 
 from attrs import field, frozen
 
+from .harness import Spread
+
 WIDTH: Final = 760
 INK, FAINT, GRID = "#1f2328", "#656d76", "#d8dee4"
-OURS, LIMIT = ("#0969da", "#80ccff"), ("#57606a", "#afb8c1")
-OTHERS = ("#bf8700", "#eac54f")
-LINES = ("#0969da", "#57606a", "#bf8700", "#1a7f37", "#cf222e", "#8250df")
+OURS, LIMIT, OTHERS = "#0969da", "#57606a", "#bf8700"
+LINES = (OURS, LIMIT, OTHERS, "#1a7f37", "#cf222e", "#8250df")
 
 
 @frozen
-class Bar:
-    """One contestant: a length and a text for each kind of loop."""
+class Dots:
+    """One contestant: its spread, with a label, on each kind of loop."""
 
     name: str
-    values: Sequence[tuple[float, str]]
-    ours: bool = False
-    limit: bool = False
+    values: Sequence[tuple[Spread, str]]
+    colour: str = OTHERS
 
 
 @frozen
@@ -65,8 +65,9 @@ class _Canvas:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
 
-    def rectangle(self, x: float, y: float, width: float, height: float, colour: str) -> None:
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
+    def dot(self, x: float, y: float, colour: str, *, hollow: bool) -> None:
+        fill = "#ffffff" if hollow else colour
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}" stroke="{colour}" stroke-width="2"/>')
 
     def whole(self, height: float, title: str) -> str:
         head = (
@@ -77,26 +78,31 @@ class _Canvas:
         return "\n".join([head, f"<title>{escape(title)}</title>", paper, *self.parts, "</svg>\n"])
 
 
-def bars(title: str, unit: str, kinds: Sequence[str], rows: Sequence[Bar]) -> str:
-    """Draw a bar for each contestant and kind of loop."""
+def dots(title: str, unit: str, kinds: Sequence[str], rows: Sequence[Dots]) -> str:
+    """Draw for each contestant a dot on each kind of loop, with its range.
+
+    Not bars: on a logarithmic scale their lengths would mean nothing.
+    """
     canvas = _Canvas()
-    left, right, thick, gap, top = 210, WIDTH - 150, 12, 8, 62
+    left, right, thick, gap, top = 220, WIDTH - 160, 14, 8, 62
     step = len(kinds) * thick + gap
     height = top + len(rows) * step + 34
-    scale = _Scale.over((value for row in rows for value, _ in row.values), left, right)
+    scale = _Scale.over((value.median for row in rows for value, _ in row.values), left, right)
     canvas.text(16, 26, title, size=15)
-    canvas.text(16, 46, f"{unit}, logarithmic; shorter is better", colour=FAINT)
+    canvas.text(16, 46, f"{unit}, logarithmic; left is better", colour=FAINT)
     for place, kind in enumerate(kinds if len(kinds) > 1 else ()):
-        canvas.rectangle(WIDTH - 190 + 90 * place, 36, 12, 12, OURS[place % 2])
-        canvas.text(WIDTH - 172 + 90 * place, 46, kind, colour=FAINT)
+        canvas.dot(WIDTH - 180 + 90 * place, 42, INK, hollow=bool(place))
+        canvas.text(WIDTH - 170 + 90 * place, 46, kind, colour=FAINT)
     _grid(canvas, scale, top, height - 34)
     for number, row in enumerate(rows):
         y = top + number * step + gap / 2
         canvas.text(left - 8, y + len(kinds) * thick / 2 + 4, row.name, anchor="end")
-        colours = OURS if row.ours else LIMIT if row.limit else OTHERS
         for place, (value, label) in enumerate(row.values):
-            canvas.rectangle(left, y + place * thick, max(scale(value) - left, 1), thick - 1, colours[place % 2])
-            canvas.text(scale(value) + 5, y + place * thick + 10, label, size=11, colour=FAINT)
+            level = y + (place + 0.5) * thick
+            canvas.line([(left, level), (scale(value.median), level)], GRID)
+            canvas.line([(scale(value.low), level), (scale(value.high), level)], row.colour, 2)
+            canvas.dot(scale(value.median), level, row.colour, hollow=bool(place))
+            canvas.text(max(scale(value.high), scale(value.median) + 5) + 5, level + 4, label, size=11, colour=FAINT)
     return canvas.whole(height, title)
 
 
