@@ -11,6 +11,7 @@ from .ends import FlowIterator as FlowIterator
 from .errors import BackpressureOverflowError as BackpressureOverflowError
 from .errors import EmptyFlowError as EmptyFlowError
 from .errors import FlowError as FlowError
+from .errors import LimitExceededError as LimitExceededError
 from .errors import ProtocolViolation as ProtocolViolation
 from .errors import RemoteError as RemoteError
 from .errors import SchedulerClosedError as SchedulerClosedError

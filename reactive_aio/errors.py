@@ -9,6 +9,7 @@
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
     ├── SourceCancelledError              the task of a source was cancelled by somebody else
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
+    ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
     └── RemoteError                       stands for an exception that could not be pickled
@@ -45,6 +46,10 @@ class SourceCancelledError(FlowError):
 
 class BackpressureOverflowError(FlowError):
     """A source that can't be slowed had an element for which there was neither demand nor room."""
+
+
+class LimitExceededError(FlowError):
+    """More came than an operator was allowed to keep, or than an end expects."""
 
 
 class UnsupportedOnSparkError(FlowError):

@@ -378,3 +378,7 @@ def needed_loop(settings: Settings) -> AbstractEventLoop:
 def entered(name: str) -> bool:
     """Tell whether a method has an entry."""
     return any(entry.method == name for entry in REGISTRY)
+
+
+# The entries of the operators are many, and stand on what is above.
+from tests import registry_stages  # noqa: E402, F401

@@ -68,7 +68,7 @@ class Points:
         return attrs.evolve(operator, **changes) if changes else operator
 
     def _watched(self, value: Any) -> Any:
-        if is_flow(value) or isinstance(value, BaseException) or getattr(value, "is_watched", False):
+        if is_flow(value) or isinstance(value, (BaseException, type)) or getattr(value, "is_watched", False):
             return None
         if callable(getattr(value, "subscribe", None)):
             return WatchedPublisher(self, value)

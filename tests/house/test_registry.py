@@ -11,7 +11,11 @@ def methods_that_give_a_flow() -> set[str]:
     for name in dir(Flow):
         method = inspect.getattr_static(Flow, name)
         function = getattr(method, "__func__", method)
-        if name.startswith("_") or not inspect.isfunction(function) or inspect.iscoroutinefunction(function):
+        if (
+            (name.startswith("_") and name != "__getitem__")
+            or not inspect.isfunction(function)
+            or inspect.iscoroutinefunction(function)
+        ):
             continue
         if "Flow[" in str(inspect.signature(function).return_annotation):
             found.add(name)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
@@ -255,3 +256,13 @@ def test_the_stage_is_a_value_that_keeps_no_state() -> None:
     assert list(made.apply(iter(["a b", "c"]))) == ["a", "b", "c"]
     assert stage == FlatMapIterable(str.split)
     assert stage.transform() is not stage.transform()
+
+
+async def test_an_iterable_is_read_to_its_end_though_the_stage_before_it_needs_no_more() -> None:
+    def slowly(_: int) -> Iterator[int]:
+        for n in range(200):
+            if n % 50 == 0:
+                time.sleep(0.002)  # longer than a turn of the region
+            yield n
+
+    assert list(range(200)) == await Flow.of(1, 2).take(1).flat_map_iterable(slowly).to_list()

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, overload
+import builtins
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
 from .._fluent import Fluent, check_count, check_function
+from .distinct import Distinct
+from .distinct_until_changed import DistinctUntilChanged
 from .filter import Filter
+from .ignore_elements import IgnoreElements
+from .of_type import OfType
 from .skip import Skip
+from .skip_last import SkipLast
+from .skip_while import SkipWhile
+from .slice import sliced
 from .take import Take
+from .take_last import TakeLast
+from .take_while import TakeUntil, TakeWhile
 
 if TYPE_CHECKING:
     from ...flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S")
+K = TypeVar("K")
 
 
 class Filtering(Fluent[T_co]):
@@ -71,3 +82,191 @@ class Filtering(Fluent[T_co]):
         """
         check_count("skip", "n", n, 0)
         return self.then(Skip(n))
+
+    def take_last(self, n: int) -> Flow[T_co]:
+        """Emit the last ``n`` elements, once the source has completed.
+
+        Demand: unbounded as soon as anything is wanted; the latest ``n`` elements are kept.
+        Errors: when the source fails nothing is emitted; what is kept then, or on cancel, goes to
+        ``hooks.on_discard``. A negative ``n`` is refused with ValueError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava, Pekko: ``takeLast``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(5).take_last(2).run_sync()
+        [3, 4]
+        """
+        check_count("take_last", "n", n, 0)
+        return self.then(TakeLast(n))
+
+    def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """Emit elements as long as ``predicate`` is true of them; at the first other one cancel and complete.
+
+        Demand: passed on one for one. Nothing is buffered; the element that ends it is read and dropped.
+        Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
+        refused with TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava, Pekko: ``takeWhile``; the builtin ``itertools.takewhile``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 4, 6, 3, 8).take_while(lambda n: n < 5).run_sync()
+        [1, 4]
+        """
+        check_function("take_while", predicate, "an ordinary predicate is needed")
+        return self.then(TakeWhile(predicate))
+
+    def take_until(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """Emit elements up to and with the first for which ``predicate`` is true, then cancel and complete.
+
+        Demand: passed on one for one; the end follows the last element without further demand. Nothing is
+        buffered, and nothing is read beyond that element.
+        Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
+        refused with TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava: ``takeUntil``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 4, 6, 3, 8).take_until(lambda n: n > 5).run_sync()
+        [1, 4, 6]
+        """
+        check_function("take_until", predicate, "an ordinary predicate is needed")
+        return self.then(TakeUntil(predicate))
+
+    def skip_last(self, n: int) -> Flow[T_co]:
+        """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.
+
+        Demand: the first request is enlarged by ``n``, once; ``n`` elements are held back.
+        Errors: what is held back at the end, at a failure or on cancel goes to ``hooks.on_discard``. A negative
+        ``n`` is refused with ValueError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava: ``skipLast``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(5).skip_last(2).run_sync()
+        [0, 1, 2]
+        """
+        check_count("skip_last", "n", n, 0)
+        return self.then(SkipLast(n))
+
+    def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """Drop elements as long as ``predicate`` is true of them; emit the first other one and all that follow.
+
+        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what ``predicate`` raises ends the flow; an ``async def`` is refused with TypeError when the
+        flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava: ``skipWhile``; Pekko: ``dropWhile``; the builtin ``itertools.dropwhile``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 4, 6, 3, 8).skip_while(lambda n: n < 5).run_sync()
+        [6, 3, 8]
+        """
+        check_function("skip_while", predicate, "an ordinary predicate is needed")
+        return self.then(SkipWhile(predicate))
+
+    def __getitem__(self, at: builtins.slice[Any, Any, Any]) -> Flow[T_co]:
+        """Emit the elements of a slice, ``flow[start:stop:step]``, then cancel the source and complete.
+
+        Demand: enlarged by what lies in front of and between the wanted elements, and never beyond the last of
+        them. Nothing is buffered.
+        Errors: a negative bound or step, and what is no slice, is refused with ValueError or TypeError when the
+        flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (aiostream: ``getitem``; RxPY: ``slice``; the builtin ``itertools.islice``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(100)[2:10:3].run_sync()
+        [2, 5, 8]
+        """
+        return self.then(sliced(at))
+
+    # Without it Python would take what has __getitem__ for a sequence, and call it with 0, 1, 2...
+    __iter__ = None
+
+    @overload
+    def distinct(
+        self: Filtering[Hashable], key: None = None, *, max_keys: int = ..., evict: bool = ...
+    ) -> Flow[T_co]: ...
+    @overload
+    def distinct(self, key: Callable[[T_co], Hashable], *, max_keys: int = ..., evict: bool = ...) -> Flow[T_co]: ...
+    def distinct(
+        self, key: Callable[[T_co], Hashable] | None = None, *, max_keys: int = 65_536, evict: bool = False
+    ) -> Flow[T_co]:
+        """Emit the elements that have not come before, by themselves or by their ``key``.
+
+        Demand: passed on; a dropped element is replaced by asking on. At most ``max_keys`` keys are remembered.
+        Errors: LimitExceededError when one key more comes; with ``evict`` the oldest is forgotten instead, and
+        passes when it comes again. What ``key`` raises, and a key that can't be hashed, ends the flow.
+        ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
+        Spark: runs after the boundary, since it depends on the whole.
+        (Reactor, RxJava: ``distinct``, of unbounded memory.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a", "b", "A", "c", "b").distinct(str.lower).run_sync()
+        ['a', 'b', 'c']
+        """
+        if key is not None:
+            check_function("distinct", key, "an ordinary function is needed")
+        check_count("distinct", "max_keys", max_keys, 1)
+        return self.then(Distinct[T_co](key, max_keys, evict))
+
+    @overload
+    def distinct_until_changed(
+        self, key: None = None, comparer: Callable[[T_co, T_co], object] | None = None
+    ) -> Flow[T_co]: ...
+    @overload
+    def distinct_until_changed(
+        self, key: Callable[[T_co], K], comparer: Callable[[K, K], object] | None = None
+    ) -> Flow[T_co]: ...
+    def distinct_until_changed(
+        self, key: Callable[[T_co], Any] | None = None, comparer: Callable[[Any, Any], object] | None = None
+    ) -> Flow[T_co]:
+        """Drop elements that equal the one before, by themselves or by their ``key``, and emit the others.
+
+        ``comparer(before, now)`` tells whether two keys are equal; by default it is ``==``.
+        Demand: passed on; a dropped element is replaced by asking on. One key is kept.
+        Errors: what ``key`` or ``comparer`` raises ends the flow, after the elements before it; an ``async def``
+        is refused with TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava: ``distinctUntilChanged``; Pekko: ``dropRepeated``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 1, 2, 2, 1).distinct_until_changed().run_sync()
+        [1, 2, 1]
+        >>> Flow.of(10, 11, 15, 16).distinct_until_changed(comparer=lambda a, b: abs(a - b) < 3).run_sync()
+        [10, 15]
+        """
+        for function in (key, comparer):
+            if function is not None:
+                check_function("distinct_until_changed", function, "an ordinary function is needed")
+        return self.then(DistinctUntilChanged[T_co](key, comparer))
+
+    def of_type(self, kind: type[S]) -> Flow[S]:
+        """Emit the elements that are instances of ``kind``.
+
+        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what is no type is refused with TypeError when the flow is built.
+        Spark: runs in the workers.
+        (Reactor, RxJava: ``ofType``; Pekko: ``collectType``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, "a", 2.5, "b").of_type(str).run_sync()
+        ['a', 'b']
+        """
+        if not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"of_type() takes a type, not {kind!r}")
+        return self.then(OfType(kind))
+
+    def ignore_elements(self) -> Flow[NoReturn]:
+        """Read all elements and emit none; only the end or the failure comes through.
+
+        Demand: unbounded as soon as anything is wanted; nothing is buffered.
+        Errors: those of the source.
+        Spark: runs in the workers, so that no element leaves them.
+        (Reactor, RxJava: ``ignoreElements``; Pekko: ``Sink.ignore``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).ignore_elements().concat(Flow.of("done")).run_sync()
+        ['done']
+        """
+        return self.then(IgnoreElements())

@@ -63,6 +63,12 @@ class Flattening(Transform[T, R]):
         """Ask for one element at a time, since it may be enough."""
         return n if n == UNBOUNDED else min(n, 1)
 
+    def finish(self) -> Iterable[R]:
+        """Read the iterable at hand to its end, where a stage before this one needed no more in the middle of it."""
+        if self.inner is not None:
+            yield from self.inner
+            self.inner = None
+
     def close(self) -> None:
         """Close the iterable at hand if it can be closed."""
         inner, self.inner = self.inner, None

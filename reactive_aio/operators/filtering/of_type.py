@@ -1,0 +1,24 @@
+"""The stage that keeps the elements of a type."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from ...segments import Stage, Template
+
+S = TypeVar("S")
+
+
+@frozen
+class OfType(Stage[Any, S]):
+    """Stage of ``Flow.of_type``."""
+
+    kind: type[S]
+
+    forwards = True
+    template = Template("""
+        if isinstance(item, $kind):
+            $rest
+    """)

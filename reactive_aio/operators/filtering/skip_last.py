@@ -1,0 +1,55 @@
+"""The stage that holds elements back until it is known that they are not the last."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...hooks import discard
+from ...segments import Stage, Template, Transform
+from ...spec import add_demand
+
+T = TypeVar("T")
+
+
+@frozen
+class SkipLast(Stage[T, T]):
+    """Stage of ``Flow.skip_last``."""
+
+    n: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give an empty queue."""
+        return HoldingBack[T](self.n)
+
+
+@define
+class HoldingBack(Transform[T, T]):
+    """The elements of one subscription that may be the last."""
+
+    n: int
+    held: deque[T] = field(init=False)
+
+    template = Template("""
+        $self.held.append(item)
+        if len($self.held) > $n:
+            item = $self.held.popleft()
+            $rest
+    """)
+
+    def __attrs_post_init__(self) -> None:
+        self.held = deque(maxlen=self.n + 1)
+
+    def demand(self, n: int) -> int:
+        """Ask once for what is held back together with what is wanted."""
+        return add_demand(n, self.n - len(self.held)) if n else 0
+
+    def close(self) -> None:
+        """Let go of what is held back."""
+        discard(self.held)
+        self.held.clear()

@@ -1,0 +1,44 @@
+"""The stage that drops elements until the first that fails a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+
+T = TypeVar("T")
+
+
+@frozen
+class SkipWhile(Stage[T, T]):
+    """Stage of ``Flow.skip_while``."""
+
+    predicate: Callable[[T], object]
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a switch."""
+        return SkippingWhile[T](self.predicate)
+
+
+@define
+class SkippingWhile(Transform[T, T]):
+    """Whether one subscription is still dropping."""
+
+    predicate: Callable[[T], object]
+    skipping: bool = field(init=False, default=True)
+
+    template = Template(
+        """
+        if $skipping:
+            $skipping = bool($predicate(item))
+        if not $skipping:
+            $rest
+        """,
+        local=("skipping",),
+    )

@@ -1,0 +1,85 @@
+"""The stage that lets the elements of a slice through."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class Slice(Stage[T, T]):
+    """Stage of ``flow[start:stop:step]``."""
+
+    start: int
+    stop: int | None
+    step: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give the two counts."""
+        left = UNBOUNDED if self.stop is None else len(range(self.start, self.stop, self.step))
+        return Slicing(self.start, left, self.step)
+
+    def __str__(self) -> str:
+        step = "" if self.step == 1 else f":{self.step}"
+        return f"[{self.start or ''}:{'' if self.stop is None else self.stop}{step}]"
+
+
+@define
+class Slicing(Transform[T, T]):
+    """How many elements one subscription drops before the next, and how many it still lets through."""
+
+    gap: int
+    left: int
+    step: int
+
+    template = Template("""
+        if $self.gap:
+            $self.gap -= 1
+        else:
+            $self.gap = $step - 1
+            $self.left -= 1
+            $rest
+            if not $self.left:
+                $stop
+    """)
+
+    def demand(self, n: int) -> int:
+        """Ask for what is wanted and for what lies in front of and between it, never beyond the last."""
+        wanted = min(n, self.left)
+        return min(self.gap + (wanted - 1) * self.step + 1, UNBOUNDED) if wanted else 0
+
+    @property
+    def done(self) -> bool:
+        """Tell that all have been let through."""
+        return not self.left
+
+
+def sliced(at: builtins.slice[object, object, object]) -> Slice[Any]:
+    """Check what stands between the brackets."""
+    if not isinstance(at, builtins.slice):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(f"flow[{at!r}]: a flow takes slices, flow[1:3]; for one element, await flow.element_at(...)")
+    hint = " (from the end: take_last, skip_last)"
+    start = _bound("start", at.start, 0, hint)
+    stop = _bound("stop", at.stop, 0, hint)
+    step = _bound("step", at.step, 1, "")
+    return Slice(start or 0, stop, step or 1)
+
+
+def _bound(name: str, value: object, least: int, hint: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"flow[...]: {name}={value!r}: {name} is a whole number, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"flow[...]: {name}={value}: {name} must be at least {least}{hint}")
+    return value

@@ -1,0 +1,66 @@
+"""The stage that keeps the last elements until the source has completed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...hooks import discard
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class TakeLast(Stage[T, T]):
+    """Stage of ``Flow.take_last``."""
+
+    n: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give room for so many."""
+        return KeepingLast[T](self.n)
+
+
+@define
+class KeepingLast(Transform[T, T]):
+    """The latest elements of one subscription."""
+
+    n: int
+    held: deque[T] = field(init=False)
+
+    template = Template("$append(item)")
+
+    def __attrs_post_init__(self) -> None:
+        self.held = deque(maxlen=self.n)
+
+    @property
+    def append(self) -> Callable[[T], None]:
+        """The method that takes an element, looked up once for a pass."""
+        return self.held.append
+
+    def demand(self, n: int) -> int:
+        """Ask for all there is, since the last are not known before."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterable[T]:
+        """Give them, each when it is wanted."""
+        while self.held:
+            yield self.held.popleft()
+
+    def close(self) -> None:
+        """Let go of what was not wanted."""
+        discard(self.held)
+        self.held.clear()
+
+    @property
+    def pending(self) -> bool:
+        """Tell that there are some to come."""
+        return bool(self.held)
