@@ -14,7 +14,7 @@ from typing import Any
 from attrs import field, frozen
 
 from reactive_aio import Emitter, Flow, schedulers
-from reactive_aio.schedulers.base import Scheduler
+from reactive_aio.schedulers.base import Scheduler, Workers
 from reactive_aio.segments import Stage
 from reactive_aio.spec import Publisher
 
@@ -36,6 +36,8 @@ class Settings:
     """A scheduler on another thread, for the entries that need one."""
     loop: AbstractEventLoop | None = None
     """The event loop of that thread."""
+    pool: Workers | None = None
+    """The workers, for the entries that need some."""
 
 
 Make = Callable[[int, Via, Settings], AnyFlow]
@@ -56,6 +58,8 @@ class Entry:
     """Whether the entry has a boundary whose prefetch can be set."""
     threaded: bool = False
     """Whether the entry needs a scheduler on another thread."""
+    pool: str = ""
+    """The kind of workers that the entry needs, by the name of the function that makes them."""
     ends_late: bool = False
     """Whether the end is known only when one more element is wanted."""
     recovers: bool = False
@@ -359,6 +363,13 @@ boundary(
     prefetches=True,
     threaded=True,
 )
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(needed_pool(settings), settings.prefetch),
+    variant="threads",
+    prefetches=True,
+    pool="threads",
+)
 boundary("subscribe_on", lambda flow, _: flow.subscribe_on(schedulers.current()), variant="current")
 boundary("subscribe_on", lambda flow, settings: flow.subscribe_on(needed(settings)), variant="thread", threaded=True)
 
@@ -373,6 +384,12 @@ def needed_loop(settings: Settings) -> AbstractEventLoop:
     """Give the event loop of another thread."""
     assert settings.loop is not None, "this entry needs the event loop of another thread"
     return settings.loop
+
+
+def needed_pool(settings: Settings) -> Workers:
+    """Give the workers."""
+    assert settings.pool is not None, "this entry needs workers"
+    return settings.pool
 
 
 def entered(name: str) -> bool:

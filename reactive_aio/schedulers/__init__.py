@@ -1,10 +1,12 @@
-"""Where regions run: this event loop, another one, a thread with a loop of its own."""
+"""Where regions run: this event loop, another one, a thread with a loop of its own, a pool of threads."""
 
 if __name__ != "reactive_aio.schedulers":
     raise ImportError(f"import reactive_aio.schedulers, not {__name__}: this is a view")
 
 from .base import Attachment as Attachment
 from .base import Scheduler as Scheduler
+from .base import Workers as Workers
 from .current import current as current
 from .loop import loop as loop
-from .threads import thread as thread
+from .thread import thread as thread
+from .threads import threads as threads

@@ -2,13 +2,19 @@
 
 A scheduler is a value in a flow. It is asked for an event loop each time the flow is subscribed to, and
 told when that region has ended, so that what it started for the region ends with it.
+
+`Workers` are the other kind of place. They have no event loop: the region's function is applied to chunks, several at
+a time, and the event loop that reads the results keeps them in order and under demand.
 """
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from typing import Protocol
+from contextvars import Context
+from typing import Any, Protocol
+
+from attrs import frozen
 
 
 class Released(Protocol):
@@ -48,5 +54,107 @@ class Scheduler(Protocol):
 
         ``lost(error)`` is to be called, from any thread, if the loop ends before the region has detached.
         Raises SchedulerClosedError when there is no loop to run on.
+        """
+        ...
+
+
+class Run(Protocol):
+    """The region's function at work on one chunk."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all results have been given."""
+        ...
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What a function of the user's raised, behind the results before it."""
+        ...
+
+    @property
+    def taken(self) -> int:
+        """The elements of the chunk that have been worked on."""
+        ...
+
+    def part(self, most: int) -> list[Any]:
+        """Give the next results, at most ``most`` of them; fewer, or none, when some milliseconds have passed."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held, if the run is not over."""
+
+
+class Work(Protocol):
+    """The function of a region; it can be pickled if the user's functions can."""
+
+    @property
+    def region(self) -> str:
+        """The region in words."""
+        ...
+
+    def begin(self, items: list[Any], index: int, /) -> Run:
+        """Begin on a chunk whose first element is number ``index`` of the region's input."""
+        ...
+
+
+@frozen
+class Report:
+    """What has come of a chunk since the report before."""
+
+    chunk: int
+    items: list[Any]
+    taken: int
+    """The elements of the chunk that have been worked on so far."""
+    seconds: float
+    """How long these results took to make."""
+    over: bool
+    failure: BaseException | None = None
+
+
+class Reports(Protocol):
+    """Who hears from the workers, on any thread."""
+
+    def reported(self, report: Report) -> None:
+        """Take what has come of a chunk; the reports on one chunk come in order."""
+
+    def lost(self, error: BaseException) -> None:
+        """Take note that no more reports will come."""
+
+
+class Hired(Protocol):
+    """The hold that one region has on workers; to be used on one thread."""
+
+    def submit(self, chunk: int, items: list[Any], index: int) -> None:
+        """Have a chunk worked on, by the number under which it is to be reported; later ones have to wait for it."""
+
+    def go_on(self, chunk: int) -> None:
+        """Have a chunk go on that has given as many results as it may without being told to."""
+
+    def leave(self, released: Released) -> None:
+        """Let go, and drop what is not over; ``released`` is called when nothing of the region is left."""
+
+
+class Workers(Protocol):
+    """Where a region runs that is applied to chunks; implement these four to have regions run elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """The chunks that are worked on at the same time."""
+        ...
+
+    def check(self, stage: object) -> None:
+        """Raise TypeError, while the flow is built, for a stage that can't be taken there."""
+
+    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+        """Take a region in, called on the event loop that reads it.
+
+        ``most`` is the number of results that a chunk may give until it is told to go on. ``context`` is the
+        subscriber's, to be current in the user's functions as far as it can be.
+        Raises SchedulerClosedError when there is nobody to work.
         """
         ...

@@ -1,201 +1,269 @@
-"""The scheduler that runs regions on a thread with an event loop of its own."""
+"""The scheduler that runs blocking functions on a pool of threads."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from contextvars import Context
+from functools import partial
+from queue import SimpleQueue
+from time import perf_counter
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from ..errors import SchedulerClosedError
-from .base import Attachment, Released
+from ..hooks import drop_error
+from .base import Hired, Released, Report, Reports, Run, Work
+from .pool import Pool
+
+Job = Callable[[], None]
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+class _Thread(threading.Thread):
+    """A thread of a team."""
+
+    def __init__(self, team: _Team, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.idle_workers = team
+        """By the name that anyio's threads have for it: asked by a loop of virtual time whether this one is idle."""
+
+    def run(self) -> None:
+        self.idle_workers.serve()
 
 
 @define(eq=False)
-class _LoopThread:
-    """A running thread with its loop; made when the first region needs it, ended when nobody does."""
+class _Team:
+    """Threads that take jobs from one queue, no more of them than there are jobs."""
 
     name: str
-    loop: asyncio.AbstractEventLoop = field(init=False)
-    ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
-    _stop: asyncio.Event = field(init=False)
-    _thread: threading.Thread = field(init=False)
+    most: int
+    _jobs: SimpleQueue[Job | None] = field(init=False, factory=SimpleQueue[Job | None])
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _threads: list[_Thread] = field(init=False, factory=list[_Thread])
+    _left: int = field(init=False, default=0)
+    """Jobs that have been put and are not done, and behind the last one the threads that have not ended."""
+    _told: Callable[[], None] | None = field(init=False, default=None)
 
-    def __attrs_post_init__(self) -> None:
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(started,), name=self.name, daemon=True)
-        self._thread.start()
-        started.wait()
+    def put(self, job: Job) -> bool:
+        """Have a job done, after those before it; False if the threads are ending."""
+        with self._lock:
+            if self._told is not None:
+                return False
+            self._left += 1
+            if self._left > len(self._threads) < self.most:
+                thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
+                self._threads.append(thread)
+                thread.start()
+        self._jobs.put(job)
+        return True
 
-    def _run(self, started: threading.Event) -> None:
-        try:
-            # The runner cancels what is left on the loop and closes async generators and executor threads.
-            with asyncio.Runner(loop_factory=_new_event_loop) as runner:
-                runner.run(self._serve(started))
-        finally:
-            for told in self.ended:
-                told()
+    def serve(self) -> None:
+        """Do jobs until there will be no more."""
+        while (job := self._jobs.get()) is not None:
+            job()
+            with self._lock:
+                self._left -= 1
+        with self._lock:
+            self._left -= 1
+            last = not self._left
+        if last and self._told is not None:
+            self._told()
 
-    async def _serve(self, started: threading.Event) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        started.set()
-        await self._stop.wait()
+    def __contains__(self, thread: object) -> bool:
+        return not self._left
 
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self._stop.set)
+    def stop(self, told: Callable[[], None]) -> None:
+        """End the threads when all jobs are done."""
+        with self._lock:
+            self._told = told
+            self._left += len(self._threads)
+        for _ in self._threads:
+            self._jobs.put(None)
+        if not self._threads:
+            told()
 
     def join(self) -> None:
-        self._thread.join()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-@frozen(eq=False)
-class _Attached:
-    """One region's hold on a thread."""
-
-    worker: _LoopThread
-    lost: Callable[[BaseException], None]
-    leave: Callable[[_Attached], bool]
-    """Takes the hold back, and tells whether it was the last, so that the thread is to end."""
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return self.worker.loop
-
-    def detach(self, released: Released) -> None:
-        if self.leave(self):
-            # The thread tells it itself, as its last act: no loop that could end before is needed for that.
-            self.worker.ended.append(lambda: released(self.worker.join))
-            self.worker.stop()
-        else:
-            released()
+        """Wait for the threads."""
+        for thread in self._threads:
+            thread.join()
 
 
 @define(eq=False)
-class ThreadScheduler:
-    """A thread with an event loop of its own, shared by the regions that are placed on it."""
+class _Chunk:
+    """A chunk on its way; each has a context of its own, since several are worked on at a time."""
 
-    label: str
+    number: int
+    items: list[Any]
+    index: int
+    context: Context
+    run: Run | None = None
+
+
+@define(eq=False)
+class _Member:
+    """One region's hold on the threads."""
+
+    pool: ThreadPool
+    team: _Team
+    work: Work
+    most: int
+    context: Context
+    reports: Reports
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
-    _worker: _LoopThread | None = field(init=False, default=None)
-    _regions: set[_Attached] = field(init=False, factory=set[_Attached])
-    _kept: bool = field(init=False, default=False)
-    _closed: bool = field(init=False, default=False)
+    _chunks: dict[int, _Chunk] = field(init=False, factory=dict[int, _Chunk])
+    """Those that wait for a thread, or for the word to go on; bounded by what the region submits."""
+    _running: int = field(init=False, default=0)
+    _dropped: bool = field(init=False, default=False)
+    _released: Released | None = field(init=False, default=None)
+
+    def submit(self, chunk: int, items: list[Any], index: int) -> None:
+        """Have a chunk worked on."""
+        self._chunks[chunk] = _Chunk(chunk, items, index, self.context.copy())
+        self.go_on(chunk)
+
+    def go_on(self, chunk: int) -> None:
+        """Have a chunk go on."""
+        self.team.put(partial(self._work_on, chunk))
+
+    def leave(self, released: Released) -> None:
+        """Let go when nobody works for the region any more; what has not begun is dropped."""
+        with self._lock:
+            self._dropped = True
+            self._released = released
+            begun = [chunk for chunk in self._chunks.values() if chunk.run is not None]
+            self._chunks.clear()
+            self._running += len(begun)
+            gone = not self._running
+        for chunk in begun:
+            if not self.team.put(partial(self._give_up, chunk)):
+                self._give_up(chunk)
+        if gone:
+            self.pool.let_go(self, self.team, released)
+
+    def expel(self, error: BaseException) -> None:
+        """Fail the region, because the pool is closed."""
+        self._dropped = True
+        self.reports.lost(error)
+
+    # -- on the threads
+
+    def _work_on(self, number: int) -> None:
+        with self._lock:
+            chunk = None if self._dropped else self._chunks.pop(number, None)
+            if chunk is None:
+                return
+            self._running += 1
+        try:
+            self._run(chunk)
+        finally:
+            self._done()
+
+    def _run(self, chunk: _Chunk) -> None:
+        left = self.most
+        while left:
+            started = perf_counter()
+            try:
+                run, items = chunk.context.run(self._part, chunk, left)
+            except Exception as error:
+                self.reports.reported(Report(chunk.number, [], 0, 0.0, True, error))
+                return
+            left -= len(items)
+            report = Report(chunk.number, items, run.taken, perf_counter() - started, run.over, run.failure)
+            # Before the report, which may bring the word to go on.
+            if not run.over and not self._may_go_on(chunk, left):
+                self._close(chunk)
+                return
+            self.reports.reported(report)
+            if run.over:
+                return
+
+    def _part(self, chunk: _Chunk, most: int) -> tuple[Run, list[Any]]:
+        run = chunk.run = chunk.run or self.work.begin(chunk.items, chunk.index)
+        return run, run.part(most)
+
+    def _may_go_on(self, chunk: _Chunk, left: int) -> bool:
+        """Lay a chunk aside that has given what it may; False if nobody waits for it any more."""
+        with self._lock:
+            if not left and not self._dropped:
+                self._chunks[chunk.number] = chunk
+            return not self._dropped
+
+    def _close(self, chunk: _Chunk) -> None:
+        run = chunk.run
+        if run is not None:
+            chunk.context.run(run.close)
+            if run.failure is not None:
+                chunk.context.run(drop_error, run.failure)
+
+    def _give_up(self, chunk: _Chunk) -> None:
+        self._close(chunk)
+        self._done()
+
+    def _done(self) -> None:
+        with self._lock:
+            self._running -= 1
+            released = None if self._running else self._released
+        if released is not None:
+            self.pool.let_go(self, self.team, released)
+
+
+@define(eq=False)
+class ThreadPool(Pool[_Team]):
+    """Threads for blocking functions, shared by the regions that are placed on them (Workers)."""
 
     @property
     def name(self) -> str:
         """How plans show the place."""
-        return f"thread({self.label!r})"
+        return f"threads({self.count})"
 
-    def is_here(self) -> bool:
-        """Tell whether the place is the running event loop."""
-        with self._lock:
-            return self._worker is not None and self._worker.loop is _running_loop()
+    def check(self, stage: object) -> None:
+        """Refuse nothing: a function is called as it is."""
 
-    def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the thread's loop; the first region starts the thread."""
-        with self._lock:
-            if self._closed:
-                raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
-            if self._worker is None:
-                self._worker = _LoopThread(self.label)
-            attached = _Attached(self._worker, lost, self._leave)
-            self._regions.add(attached)
-            return attached
+    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+        """Take a region in; threads start as there is work for them."""
+        hired: list[_Member] = []
 
-    def _leave(self, attached: _Attached) -> bool:
-        with self._lock:
-            self._regions.discard(attached)
-            last = self._worker is attached.worker and not self._regions and not self._kept
-            if last:
-                self._worker = None
-            return last
+        def make(team: _Team) -> _Member:
+            hired.append(_Member(self, team, work, most, context, reports))
+            return hired[0]
 
-    def open(self) -> Self:
-        """Keep the thread until ``close``, also while no region runs on it."""
-        with self._lock:
-            if self._closed:
-                raise SchedulerClosedError(f"{self.name} has been closed")
-            self._kept = True
-            if self._worker is None:
-                self._worker = _LoopThread(self.label)
-        return self
+        self._enter(make)
+        return hired[0]
 
-    def close(self) -> None:
-        """End the thread for good and wait for it; flows that still run on it end with SchedulerClosedError."""
-        worker = self._shut()
-        if worker is not None:
-            worker.stop()
-            worker.join()
+    def let_go(self, member: _Member, team: _Team, released: Released) -> None:
+        """Let a region go; the last one ends the threads."""
+        self._leave(member, team, released)
 
-    def _shut(self) -> _LoopThread | None:
-        with self._lock:
-            self._closed = True
-            worker, self._worker = self._worker, None
-            regions, self._regions = self._regions, set[_Attached]()
-        for attached in regions:
-            # On the loop itself and before it is told to stop, so that the region ends where it ran.
-            error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
-            attached.loop.call_soon_threadsafe(attached.lost, error)
-        return worker
-
-    async def __aenter__(self) -> Self:
-        return self.open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        worker = self._shut()
-        if worker is not None:
-            home, ended = asyncio.get_running_loop(), asyncio.Event()
-
-            def told() -> None:
-                home.call_soon_threadsafe(ended.set)
-
-            worker.ended.append(told)
-            worker.stop()
-            await ended.wait()
-            worker.join()
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def _form(self) -> _Team:
+        return _Team(self.name, self.count)
 
 
-def thread(name: str) -> ThreadScheduler:
-    """Run the region on a thread named ``name`` that has an event loop of its own (uvloop where installed).
+def threads(n: int) -> ThreadPool:
+    """Run the functions that follow on ``n`` threads, several elements at a time: for functions that block.
 
-    The thread starts with the first region placed on it and ends with the last, before the terminal
-    returns. ``async with schedulers.thread("io") as io:`` keeps it for many flows; leaving the block, or
-    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError. Regions of
-    several flows share the thread. (Reactor: ``Schedulers.single``.)
+    It is for ``publish_on``. The elements travel in small chunks and come back in order. A chunk is what is there,
+    one element at first and more as long as the functions are quick. Operators that depend on an element's place in the
+    stream, such as ``take``, run with what follows them on the event loop that reads.
 
+    The threads start as there is work and end with the last flow on them, before its terminal returns; a function that
+    blocks is waited for. ``async with schedulers.threads(8) as pool:`` keeps them for many flows. (Reactor:
+    ``Schedulers.boundedElastic``.)
+
+    >>> import time
     >>> from reactive_aio import Flow, schedulers
-    >>> Flow.range(3).subscribe_on(schedulers.thread("numbers")).map(lambda n: n * n).run_sync()
-    [0, 1, 4]
+    >>> def fetched(n: int) -> int:
+    ...     time.sleep(0.01)
+    ...     return n * n
+    >>> Flow.range(5).publish_on(schedulers.threads(4)).map(fetched).run_sync()
+    [0, 1, 4, 9, 16]
     """
-    if not name:
-        raise ValueError("thread() takes a name, so that the thread can be told from others")
-    return ThreadScheduler(name)
+    check_workers("threads", n)
+    return ThreadPool(n)
+
+
+def check_workers(method: str, n: object) -> None:
+    """Refuse what is no number of workers."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"{method}({n!r}): the number of workers is a whole number, not {type(n).__name__}")
+    if n < 1:
+        raise ValueError(f"{method}({n}): there must be at least 1 worker")

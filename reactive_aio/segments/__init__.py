@@ -1,5 +1,7 @@
 """The fusion engine: stages, the one function they are fused into, and the plan of a flow."""
 
+from .chunk import ChunkRun as ChunkRun
+from .chunk import ChunkWork as ChunkWork
 from .fuse import Pace as Pace
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line

@@ -106,11 +106,14 @@ class Inlet(Protocol[T]):
 
 @frozen
 class Elsewhere:
-    """A region outside this process, as plans show it."""
+    """A region that no event loop runs, as plans show it."""
 
     place: str
     work: str
     boundary: str
+    """The boundary behind the region."""
+    front: str = ""
+    """The boundary in front of it, where it reads a flow."""
 
 
 class Source(ABC, Generic[T_co]):

@@ -16,7 +16,7 @@ from .windows import Wave
 # Of the standard library, unchanged from Python 3.7 to 3.15: the threads of all pools, each with its queue of jobs.
 POOLS: Final[Mapping[threading.Thread, Any]] = getattr(pools, "_threads_queues", {})
 WORKER: Final = getattr(getattr(pools, "_worker", None), "__code__", None)
-SCHEDULER: Final = "reactive_aio.schedulers.threads"
+SCHEDULERS: Final = {"reactive_aio.schedulers.thread", "reactive_aio.schedulers.threads"}
 
 RUNNING: Final = {"run", "run_forever", "run_until_complete"}
 
@@ -46,7 +46,7 @@ class Bystanders:
                 continue
             stack = list(_stack(frame))
             known = thread in self._before
-            if known and not any(each.f_globals.get("__name__") == SCHEDULER for each in stack):
+            if known and not any(each.f_globals.get("__name__") in SCHEDULERS for each in stack):
                 continue
             loop = _loop_of(stack)
             if loop is not None and loop.is_running():

@@ -14,7 +14,7 @@ from tests.subscribers import idle
 
 MOST_TURNS = 60
 """More turns of the loop than any entry takes for five elements, where no thread takes part."""
-ENTRIES = [entry for entry in REGISTRY if not entry.threaded]
+ENTRIES = [entry for entry in REGISTRY if not (entry.threaded or entry.pool)]
 
 
 def fused(flow: AnyFlow) -> AnyFlow:

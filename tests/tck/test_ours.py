@@ -11,7 +11,8 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.schedulers.threads import ThreadScheduler
+from reactive_aio.schedulers.base import Workers
+from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.tck import Environment, PublisherVerification, verify
 from reactive_aio.testing import AdversarialLoop
 from tests.conftest import LOOPS
@@ -53,6 +54,7 @@ CASES = [
     for via in (fused, apart)
     for prefetch in (PREFETCHES if entry.prefetches else PREFETCHES[-1:])
     for loop in FACTORIES
+    if not entry.pool or (via is fused and loop == "asyncio") or (loop == "uvloop" and prefetch == 2)
 ]
 
 
@@ -60,6 +62,12 @@ CASES = [
 def thread() -> Iterator[ThreadScheduler]:
     with schedulers.thread("conformance") as scheduler:
         yield scheduler
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[Workers]:
+    with schedulers.threads(2) as pool:
+        yield pool
 
 
 def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEventLoop]]:
@@ -78,6 +86,9 @@ def test_an_entry_of_the_registry_keeps_all_rules(case: Case, request: pytest.Fi
         settings = Settings(case.prefetch, thread, loops()[0])
         # Without patience: what a boundary to somebody else's loop sets is a timer to look after it, for ever.
         environment = Environment(FACTORIES[case.loop], loops, patience=0)
+    if entry.pool:
+        settings = Settings(case.prefetch, pool=request.getfixturevalue(entry.pool))
+        environment = Environment(FACTORIES[case.loop], threads=True, silence=0.02)
 
     class Verification(PublisherVerification):
         def create_publisher(self, elements: int) -> Any:

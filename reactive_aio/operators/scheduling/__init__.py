@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
-from ...segments import PublishOn, SubscribeOn
+from ...segments import PublishOn, SubscribeOn, calling_line
 from .._fluent import Fluent, check_count
+from .on_workers import OnWorkers
 
 if TYPE_CHECKING:
     from ...flow import Flow
-    from ...schedulers.base import Scheduler
+    from ...schedulers.base import Scheduler, Workers
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -19,12 +20,15 @@ class Scheduling(Fluent[T_co]):
 
     __slots__ = ()
 
-    def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Flow[T_co]:
+    def publish_on(self, scheduler: Scheduler | Workers, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
+        On workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, that goes for the operators that
+        follow up to the first that depends on an element's place in the stream; the others run on the loop that reads.
         Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it;
-        more is requested when three quarters of them have been. ``prefetch=1`` is stop-and-wait.
-        Errors: a failure stays behind the elements before it. When the loop or thread ends in the middle the
+        more is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
+        ``prefetch=1`` is stop-and-wait.
+        Errors: a failure stays behind the elements before it. When the loop, thread or pool ends in the middle the
         flow fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is
         built.
         Cancel: crosses at once; elements on their way go to ``hooks.on_discard``.
@@ -35,28 +39,41 @@ class Scheduling(Fluent[T_co]):
         >>> flow.run_sync()
         [0, 1, 4]
         """
-        _check_scheduler("publish_on", scheduler)
         check_count("publish_on", "prefetch", prefetch, 1)
-        return self.place(PublishOn(scheduler, prefetch))
+        if _are_workers(scheduler):
+            return self.begin(OnWorkers(self.as_flow(), scheduler, prefetch, calling_line()))
+        return self.place(PublishOn(_checked("publish_on", scheduler), prefetch))
 
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and what follows it up to the next boundary, on ``scheduler``.
 
         Wherever it stands in the chain it speaks of the source; of several the one nearest to the source counts.
         Demand: passed on one for one.
-        Errors: when the loop or thread ends in the middle the flow fails with SchedulerClosedError.
+        Errors: when the loop or thread ends in the middle the flow fails with SchedulerClosedError. A pool of workers,
+        which has no loop to run a source on, is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``subscribeOn``.)
 
         >>> from reactive_aio import Flow, schedulers
         >>> Flow.range(3).subscribe_on(schedulers.thread("reader")).run_sync()
         [0, 1, 2]
         """
-        _check_scheduler("subscribe_on", scheduler)
-        return self.place(SubscribeOn(scheduler))
+        if _are_workers(scheduler):
+            raise TypeError(
+                f"subscribe_on({scheduler.name}): workers apply functions to elements and run no source; put the "
+                "elements before .publish_on(...) and the work behind it, or use schedulers.thread('name') here"
+            )
+        return self.place(SubscribeOn(_checked("subscribe_on", scheduler)))
 
 
-def _check_scheduler(method: str, scheduler: object) -> None:
-    if not callable(getattr(scheduler, "attach", None)):
-        raise TypeError(
-            f"{method}() takes a scheduler such as schedulers.thread('name'), not {type(scheduler).__name__}"
-        )
+def _are_workers(scheduler: object) -> TypeGuard[Workers]:
+    return callable(getattr(scheduler, "hire", None))
+
+
+def _checked(method: str, scheduler: Scheduler | Workers) -> Scheduler:
+    if _is_scheduler(scheduler):
+        return scheduler
+    raise TypeError(f"{method}() takes a scheduler such as schedulers.thread('name'), not {type(scheduler).__name__}")
+
+
+def _is_scheduler(scheduler: object) -> TypeGuard[Scheduler]:
+    return callable(getattr(scheduler, "attach", None))

@@ -1,0 +1,285 @@
+"""The boundary to workers, on the event loop that reads it: chunks out, results back, in order and under demand."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from ...hooks import discard, drop_error
+from ...segments import ChunkWork, FlowLike, Inlet
+from ...spec import UNBOUNDED, Subscription, add_demand
+
+if TYPE_CHECKING:
+    from ...schedulers.base import Hired, Report, Workers
+
+TARGET: Final = 4e-3
+"""Seconds of work that make a chunk, if so many elements are there and may be outstanding."""
+
+
+@define(eq=False)
+class Pace:
+    """How large chunks are, and how many are under way."""
+
+    workers: int
+    largest: int
+    size: int = field(init=False, default=1)
+    quick: bool = field(init=False, default=False)
+
+    def learn(self, elements: int, seconds: float) -> None:
+        """Take note of how long some elements took: chunks grow by doubling, and shrink at once."""
+        fitting = int(TARGET * elements / seconds) if seconds > 0 else self.largest
+        self.size = max(1, min(fitting, 2 * self.size, self.largest))
+        self.quick = fitting > 1
+
+    @property
+    def chunks(self) -> int:
+        """The chunks that may be under way: where they are done in no time, a next one for each worker."""
+        return 2 * self.workers if self.quick else self.workers
+
+    def share(self, waiting: int, under_way: int) -> int:
+        """Give the size of the next chunk: a fair part of what is there for each worker that has nothing to do."""
+        return min(self.size, ceil(waiting / max(1, self.workers - under_way)))
+
+
+@define(eq=False)
+class Chunk:
+    """What has been handed to the workers at once, until what came of it has been delivered."""
+
+    number: int
+    items: list[Any]
+    results: deque[list[Any]] = field(init=False, factory=deque[list[Any]])
+    """Parts that wait for their turn or for demand; bounded by what a chunk may give without being told to go on."""
+    taken: int = field(init=False, default=0)
+    given: int = field(init=False, default=0)
+    """Results since the chunk was last told to go on."""
+    over: bool = field(init=False, default=False)
+    failure: BaseException | None = field(init=False, default=None)
+
+
+@define(eq=False)
+class Crew:
+    """One region on workers: to the region behind it the Subscription, to the flow before it the Receiver.
+
+    An element counts as outstanding from the request for it until all that came of its chunk has been delivered, and
+    there are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand.
+    """
+
+    inlet: Inlet[Any]
+    prefetch: int
+    _hired: Hired = field(init=False)
+    _pace: Pace = field(init=False)
+    _release: Callable[[], None] = field(init=False)
+    _upstream: Subscription | None = field(init=False, default=None)
+    _ended: bool = field(init=False, default=False)
+    _failure: BaseException | None = field(init=False, default=None)
+    _waiting: deque[Any] = field(init=False, factory=deque[Any])
+    _count: int = field(init=False, default=0)
+    """The elements that have gone into chunks."""
+    _numbers: int = field(init=False, default=0)
+    _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
+    """Those that have not been delivered, in order."""
+    _under_way: int = field(init=False, default=0)
+    _demand: int = field(init=False, default=0)
+    _free: int = field(init=False, default=0)
+    """Elements that are no longer outstanding and for which no others have been requested."""
+    _delivering: bool = field(init=False, default=False)
+    _over: bool = field(init=False, default=False)
+
+    def begin(self, workers: Workers, work: ChunkWork, flow: FlowLike) -> None:
+        """Hire the workers, and subscribe to the flow before them."""
+        # Twice as many chunks as workers have to fit in.
+        self._pace = Pace(workers.count, max(1, self.prefetch // (2 * workers.count)))
+        # More results than there can be elements, so that only a chunk that multiplies them has to wait.
+        self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
+        self._release = self.inlet.hold()
+        self.inlet.subscribe(flow, self, at_once=True)
+
+    # -- the Receiver of the flow before
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Fill the prefetch."""
+        if self._over:
+            subscription.cancel()
+        else:
+            self._upstream = subscription
+            subscription.request(self.prefetch)
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take elements for the workers."""
+        if self._over:
+            discard(items)
+        else:
+            self._waiting.extend(items)
+            self._submit()
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure of the flow before; it stays behind what comes of the elements before it."""
+        if self._over:
+            drop_error(error)
+        else:
+            self._failure = error
+            self.on_complete()
+
+    def on_complete(self) -> None:
+        """Take the end of the flow before."""
+        self._ended = True
+        self._upstream = None
+        self._deliver()
+
+    # -- the Subscription of the region behind
+
+    def request(self, n: int) -> None:
+        """Have what is there delivered, as an event of its own: no signal runs inside ``request``."""
+        self._demand = add_demand(self._demand, n)
+        if not self._delivering:
+            self.inlet.post(self._go_on, None)
+
+    def _go_on(self, _: None) -> None:
+        self._deliver()
+
+    def cancel(self) -> None:
+        """Cancel the flow before, and let the workers go."""
+        if not self._over:
+            self._stop()
+
+    # -- what the workers say, on any thread
+
+    def reported(self, report: Report) -> None:
+        """Take what has come of a chunk."""
+        self.inlet.post(self._take, report)
+
+    def lost(self, error: BaseException) -> None:
+        """Fail: nothing more will come of the chunks that are under way."""
+        self.inlet.post(self._fail, error)
+
+    # -- on the loop
+
+    def _take(self, report: Report) -> None:
+        chunk = self._chunks.get(report.chunk)
+        if chunk is None or self._over:
+            if report.failure is not None:
+                drop_error(report.failure)
+            return
+        if report.taken > chunk.taken:
+            self._pace.learn(report.taken - chunk.taken, report.seconds)
+        chunk.taken, chunk.over, chunk.failure = report.taken, report.over, report.failure
+        chunk.given += len(report.items)
+        if report.items:
+            chunk.results.append(report.items)
+        if report.over:
+            self._under_way -= 1
+        self._deliver()
+        self._submit()
+
+    def _submit(self) -> None:
+        """Have elements worked on: a chunk is what is there, up to the size that suits."""
+        waiting = self._waiting
+        while waiting and not self._over and self._under_way < self._pace.chunks:
+            size = self._pace.share(len(waiting), self._under_way)
+            items = [waiting.popleft() for _ in range(size)]
+            number = self._numbers
+            self._chunks[number] = Chunk(number, items)
+            self._numbers += 1
+            self._under_way += 1
+            self._hired.submit(number, items, self._count)
+            self._count += size
+
+    def _deliver(self) -> None:
+        """Deliver in order what demand allows, and see what follows from that."""
+        if self._delivering:
+            return
+        self._delivering = True
+        try:
+            while not self._over and self._step():
+                pass
+        finally:
+            self._delivering = False
+
+    def _step(self) -> bool:
+        """See to the chunk whose turn it is; False if it has to wait."""
+        chunk = next(iter(self._chunks.values()), None)
+        if chunk is None:
+            if self._ended and not self._waiting:
+                failure, self._failure = self._failure, None
+                self._finish(failure)
+            return False
+        if chunk.results:
+            if not self._demand:
+                return False
+            self._pass_on(chunk)
+        elif chunk.failure is not None:
+            failure, chunk.failure = chunk.failure, None
+            self._finish(failure)
+        elif chunk.over:
+            del self._chunks[chunk.number]
+            self._ask(len(chunk.items))
+        else:
+            if chunk.given > self.prefetch:
+                chunk.given = 0
+                self._hired.go_on(chunk.number)
+            return False
+        return True
+
+    def _pass_on(self, chunk: Chunk) -> None:
+        """Deliver results, no more than were requested."""
+        part = chunk.results.popleft()
+        if len(part) > self._demand:
+            chunk.results.appendleft(part[self._demand :])
+            part = part[: self._demand]
+        if self._demand != UNBOUNDED:
+            self._demand -= len(part)
+        self.inlet.on_chunk(part)
+
+    def _ask(self, n: int) -> None:
+        """Request elements in place of those that are done with, a quarter of the prefetch at a time."""
+        self._free += n
+        if self._upstream is not None and self._free >= max(1, self.prefetch >> 2):
+            n, self._free = self._free, 0
+            self._upstream.request(n)
+
+    # -- the end
+
+    def _fail(self, error: BaseException) -> None:
+        if self._over:
+            drop_error(error)
+        else:
+            self._finish(error)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._stop()
+        if error is None:
+            self.inlet.on_complete()
+        else:
+            self.inlet.on_error(error)
+
+    def _stop(self) -> None:
+        self._over = True
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            upstream.cancel()
+        self._hired.leave(self._left)
+        # In order: of each chunk first what came of it, then what had not been worked on.
+        for chunk in self._chunks.values():
+            for part in chunk.results:
+                discard(part)
+            if chunk.failure is not None:
+                drop_error(chunk.failure)
+            discard(chunk.items[chunk.taken :])
+        discard(self._waiting)
+        if self._failure is not None:
+            drop_error(self._failure)
+        self._chunks.clear()
+        self._waiting.clear()
+
+    def _left(self, join: Callable[[], None] | None = None) -> None:
+        """Hear, on any thread, that nobody works for the region any more."""
+        self.inlet.post(self._gone, join)
+
+    def _gone(self, join: Callable[[], None] | None) -> None:
+        if join is not None:
+            join()
+        self._release()

@@ -1,0 +1,62 @@
+"""The source that is a flow read by workers, together with the stages that they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from ...segments import ChunkWork, Elsewhere, FlowLike, Inlet, Origin, Placed, Pushed, Stage, Step
+from ...spec import Subscription
+from .crew import Crew
+
+if TYPE_CHECKING:
+    from ...schedulers.base import Workers
+
+
+@frozen(eq=False)
+class OnWorkers(Pushed[Any]):
+    """Source of ``Flow.publish_on`` where the scheduler is a pool of workers."""
+
+    flow: FlowLike
+    workers: Workers
+    ahead: int
+    """The elements of the flow that may be outstanding."""
+    origin: Origin
+    stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "publish_on"
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return f"{self.workers.name}, prefetch={self.ahead}"
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow that the workers read."""
+        return (self.flow,)
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """The region on the workers."""
+        work = " -> ".join(str(placed.operator) for placed in self.stages) or "(elements pass as they are)"
+        return Elsewhere(self.workers.name, work, "in order, as requested", f"boundary, prefetch {self.ahead}")
+
+    def absorb(self, stage: Placed[Stage[Any, Any]]) -> OnWorkers | None:
+        """Have a stage run by the workers, unless it depends on the order of the whole."""
+        return None if stage.operator.positional else evolve(self, stages=(*self.stages, stage))
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        """Refuse a stage that would be run by the workers and can't be taken there."""
+        if all(isinstance(step.operator, Stage) and not step.operator.positional for step in (*before, stage)):
+            self.workers.check(stage)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Hire the workers."""
+        crew = Crew(inlet, self.ahead)
+        crew.begin(self.workers, ChunkWork(f"{self}, chained at {self.origin}", self.stages), self.flow)
+        return crew

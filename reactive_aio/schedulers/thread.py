@@ -1,0 +1,201 @@
+"""The scheduler that runs regions on a thread with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from attrs import define, field, frozen
+
+from ..errors import SchedulerClosedError
+from .base import Attachment, Released
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+@define(eq=False)
+class _LoopThread:
+    """A running thread with its loop; made when the first region needs it, ended when nobody does."""
+
+    name: str
+    loop: asyncio.AbstractEventLoop = field(init=False)
+    ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _stop: asyncio.Event = field(init=False)
+    _thread: threading.Thread = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        started = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(started,), name=self.name, daemon=True)
+        self._thread.start()
+        started.wait()
+
+    def _run(self, started: threading.Event) -> None:
+        try:
+            # The runner cancels what is left on the loop and closes async generators and executor threads.
+            with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+                runner.run(self._serve(started))
+        finally:
+            for told in self.ended:
+                told()
+
+    async def _serve(self, started: threading.Event) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        started.set()
+        await self._stop.wait()
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self._stop.set)
+
+    def join(self) -> None:
+        self._thread.join()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+@frozen(eq=False)
+class _Attached:
+    """One region's hold on a thread."""
+
+    worker: _LoopThread
+    lost: Callable[[BaseException], None]
+    leave: Callable[[_Attached], bool]
+    """Takes the hold back, and tells whether it was the last, so that the thread is to end."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self.worker.loop
+
+    def detach(self, released: Released) -> None:
+        if self.leave(self):
+            # The thread tells it itself, as its last act: no loop that could end before is needed for that.
+            self.worker.ended.append(lambda: released(self.worker.join))
+            self.worker.stop()
+        else:
+            released()
+
+
+@define(eq=False)
+class ThreadScheduler:
+    """A thread with an event loop of its own, shared by the regions that are placed on it."""
+
+    label: str
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _worker: _LoopThread | None = field(init=False, default=None)
+    _regions: set[_Attached] = field(init=False, factory=set[_Attached])
+    _kept: bool = field(init=False, default=False)
+    _closed: bool = field(init=False, default=False)
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return f"thread({self.label!r})"
+
+    def is_here(self) -> bool:
+        """Tell whether the place is the running event loop."""
+        with self._lock:
+            return self._worker is not None and self._worker.loop is _running_loop()
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
+        """Give the thread's loop; the first region starts the thread."""
+        with self._lock:
+            if self._closed:
+                raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
+            if self._worker is None:
+                self._worker = _LoopThread(self.label)
+            attached = _Attached(self._worker, lost, self._leave)
+            self._regions.add(attached)
+            return attached
+
+    def _leave(self, attached: _Attached) -> bool:
+        with self._lock:
+            self._regions.discard(attached)
+            last = self._worker is attached.worker and not self._regions and not self._kept
+            if last:
+                self._worker = None
+            return last
+
+    def open(self) -> Self:
+        """Keep the thread until ``close``, also while no region runs on it."""
+        with self._lock:
+            if self._closed:
+                raise SchedulerClosedError(f"{self.name} has been closed")
+            self._kept = True
+            if self._worker is None:
+                self._worker = _LoopThread(self.label)
+        return self
+
+    def close(self) -> None:
+        """End the thread for good and wait for it; flows that still run on it end with SchedulerClosedError."""
+        worker = self._shut()
+        if worker is not None:
+            worker.stop()
+            worker.join()
+
+    def _shut(self) -> _LoopThread | None:
+        with self._lock:
+            self._closed = True
+            worker, self._worker = self._worker, None
+            regions, self._regions = self._regions, set[_Attached]()
+        for attached in regions:
+            # On the loop itself and before it is told to stop, so that the region ends where it ran.
+            error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
+            attached.loop.call_soon_threadsafe(attached.lost, error)
+        return worker
+
+    async def __aenter__(self) -> Self:
+        return self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        worker = self._shut()
+        if worker is not None:
+            home, ended = asyncio.get_running_loop(), asyncio.Event()
+
+            def told() -> None:
+                home.call_soon_threadsafe(ended.set)
+
+            worker.ended.append(told)
+            worker.stop()
+            await ended.wait()
+            worker.join()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def thread(name: str) -> ThreadScheduler:
+    """Run the region on a thread named ``name`` that has an event loop of its own (uvloop where installed).
+
+    The thread starts with the first region placed on it and ends with the last, before the terminal
+    returns. ``async with schedulers.thread("io") as io:`` keeps it for many flows; leaving the block, or
+    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError. Regions of
+    several flows share the thread. (Reactor: ``Schedulers.single``.)
+
+    >>> from reactive_aio import Flow, schedulers
+    >>> Flow.range(3).subscribe_on(schedulers.thread("numbers")).map(lambda n: n * n).run_sync()
+    [0, 1, 4]
+    """
+    if not name:
+        raise ValueError("thread() takes a name, so that the thread can be told from others")
+    return ThreadScheduler(name)

@@ -1,0 +1,60 @@
+"""Workers that are driven by the test: a pool of somebody else's, by the protocol."""
+
+from __future__ import annotations
+
+from contextvars import Context
+from typing import Any
+
+from attrs import define, field
+
+from reactive_aio.schedulers.base import Released, Report, Reports, Run, Work
+
+
+@define(eq=False)
+class ByHand:
+    """Keeps the chunks that it is given until the test has them worked on (Workers)."""
+
+    count: int = 2
+    chunks: dict[int, Run] = field(init=False, factory=dict[int, Run])
+    given: list[list[Any]] = field(init=False, factory=list[list[Any]])
+    told: list[int] = field(init=False, factory=list[int])
+    seconds: float = 0.0
+    """What a chunk is said to take."""
+    reports: Reports = field(init=False)
+    most: int = field(init=False)
+    work: Work = field(init=False)
+    released: Released | None = field(init=False, default=None)
+
+    @property
+    def name(self) -> str:
+        return f"by_hand({self.count})"
+
+    def check(self, stage: object) -> None:
+        pass
+
+    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> ByHand:
+        self.work, self.most, self.reports = work, most, reports
+        return self
+
+    def submit(self, chunk: int, items: list[Any], index: int) -> None:
+        self.given.append(items)
+        self.chunks[chunk] = self.work.begin(items, index)
+
+    def go_on(self, chunk: int) -> None:
+        self.told.append(chunk)
+
+    def leave(self, released: Released) -> None:
+        self.released = released
+
+    def do(self, chunk: int, most: int | None = None) -> None:
+        """Have a chunk worked on, to its end or for so many results."""
+        run = self.chunks[chunk]
+        items = run.part(most or self.most)
+        if run.over:
+            del self.chunks[chunk]
+        self.reports.reported(Report(chunk, items, run.taken, self.seconds, run.over, run.failure))
+
+    def go(self) -> None:
+        """Let the region go."""
+        assert self.released is not None
+        self.released()

@@ -1,0 +1,103 @@
+"""A region on one chunk, as workers run it: in parts, by number and by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reactive_aio.operators.filtering import Filter
+from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
+from reactive_aio.segments.chunk import SLICE
+
+
+def work(*stages: Stage[Any, Any]) -> ChunkWork:
+    return ChunkWork("the region", tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1)))
+
+
+def failing(error: BaseException) -> Callable[[Any], Any]:
+    def fail(item: int) -> int:
+        if item == 2:
+            raise error
+        return item
+
+    return fail
+
+
+def test_a_part_is_no_longer_than_was_wanted() -> None:
+    run = work(FlatMapIterable(range)).begin([2, 3], 0)
+
+    assert [run.part(2), run.over] == [[0, 1], False]
+    assert [run.part(2), run.over] == [[0, 1], False]
+    assert [run.part(2), run.over, run.taken] == [[2], True, 2]
+
+
+def test_a_slow_function_gives_what_it_has() -> None:
+    run = work(Map(lambda item: time.sleep(2 * SLICE) or item)).begin([1, 2, 3], 0)
+
+    assert [run.part(10), run.taken, run.over] == [[1], 1, False]
+    assert run.part(10) == [2]
+
+
+def test_what_lets_nothing_through_gives_word_all_the_same() -> None:
+    run = work(Filter(lambda item: time.sleep(2 * SLICE))).begin([1, 2, 3], 0)
+
+    assert [run.part(10), run.taken, run.over] == [[], 1, False]
+
+
+@pytest.mark.parametrize("error", [OSError("two"), asyncio.CancelledError()])
+def test_a_failure_comes_behind_what_was_made_before_it(error: BaseException) -> None:
+    run = work(Map(failing(error)), Map(str)).begin([0, 1, 2, 3], 100)
+
+    assert [run.part(10), run.over, run.taken] == [["0", "1"], True, 3]
+    assert run.failure is error
+    assert error.__notes__ == ["in map(fail), chained at here.py:1, on element #102 of the region"]
+
+
+def test_an_exit_is_a_failure_like_any_other() -> None:
+    run = work(Map(failing(SystemExit()))).begin([2], 0)
+    run.part(10)
+
+    assert type(run.failure) is RuntimeError
+    assert type(run.failure.__cause__) is SystemExit
+
+
+def test_closing_closes_the_iterable_at_hand() -> None:
+    closed: list[int] = []
+
+    def many(item: int) -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            closed.append(item)
+
+    run = work(FlatMapIterable(many)).begin([7], 0)
+    run.part(3)
+    run.close()
+
+    assert closed == [7]
+
+
+def test_a_failure_in_closing_is_the_failure_of_the_run() -> None:
+    def many(item: int) -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            raise OSError("not closed")
+
+    run = work(FlatMapIterable(many)).begin([7], 0)
+    run.part(3)
+    run.close()
+
+    assert str(run.failure) == "not closed"
+
+
+def test_the_work_can_be_pickled_if_its_functions_can() -> None:
+    run = pickle.loads(pickle.dumps(work(Map(str)))).begin([1], 0)
+
+    assert run.part(10) == ["1"]
