@@ -20,7 +20,9 @@ from .operators import (
     Windowing,
 )
 from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
-from .segments.describe import describe
+from .segments.describe import Style, describe
+from .segments.layout import layout
+from .segments.svg import draw
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -82,8 +84,11 @@ class Flow(
         """Give this object by its whole type."""
         return self
 
-    def describe(self) -> str:
+    def describe(self, style: Style = "table", *, end: str = "") -> str:
         """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
+
+        With ``style="line"`` as the specification draws it: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
+        what consumes the flow, which is no part of it, to have that shown as well.
 
         >>> from reactive_aio import Flow, schedulers
         >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
@@ -91,8 +96,29 @@ class Flow(
         R1  the subscriber's loop   range(0, 9) -> map(str)
          |  boundary, prefetch 16
         R2  thread('writer')        take(3)
+        >>> print(flow.describe("line", end="for_each(print)"))
+        range(0, 9) map(str) | take(3)  | for_each(print)
+        -------- R1 -------- | -- R2 -- | ----- R3 ------
+        R1 the subscriber's loop
+        R2 thread('writer'), boundary, prefetch 16
+        R3 the subscriber's loop, boundary, prefetch 256
         """
-        return describe(self)
+        return describe(self, style, end)
+
+    def diagram(self, *, end: str = "") -> str:
+        """Draw the plan as a picture, in SVG; a notebook shows it by itself.
+
+        ``end`` names what consumes the flow, which is no part of it, to have that shown as well.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(9).map(str).diagram()[:5]
+        '<svg '
+        """
+        return draw(layout(self, end))
+
+    def _repr_svg_(self) -> str:
+        """Show the diagram in a notebook."""
+        return self.diagram()
 
     def __repr__(self) -> str:
         return ".".join(["Flow", str(self.source.operator), *(str(step.operator) for step in self.steps)])

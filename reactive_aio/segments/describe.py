@@ -1,68 +1,60 @@
-"""The plan of a flow in words: regions, boundaries, and what each region fuses."""
+"""The plan of a flow in words: as a table, or as the line that the specification draws."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Final, Literal
 
-from .plan import FlowLike, Plan
-from .source import Source
-from .stage import label
+from .layout import Box, Layout, layout
+from .plan import FlowLike
 
+Style = Literal["table", "line"]
+Drawing = Callable[[Layout], list[str]]
 
-def describe(flow: FlowLike) -> str:
-    """Show the plan of a flow, a line for each region and each boundary.
-
-    Two boundaries with nothing to do between them share a line.
-    """
-    plan = Plan.of(flow)
-    source = plan.source.operator
-    if _only_combines(plan):
-        return f"{describe(source.inner[0])}\nall of it under {_combination(source)}"
-    rows: list[tuple[str, str]] = []
-    notes: list[str] = []
-    note = ""
-    work = [_combination(source) if source.inner else str(source)]
-    if source.elsewhere is not None:
-        rows.append((source.elsewhere.place, source.elsewhere.work))
-        note, work = source.elsewhere.boundary, []
-    for region in plan.regions:
-        if region.boundary is not None:
-            note = ", then ".join(filter(None, [note, f"boundary, prefetch {region.boundary.prefetch}"]))
-        work += [str(placed.operator) for placed in region.stages]
-        if work or region is plan.regions[-1] or not note:
-            notes += [note] if rows else []
-            place = region.scheduler.name if region.scheduler is not None else "the subscriber's loop"
-            rows.append((place, " -> ".join(work) or "(elements pass as they are)"))
-            note, work = "", []
-    return "\n".join([*_table(rows, notes), *_inner(source)])
+AS_THEY_ARE = "(elements pass as they are)"
 
 
-def _table(rows: list[tuple[str, str]], notes: list[str]) -> list[str]:
-    width = max(len(place) for place, _ in rows) + 2
+def describe(flow: FlowLike, style: Style = "table", end: str = "") -> str:
+    """Show the plan of a flow, and what consumes it, if it is named."""
+    if style not in DRAWINGS:
+        raise ValueError(f"describe(style={style!r}): choose one of {', '.join(map(repr, DRAWINGS))}")
+    return "\n".join(DRAWINGS[style](layout(flow, end)))
+
+
+def _table(plan: Layout) -> list[str]:
+    width = max(len(box.place) for box in plan.boxes) + 2
     lines: list[str] = []
-    for number, (place, done) in enumerate(rows, 1):
-        lines.append(f"R{number}  {place:<{width}} {done}".rstrip())
-        if number <= len(notes):
-            lines.append(f" |  {notes[number - 1]}")
-    return lines
+    for number, box in enumerate(plan.boxes, 1):
+        lines.append(f"R{number}  {box.place:<{width}} {' -> '.join(box.work) or AS_THEY_ARE}".rstrip())
+        if number <= len(plan.notes):
+            lines.append(f" |  {plan.notes[number - 1]}")
+    return [*lines, *_around(plan, _table)]
 
 
-def _inner(source: Source[Any]) -> list[str]:
+def _line(plan: Layout) -> list[str]:
+    """Draw as the specification does: what is done in a row, the resources below it, and then what those are."""
+    columns = [_column(number, box) for number, box in enumerate(plan.boxes, 1)]
+    drawn = [" | ".join(done for done, _ in columns).rstrip(), " | ".join(below for _, below in columns)]
+    places = [
+        f"R{number} {box.place}" + (f", {plan.notes[number - 2]}" if number > 1 else "")
+        for number, box in enumerate(plan.boxes, 1)
+    ]
+    return [*drawn, *places, *_around(plan, _line)]
+
+
+def _column(number: int, box: Box) -> tuple[str, str]:
+    done = " ".join(box.work) or "..."
+    width = max(len(done), 8)
+    return f"{done:<{width}}", f"{f' R{number} ':-^{width}}"
+
+
+def _around(plan: Layout, draw: Drawing) -> list[str]:
+    """Give the lines on what is read, and on what subscribes to all of it again."""
     lines: list[str] = []
-    for inner in source.inner:
-        lines += ["", f"where {source.name} reads:", *(f"    {line}" for line in describe(inner).splitlines())]
-    return lines
+    for name, inner in plan.reads:
+        lines += ["", f"where {name} reads:", *(f"    {line}" for line in draw(inner))]
+    lines += [f"all of it under {each}" for each in plan.under]
+    return [*lines, f"consumed by {plan.end}"] if plan.end else lines
 
 
-def _only_combines(plan: Plan) -> bool:
-    """Tell a flow that does nothing to the elements of one other flow but combine its subscriptions."""
-    only, *others = plan.regions
-    return not others and not only.stages and only.scheduler is None and len(plan.source.operator.inner) == 1
-
-
-def _combination(source: Source[Any]) -> str:
-    """Show a combinator without the flows it reads, which are shown apart."""
-    fields: tuple[Any, ...] = getattr(type(source), "__attrs_attrs__", ())
-    values = [getattr(source, each.name) for each in fields if each.repr]
-    shown = [label(value) for value in values if value is not source.inner and value not in source.inner]
-    return f"{source.name}({', '.join(shown)})"
+DRAWINGS: Final[dict[str, Drawing]] = {"table": _table, "line": _line}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reactive_aio import Flow, schedulers
+from reactive_aio.runtime.assemble import PREFETCH
+from reactive_aio.segments.layout import HOMEWARD
+from tests.registry import AnyFlow
 
 
 def test_combinators_around_a_whole_flow_stand_below_its_plan() -> None:
@@ -26,3 +31,104 @@ def test_a_flow_that_a_combinator_reads_stands_apart_where_more_is_done() -> Non
         "where retry reads:",
         "    R1  the subscriber's loop   range(0, 3)",
     ]
+
+
+# The example of the specification, in its chapter on asynchronous and synchronous processing.
+
+
+def f(item: int) -> int:
+    return item
+
+
+def p(item: int) -> bool:
+    return item > 0
+
+
+def origin() -> AnyFlow:
+    return Flow.of("origin")
+
+
+def drawn(flow: AnyFlow) -> list[str]:
+    """The two lines of the specification, without the legend."""
+    return flow.describe("line", end="consume_to(output)").splitlines()[:2]
+
+
+def test_four_regions_are_drawn_as_the_specification_draws_them() -> None:
+    hop, out = schedulers.current(), schedulers.current()
+
+    assert drawn(origin().publish_on(hop).map(f).publish_on(hop).filter(p).publish_on(out)) == [
+        "of('origin') | map(f)   | filter(p) | consume_to(output)",
+        "---- R1 ---- | -- R2 -- | -- R3 --- | ------- R4 -------",
+    ]
+
+
+def test_a_boundary_only_before_the_last_is_drawn_as_the_specification_draws_it() -> None:
+    assert drawn(origin().map(f).filter(p).publish_on(schedulers.current())) == [
+        "of('origin') map(f) filter(p) | consume_to(output)",
+        "------------ R1 ------------- | ------- R2 -------",
+    ]
+
+
+def test_a_boundary_only_after_the_first_is_drawn_as_the_specification_draws_it() -> None:
+    assert drawn(origin().publish_on(schedulers.current()).map(f).filter(p)) == [
+        "of('origin') | map(f) filter(p) consume_to(output)",
+        "---- R1 ---- | --------------- R2 ----------------",
+    ]
+
+
+def test_the_line_says_below_what_the_resources_are() -> None:
+    flow = origin().publish_on(schedulers.thread("far"), prefetch=1).map(f).publish_on(schedulers.current(), 9)
+
+    assert flow.describe("line").splitlines() == [
+        "of('origin') | map(f)   | ...",
+        "---- R1 ---- | -- R2 -- | -- R3 --",
+        "R1 the subscriber's loop",
+        "R2 thread('far'), boundary, prefetch 1",
+        "R3 current(), boundary, prefetch 9",
+    ]
+
+
+def test_an_end_comes_home_over_one_more_boundary() -> None:
+    flow = origin().publish_on(schedulers.thread("far")).map(f)
+
+    assert flow.describe(end="to_list()").splitlines()[-2:] == [
+        " |  boundary, prefetch 256",
+        "R3  the subscriber's loop   to_list()",
+    ]
+    assert HOMEWARD == PREFETCH
+
+
+def test_an_end_joins_the_last_region_where_that_is_at_home() -> None:
+    assert (
+        origin().map(f).describe(end="to_list()") == "R1  the subscriber's loop   of('origin') -> map(f) -> to_list()"
+    )
+
+
+def test_an_end_stands_outside_of_what_is_subscribed_to_again() -> None:
+    assert origin().retry(2).describe(end="to_list()").splitlines()[1:] == [
+        "all of it under retry(2)",
+        "consumed by to_list()",
+    ]
+
+
+def test_what_was_left_at_its_default_is_not_shown() -> None:
+    assert Flow.range(3).retry().describe().splitlines()[-1] == "all of it under retry()"
+    assert Flow.range(3).on_backpressure_drop().describe().splitlines()[-1] == "all of it under on_backpressure_drop()"
+
+
+def test_the_line_draws_what_a_combinator_reads_below() -> None:
+    assert Flow.range(3).retry(2).map(str).describe("line").splitlines() == [
+        "retry(2) map(str)",
+        "------ R1 -------",
+        "R1 the subscriber's loop",
+        "",
+        "where retry reads:",
+        "    range(0, 3)",
+        "    --- R1 ----",
+        "    R1 the subscriber's loop",
+    ]
+
+
+def test_another_style_is_refused() -> None:
+    with pytest.raises(ValueError, match="choose one of 'table', 'line'"):
+        Flow.range(3).describe("circle")
