@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -251,6 +251,21 @@ async def test_the_figures_of_each_boundary_can_be_read() -> None:
     assert (16, 16, 15, 1, 0) == figures(second)
     # Of the first, 16 were processed for the second; it holds what it reads ahead.
     assert (20, 20, 4, 16, 0) == figures(first)
+
+
+async def test_what_was_asked_for_and_has_not_come_is_outstanding() -> None:
+    async def three(emit: Callable[[int], Awaitable[None]]) -> None:
+        for n in range(3):
+            await emit(n)
+        await asyncio.Event().wait()
+
+    created: AnyFlow = Flow.create(three)
+    async with created.publish_on(schedulers.current(), 8).map(str).open() as items:
+        await anext(items)
+        await idle()
+        boundary = items.snapshot().boundaries[-1]
+
+    assert (8, 3, 2, 1, 5) == figures(boundary)
 
 
 def figures(boundary: Any) -> tuple[int, ...]:
