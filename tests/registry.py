@@ -83,9 +83,14 @@ NOT_ENTERED = {
 """Public methods of Flow that give a flow and need no entry, and why."""
 
 
+def new_failure() -> FailureError:
+    """Make an error: one that is kept in a flow would keep, by its traceback, all that it has passed through."""
+    return FailureError("failed")
+
+
 def failed(via: Via) -> AnyFlow:
     """Give a flow that fails at once."""
-    return via(Flow.error(FailureError("failed")))
+    return via(Flow.error(new_failure))
 
 
 def source(method: str, make: Make, fail: Make | None = None, **options: Any) -> None:
@@ -248,7 +253,7 @@ source(
 source(
     "from_publisher",
     lambda n, via, _: via(Flow.from_publisher(ByContract(lambda: Flow.range(n)))),
-    lambda _, via, __: via(Flow.from_publisher(ByContract(lambda: Flow.error(FailureError("failed"))))),
+    lambda _, via, __: via(Flow.from_publisher(ByContract(lambda: Flow.error(new_failure)))),
 )
 source(
     "from_callback",

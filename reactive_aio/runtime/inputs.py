@@ -206,9 +206,10 @@ class PushedInput:
         if upstream is not None:
             upstream.cancel()
         self.closed = True
-        if self.error is not None:
+        error, self.error = self.error, None
+        if error is not None:
             # It stood behind elements that are not wanted any more.
-            drop_error(self.error)
+            drop_error(error)
         if self._items is not None:
             discard(self._items)
         for chunk in self._chunks:

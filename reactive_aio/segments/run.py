@@ -117,10 +117,12 @@ class RegionRun:
         Costs nothing until there is a failure: the frames of the generated functions are still on the
         exception's traceback, and their line numbers tell the stage.
         """
-        place = self._failed_place(error.__traceback__)
+        # Not the frame of whoever caught it: looking at its locals would keep them, and the error is one of them.
+        trail = None if error.__traceback__ is None else error.__traceback__.tb_next
+        place = self._failed_place(trail)
         if place is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
             place = self._failed_place(error.__cause__.__traceback__)
-        index = self._index(error.__traceback__)
+        index = self._index(trail)
         element = "" if index is None else f", on element #{index}"
         if place is None:
             note = f"in {self._region.source}{element.replace('on', 'after', 1)}"

@@ -21,7 +21,10 @@ from reactive_aio import Flow, Subscriber, Subscription, hooks
 from reactive_aio.operators._fluent import is_flow
 from reactive_aio.segments import Placed
 from reactive_aio.testing.leaks import _present
-from tests.registry import AnyFlow
+from tests.registry import REGISTRY, AnyFlow
+
+HERE = [entry for entry in REGISTRY if not (entry.threaded or getattr(entry, "pool", ""))]
+"""The entries in which no thread and no process takes part, so that turns of the loop can be counted."""
 
 
 class InjectedError(Exception):

@@ -10,13 +10,12 @@ import pytest
 
 from reactive_aio import Flow
 from reactive_aio.testing import settle
-from tests.grid.points import Books, InjectedError, Points, around, errors_in, left_since
-from tests.registry import REGISTRY, AnyFlow, Entry, Settings
+from tests.grid.points import HERE, Books, InjectedError, Points, around, errors_in, left_since
+from tests.registry import AnyFlow, Entry, Settings
 
 ELEMENTS = 3
 MOST_TURNS = 60
 """More turns of the loop than any entry takes for the elements, where no thread takes part."""
-ENTRIES = [entry for entry in REGISTRY if not entry.threaded]
 End = Callable[[AnyFlow, Points], Awaitable[object]]
 
 
@@ -73,7 +72,7 @@ async def failing_at(place: int, entry: Entry, way: Callable[[AnyFlow], AnyFlow]
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
 @pytest.mark.parametrize("way", [fused, Flow.from_publisher], ids=["fused", "apart"])
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@pytest.mark.parametrize("entry", HERE, ids=str)
 async def test_a_failure_at_any_step_comes_out_once_and_nothing_is_left(entry: Entry, way: Any, end: End) -> None:
     unharmed = await failing_at(0, entry, way, end)
 
@@ -84,7 +83,7 @@ async def test_a_failure_at_any_step_comes_out_once_and_nothing_is_left(entry: E
 
 @pytest.mark.parametrize("end", [listed, iterated])
 @pytest.mark.parametrize("way", [fused, Flow.from_publisher], ids=["fused", "apart"])
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@pytest.mark.parametrize("entry", HERE, ids=str)
 async def test_a_failure_that_meets_a_cancellation_at_any_turn_is_told_once(entry: Entry, way: Any, end: End) -> None:
     steps = (await failing_at(0, entry, way, end)).passed
 

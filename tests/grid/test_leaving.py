@@ -10,13 +10,12 @@ import pytest
 
 from reactive_aio import Flow
 from reactive_aio.testing import settle
-from tests.grid.points import Books, around, left_since
-from tests.registry import REGISTRY, AnyFlow, Entry, Settings
+from tests.grid.points import HERE, Books, around, left_since
+from tests.registry import AnyFlow, Entry, Settings
 
 ELEMENTS = 5
 MOST_TURNS = 60
 """More turns of the loop than any entry takes for the elements, where no thread takes part."""
-ENTRIES = [entry for entry in REGISTRY if not entry.threaded]
 
 
 def fused(flow: AnyFlow) -> AnyFlow:
@@ -24,8 +23,8 @@ def fused(flow: AnyFlow) -> AnyFlow:
 
 
 ways = pytest.mark.parametrize("way", [fused, Flow.from_publisher], ids=["fused", "apart"])
-entries = pytest.mark.parametrize("entry", ENTRIES, ids=str)
-passing = pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.passes], ids=str)
+entries = pytest.mark.parametrize("entry", HERE, ids=str)
+passing = pytest.mark.parametrize("entry", [entry for entry in HERE if entry.passes], ids=str)
 
 
 async def nothing_left(before: set[int], way: object) -> None:

@@ -55,14 +55,21 @@ class Resumption(Coordinator):
 
     fallback: Callable[[BaseException], FlowLike]
     _failure: BaseException | None = field(init=False, default=None)
+    """What made it go over; let go of at the end, since its traceback leads back to here."""
+
+    def cancel(self) -> None:
+        """Cancel the flow that is read now."""
+        self._failure = None
+        super().cancel()
 
     def on_source_complete(self) -> None:
         """Complete."""
+        self._failure = None
         self.complete()
 
     def on_source_error(self, error: BaseException) -> None:
         """Ask for the fallback; a second failure carries the first as its context."""
-        first, self._failure = self._failure, error
+        first, self._failure = self._failure, None
         if first is None:
             try:
                 fallback = self.inlet.context.copy().run(self.fallback, error)
@@ -70,6 +77,7 @@ class Resumption(Coordinator):
             except Exception as failure:
                 first, error = error, failure
             else:
+                self._failure = error
                 self.advance(fallback)
                 return
         if error.__context__ is None and error is not first:

@@ -68,7 +68,7 @@ class Ticking:
             return
         tick = self._ticks
         if not self._demand:
-            self._over = True
+            self.cancel()
             self.inlet.on_error(
                 BackpressureOverflowError(
                     f"tick {tick} found no demand, and time can't be slowed: put on_backpressure_drop(), "

@@ -11,6 +11,7 @@ import asyncio
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
@@ -35,7 +36,9 @@ class Production:
     produce: Callable[[Production], Awaitable[None]]
     _demand: int = field(init=False, default=0)
     _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
+    _started: bool = field(init=False, default=False)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
+    """The task while it runs; behind its end it would keep this object, and be kept by it."""
     cancelled: bool = field(init=False, default=False)
     _turn_over: float = field(init=False, default=0.0)
 
@@ -44,13 +47,18 @@ class Production:
         if self.cancelled:
             return
         self._demand = add_demand(self._demand, n)
-        if self._task is None:
+        if not self._started:
+            self._started = True
             release = self.inlet.hold()
             self._task = self.inlet.loop.create_task(self._run(), context=self.inlet.context.copy())
-            self._task.add_done_callback(lambda _: release())
+            self._task.add_done_callback(partial(self._over, release))
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+    def _over(self, release: Callable[[], None], _: object) -> None:
+        self._task = None
+        release()
 
     def cancel(self) -> None:
         """Cancel the task, once; its cleanup runs to its end."""
