@@ -159,8 +159,8 @@ class Effort:
     rounds: int
 
 
-THOROUGH: Final = Effort(0.2, 7)
-QUICK: Final = Effort(0.03, 3)
+THOROUGH: Final = Effort(0.15, 7)
+QUICK: Final = Effort(0.02, 3)
 
 
 def missing(needs: str) -> str:
@@ -218,7 +218,10 @@ class _Turns:
             self.elements = min(1_000, row.elements)
             self._run()
             self.elements = self._fitting(effort.turn)
-        self.first = self._run().result
+        first = self._run()
+        self.first = first.result
+        if row.rounds == 1 and not contestant.sized:
+            self.rounds.append(first.values)  # it takes long, so that once has to do
 
     def _fitting(self, seconds: float) -> int:
         """Give the number of elements that takes about so long: who is slow gets fewer."""
@@ -246,9 +249,10 @@ class _Turns:
         return figures
 
     def take(self) -> None:
-        """Take one turn."""
-        gc.collect()
-        self.rounds.append(self._run().values)
+        """Take one turn, if there are any left."""
+        if len(self.rounds) < self.row.rounds:
+            gc.collect()
+            self.rounds.append(self._run().values)
 
     def ratios(self, other: _Turns, metric: str) -> Spread:
         """Relate each round's figure to that of another in the same round."""
