@@ -21,6 +21,11 @@ from .errors import SparkJobError as SparkJobError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .flow import Flow as Flow
 from .operators.sourcing.callback import Emitter as Emitter
+from .operators.transforming.handle import SynchronousSink as SynchronousSink
+from .operators.transforming.signal import Completed as Completed
+from .operators.transforming.signal import Failed as Failed
+from .operators.transforming.signal import Next as Next
+from .operators.transforming.signal import Signal as Signal
 from .segments import BoundarySnapshot as BoundarySnapshot
 from .segments import OverflowSnapshot as OverflowSnapshot
 from .segments import RegionSnapshot as RegionSnapshot

@@ -64,11 +64,16 @@ def is_async(fn: Callable[..., object]) -> bool:
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
 
 
-def check_count(method: str, name: str, n: object, least: int) -> None:
-    """Refuse at once what is no count of at least ``least``."""
+def check_whole(method: str, name: str, n: object) -> int:
+    """Refuse at once what is no whole number."""
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{method}({name}={n!r}): {name} is a whole number, not {type(n).__name__}")
-    if n < least:
+    return n
+
+
+def check_count(method: str, name: str, n: object, least: int) -> None:
+    """Refuse at once what is no count of at least ``least``."""
+    if check_whole(method, name, n) < least:
         raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")
 
 

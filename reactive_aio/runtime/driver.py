@@ -166,7 +166,16 @@ class RegionDriver(Emission):
                     self.upstream.upstream = open_source()
                 self._input.start()
             except FAILURES as error:
-                self._fail(error, locate=True)
+                self._not_opened(error)
+
+    def _not_opened(self, error: BaseException) -> None:
+        """Fail, behind what some stage has to give before any input."""
+        if self._pass is None:
+            self._fail(error, locate=True)
+            return
+        self.run.locate(error)
+        self._input = PushedInput(None, self.run)
+        self._input.end(error)
 
     def lost(self, error: BaseException) -> None:
         """Give up because the region's loop has ended, or is about to; called on it while it still runs."""

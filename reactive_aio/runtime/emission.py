@@ -52,7 +52,7 @@ class Emission(Turns):
         self._demand = 0
         self._draining = False
         self._finishing = False
-        self._pass: Iterator[Any] | None = None
+        self._pass: Iterator[Any] | None = run.starting() if run.starts else None
         self.each = False
         self.cancelled = False
         self.closed = False

@@ -22,6 +22,11 @@ def _finishes(transform: AnyTransform) -> bool:
     return type(transform).finish is not base.finish
 
 
+def _starts(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).prelude is not base.prelude
+
+
 def _closes(transform: AnyTransform) -> bool:
     base: type[AnyTransform] = Transform
     return type(transform).close is not base.close
@@ -68,6 +73,23 @@ class RegionRun:
         pace.resumes = True
         only = self._only
         return self._fused.paced(items, pace) if only is None else only[0](items, pace, *only[1])
+
+    @property
+    def starts(self) -> bool:
+        """Whether some stage has something to give before there is any input."""
+        return any(map(_starts, self.transforms))
+
+    def starting(self) -> Iterator[Any]:
+        """Give what the stages have before any input, each through those that follow it.
+
+        What the last stage has comes first: what the others have is input to it.
+        """
+        whole = self._fused
+        for place, transform in reversed(list(enumerate(self.transforms))):
+            if self._heard(place) and _starts(transform):
+                self._fused = fuse(self.transforms, place + 1)
+                yield from self._fused.paced(iter(transform.prelude()), self.pace)
+        self._fused = whole
 
     def finishing(self) -> Iterator[Any]:
         """Give what the stages still hold when the input has ended, each through those that follow it.

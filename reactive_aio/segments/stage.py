@@ -68,6 +68,10 @@ class Transform(Generic[T, R]):
         """
         return self.apply(items)
 
+    def prelude(self) -> Iterable[R]:
+        """Give what comes before any input; until all of it has been given, ``pending`` is true."""
+        return ()
+
     def finish(self) -> Iterable[R]:
         """Give what is still to come when the input has completed."""
         return ()

@@ -6,7 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NoReturn, TypeGuard, assert_type
 
-from reactive_aio import Emitter, Flow, FlowIterator, Publisher, schedulers
+from reactive_aio import (
+    Completed,
+    Emitter,
+    Failed,
+    Flow,
+    FlowIterator,
+    Next,
+    Publisher,
+    SynchronousSink,
+    schedulers,
+)
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -23,6 +33,10 @@ async def producer(emit: Callable[[bytes], Awaitable[None]]) -> None:
 
 def register(emitter: Emitter[str]) -> None:
     assert_type(emitter.next("a"), bool)
+
+
+def keep(n: int, sink: SynchronousSink[str]) -> None:
+    sink.next(str(n))
 
 
 def test_sources() -> None:
@@ -53,6 +67,14 @@ def test_operators() -> None:
     assert_type(flow.distinct_until_changed().distinct_until_changed(str, lambda a, b: a.lower() == b), Flow[int])
     assert_type(Flow.of(1, "a").of_type(str), Flow[str])
     assert_type(flow.ignore_elements().concat(Flow.of("a")), Flow[str])
+    assert_type(flow.map_not_none({1: "a"}.get), Flow[str])
+    assert_type(flow.scan(lambda a, b: a + b), Flow[int])
+    assert_type(flow.scan(lambda text, n: text + str(n), ""), Flow[str])
+    assert_type(flow.index().map(lambda pair: pair[0]), Flow[int])
+    assert_type(flow.handle(keep), Flow[str])
+    assert_type(flow.pairwise(), Flow[tuple[int, int]])
+    assert_type(flow.materialize(), Flow[Next[int] | Failed | Completed])
+    assert_type(flow.materialize().dematerialize(), Flow[int])
     assert_type(flow.concat(Flow.of("a")), Flow[int | str])
     assert_type(flow.repeat(2).retry(2), Flow[int])
     assert_type(flow.on_error_resume_next(Flow.of("a")), Flow[int | str])

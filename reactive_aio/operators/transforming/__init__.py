@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .._fluent import Fluent, check_function
+from .._fluent import Fluent, check_function, check_whole
+from ..folding.fold import MISSING
+from ..sourcing.iterable import Of
 from .flat_map_iterable import FlatMapIterable
+from .handle import Handle, SynchronousSink
+from .index import Index
 from .map import Map
+from .map_not_none import MapNotNone
+from .materialize import AsNext, Dematerialize, Materialize
+from .pairwise import Pairwise
+from .scan import Scan
+from .signal import Signal
 
 if TYPE_CHECKING:
     from ...flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 class Transforming(Fluent[T_co]):
@@ -54,6 +64,129 @@ class Transforming(Fluent[T_co]):
         """
         check_function("flat_map_iterable", fn, "return an iterable from an ordinary function")
         return self.then(FlatMapIterable(fn))
+
+    def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
+        """Emit ``fn(item)`` for each element for which it is not None.
+
+        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused
+        with TypeError when the flow is built.
+        Spark: runs in the workers.
+        (Reactor: ``mapNotNull``; RxJava: ``mapOptional``; Kotlin: ``mapNotNull``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a", "b", "c").map_not_none({"a": 1, "c": 3}.get).run_sync()
+        [1, 3]
+        """
+        check_function("map_not_none", fn, "return a value from an ordinary function")
+        return self.then(MapNotNone(fn))
+
+    @overload
+    def scan(self, fn: Callable[[T_co, T_co], T_co]) -> Flow[T_co]: ...
+    @overload
+    def scan(self, fn: Callable[[A, T_co], A], initial: A) -> Flow[A]: ...
+    def scan(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> Flow[Any]:
+        """Emit each intermediate value of a reduction from the left: ``initial``, ``fn(initial, first)``, and so on.
+
+        Without ``initial`` the first element is the first value; with it, it is emitted before any element is
+        asked for, and also for an empty source.
+        Demand: passed on one for one, less ``initial``, which needs no element. One value is kept.
+        Errors: what ``fn`` raises ends the flow, after the values before it; an ``async def`` is refused with
+        TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava, Pekko: ``scan``; the builtin ``itertools.accumulate``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(1, 5).scan(lambda a, b: a * b).run_sync()
+        [1, 2, 6, 24]
+        >>> Flow.of("a", "b").scan(lambda text, letter: text + letter, "").run_sync()
+        ['', 'a', 'ab']
+        """
+        check_function("scan", fn, "combine with an ordinary function")
+        return self.then(Scan(fn, initial))
+
+    def index(self, start: int = 0) -> Flow[tuple[int, T_co]]:
+        """Emit each element with its number, counted from ``start``, as the builtin ``enumerate`` does.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what is no whole number is refused with TypeError when the flow is built.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor: ``index``; Pekko: ``zipWithIndex``; Kotlin: ``withIndex``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a", "b").index().run_sync()
+        [(0, 'a'), (1, 'b')]
+        """
+        check_whole("index", "start", start)
+        return self.then(Index[T_co](start))
+
+    def handle(self, fn: Callable[[T_co, SynchronousSink[R]], object]) -> Flow[R]:
+        """Call ``fn(item, sink)`` for each element; emit what it gives to ``sink.next``, if it gives anything.
+
+        The synchronous operator for what is neither ``map`` nor ``filter``: one element or none for each, and
+        ``sink.complete()`` completes the flow at once, behind what has been given.
+        Demand: passed on; an element for which nothing is emitted is replaced by asking on. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it; RuntimeError for a second
+        ``sink.next``; an ``async def`` is refused with TypeError when the flow is built.
+        Spark: runs after the boundary, since it may end the whole.
+        (Reactor: ``handle``.)
+
+        >>> from reactive_aio import Flow, SynchronousSink
+        >>> def parse(line: str, sink: SynchronousSink[int]) -> None:
+        ...     if line == "end":
+        ...         sink.complete()
+        ...     elif line.isdigit():
+        ...         sink.next(int(line))
+        >>> Flow.of("1", "one", "2", "end", "3").handle(parse).run_sync()
+        [1, 2]
+        """
+        check_function("handle", fn, "give to the sink from an ordinary function")
+        return self.then(Handle(fn))
+
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Emit each element with the one before it: the first and the second, the second and the third, and so on.
+
+        Demand: the first request is enlarged by one, once; one element is kept.
+        Errors: those of the source. A flow of one element gives no pair.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (RxPY: ``pairwise``; the builtin ``itertools.pairwise``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(4).pairwise().run_sync()
+        [(0, 1), (1, 2), (2, 3)]
+        """
+        return self.then(Pairwise[T_co]())
+
+    def materialize(self) -> Flow[Signal[T_co]]:
+        """Emit each signal as an element: ``Next(item)``, and last ``Completed()`` or ``Failed(error)``.
+
+        Demand: passed on one for one; the last signal takes one too. Nothing is buffered.
+        Errors: none, since a failure is an element.
+        Runs: what follows runs on the subscriber's event loop, as after ``concat``.
+        (Reactor, RxJava, RxPY: ``materialize``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a").materialize().run_sync()
+        [Next(item='a'), Completed()]
+        >>> Flow.error(OSError("down")).materialize().run_sync()
+        [Failed(error=OSError('down'))]
+        """
+        last: Callable[[Any], Flow[Any]] = lambda signal: self.begin(Of((signal,)))  # noqa: E731 - a typed field
+        return self.begin(Materialize[T_co](self.then(AsNext()), last))
+
+    def dematerialize(self: Transforming[Signal[R]]) -> Flow[R]:
+        """Make signals of elements again, up to the first ``Completed()`` or ``Failed(error)``.
+
+        Demand: passed on one for one, and one more for the last signal. Nothing is buffered.
+        Errors: that of ``Failed``; TypeError for an element that is no signal.
+        Spark: runs after the boundary, since it may end the whole.
+        (Reactor, RxJava, RxPY: ``dematerialize``.)
+
+        >>> from reactive_aio import Completed, Flow, Next
+        >>> Flow.of(Next(1), Completed(), Next(2)).dematerialize().run_sync()
+        [1]
+        """
+        return self.then(Dematerialize[R]())
 
     def through(self, operator: Callable[[Flow[T_co]], R]) -> R:
         """Give ``operator(self)``: the way to chain an operator of one's own.

@@ -1,0 +1,79 @@
+"""The stage whose function says for each element what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+from ..folding.fold import MISSING
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@define(eq=False)
+class SynchronousSink(Generic[R]):
+    """What the function of ``Flow.handle`` is given beside the element, to be used before it returns."""
+
+    _item: Any = field(init=False, default=MISSING)
+    _over: bool = field(init=False, default=False)
+
+    def next(self, item: R) -> None:
+        """Emit ``item`` for the element at hand; RuntimeError for a second one."""
+        if self._item is not MISSING:
+            raise RuntimeError("handle() emits at most one element for one; for more there is flat_map_iterable")
+        self._item = item
+
+    def complete(self) -> None:
+        """Complete the flow, behind what has been emitted for the element at hand."""
+        self._over = True
+
+    def take(self) -> Any:
+        """Give what is to be emitted, if there is anything; for the library."""
+        item, self._item = self._item, MISSING
+        return item
+
+    @property
+    def over(self) -> bool:
+        """Whether the flow is to complete."""
+        return self._over
+
+
+@frozen
+class Handle(Stage[T, R]):
+    """Stage of ``Flow.handle``."""
+
+    fn: Callable[[T, SynchronousSink[R]], object]
+
+    positional = True
+
+    def transform(self) -> Transform[T, R]:
+        """Give a sink."""
+        return Handling[T, R](self.fn)
+
+
+@define
+class Handling(Transform[T, R]):
+    """The sink of one subscription."""
+
+    fn: Callable[[T, SynchronousSink[R]], object]
+    sink: SynchronousSink[R] = field(init=False, factory=SynchronousSink[R])
+
+    missing: ClassVar[Any] = MISSING
+
+    template = Template("""
+        $fn(item, $sink)
+        item = $sink.take()
+        if item is not $missing:
+            $rest
+        if $sink.over:
+            $stop
+    """)
+
+    @property
+    def done(self) -> bool:
+        """Tell that the function has completed the flow."""
+        return self.sink.over

@@ -1,0 +1,123 @@
+"""The combinator that makes elements of the signals of a flow, and the stages on both ends of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from attrs import define, field, frozen
+
+from ...arbiter import Coordinator
+from ...segments import Inlet, Pushed, Stage, Template, Transform
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .signal import Completed, Failed, Next, Signal
+
+T = TypeVar("T")
+
+
+@frozen
+class AsNext(Stage[T, Next[T]]):
+    """Makes signals of elements, in front of `Materialize`."""
+
+    make: ClassVar[Callable[..., Any]] = Next
+
+    template = Template("""
+        item = $make(item)
+        $rest
+    """)
+
+    @property
+    def name(self) -> str:
+        """The method that it belongs to."""
+        return "materialize"
+
+
+@frozen
+class Materialize(Pushed[Signal[T]]):
+    """Source of ``Flow.materialize``; the elements of its flow are signals already."""
+
+    flow: FlowLike
+    last: Callable[[Failed | Completed], FlowLike]
+    """Makes the flow of the last signal."""
+
+    @property
+    def arguments(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with the flow."""
+        reading = Materialization(inlet, self.last)
+        reading.advance(self.flow)
+        return reading
+
+
+@define(eq=False)
+class Materialization(Coordinator):
+    """Goes over to the last signal when the flow has ended."""
+
+    last: Callable[[Failed | Completed], FlowLike]
+    _ended: bool = field(init=False, default=False)
+
+    def on_source_complete(self) -> None:
+        """Go on to the last signal, or complete behind it."""
+        if self._ended:
+            self.complete()
+        else:
+            self._end(Completed())
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Go on to the last signal."""
+        self._end(Failed(error))
+
+    def _end(self, signal: Failed | Completed) -> None:
+        self._ended = True
+        self.advance(self.last(signal))
+
+
+@frozen
+class Dematerialize(Stage[Signal[T], T]):
+    """Stage of ``Flow.dematerialize``."""
+
+    positional = True
+
+    def transform(self) -> Transform[Signal[T], T]:
+        """Give a switch."""
+        return Dematerializing[T]()
+
+
+@define
+class Dematerializing(Transform[Signal[T], T]):
+    """Whether one subscription has seen the last signal."""
+
+    over: bool = field(init=False, default=False)
+
+    next: ClassVar[type[Any]] = Next
+
+    template = Template("""
+        if type(item) is $next:
+            item = item.item
+            $rest
+        else:
+            $end(item)
+            $self.over = True
+            $stop
+    """)
+
+    def end(self, signal: object) -> None:
+        """Raise what the flow failed with."""
+        if isinstance(signal, Failed):
+            raise signal.error
+        if not isinstance(signal, Completed):
+            raise TypeError(f"dematerialize() takes the signals of materialize(), not {type(signal).__name__}")
+
+    @property
+    def done(self) -> bool:
+        """Tell that it has."""
+        return self.over

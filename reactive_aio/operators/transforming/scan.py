@@ -1,0 +1,84 @@
+"""The stage that gives every intermediate value of a reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeVar, cast
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+from ..folding.fold import MISSING
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+@frozen
+class Scan(Stage[T, A]):
+    """Stage of ``Flow.scan``."""
+
+    fn: Callable[[A, T], A]
+    initial: A = MISSING
+
+    positional = True
+
+    @property
+    def arguments(self) -> str:
+        """The function, and the first value if there is one."""
+        shown = Stage.arguments.__get__(self)
+        return shown.rpartition(", ")[0] if self.initial is MISSING else str(shown)
+
+    def transform(self) -> Transform[T, A]:
+        """Give a fresh value."""
+        if self.initial is MISSING:
+            return Scanning[T, A](self.fn)
+        return ScanningFrom[T, A](self.fn, self.initial)
+
+
+@define
+class Scanning(Transform[T, A]):
+    """The latest value of one subscription."""
+
+    fn: Callable[[A, T], A]
+    value: Any = MISSING
+
+    missing: ClassVar[Any] = MISSING
+
+    template = Template(
+        """
+        item = $value = item if $value is $missing else $fn($value, item)
+        $rest
+        """,
+        local=("value",),
+    )
+
+
+@define
+class ScanningFrom(Scanning[T, A]):
+    """The same from a value that is given first of all."""
+
+    given: bool = field(init=False, default=False)
+
+    template = Template(
+        """
+        item = $value = $fn($value, item)
+        $rest
+        """,
+        local=("value",),
+    )
+
+    def prelude(self) -> Iterable[A]:
+        """Give the first value."""
+        self.given = True
+        yield cast("A", self.value)
+
+    def demand(self, n: int) -> int:
+        """Ask for one less while the first value is still to come: it needs no element."""
+        return n if self.given or n in {0, UNBOUNDED} else n - 1
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the first value is still to come."""
+        return not self.given
