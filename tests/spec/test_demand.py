@@ -1,0 +1,42 @@
+"""The arithmetic of demand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reactive_aio.spec import UNBOUNDED, add_demand, demand_error
+
+
+@pytest.mark.parametrize(
+    ("demand", "n", "total"),
+    [
+        (0, 1, 1),
+        (2, 3, 5),
+        (UNBOUNDED - 1, 1, UNBOUNDED),
+        (UNBOUNDED - 1, 2, UNBOUNDED),
+        (UNBOUNDED, UNBOUNDED, UNBOUNDED),
+    ],
+)
+def test_demands_add_up_until_they_are_unbounded(demand: int, n: int, total: int) -> None:
+    assert add_demand(demand, n) == total
+
+
+def test_unbounded_is_the_largest_number_of_64_bits() -> None:
+    assert UNBOUNDED == 9_223_372_036_854_775_807
+
+
+@pytest.mark.parametrize("n", [1, 2, UNBOUNDED, UNBOUNDED + 1])
+def test_a_positive_number_is_in_order(n: int) -> None:
+    assert demand_error(n) is None
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_no_elements_is_no_demand(n: int) -> None:
+    assert isinstance(demand_error(n), ValueError)
+
+
+@pytest.mark.parametrize("n", [True, False, 1.0, "1", None])
+def test_what_is_no_whole_number_is_no_demand(n: Any) -> None:
+    assert isinstance(demand_error(n), TypeError)
