@@ -251,7 +251,7 @@ def test_a_partition_that_is_alone_has_all_credit() -> None:
 def test_partitions_that_stand_still_never_stop_one_that_does_not(partitions: int) -> None:
     """It goes on until so much has been consumed that the region requests anew."""
     loop = side_by_side(prefetch=64, partitions=partitions, slots=9)
-    quick, *_ = [Task(loop, index) for index in range(partitions)]
+    *_, quick = [Task(loop, index) for index in range(partitions)]
     sent = 0
     while quick.granted:
         quick.send(sent)

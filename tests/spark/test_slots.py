@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import random
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from reactive_aio.spark.job import _slots
 from reactive_aio.spark.slots import Seat
 
 
@@ -94,6 +96,19 @@ def test_a_flow_that_leaves_gives_back_all() -> None:
     assert 3 == second.take_all().held
 
 
+def test_whoever_takes_a_slot_wakes_the_next() -> None:
+    cluster = Cluster()
+    first, second, third = Flow(cluster, 9), Flow(cluster), Flow(cluster)
+    assert (6, 1, 1) == (first.take_all().held, second.take_all().held, third.take_all().held)
+
+    first.seat.leave()
+    while woken := [flow for flow in (second, third) if flow.woken]:
+        woken[0].woken = 0
+        woken[0].take_all()
+
+    assert (4, 4) == (second.held, third.held)
+
+
 def test_a_flow_that_was_forgotten_holds_nothing() -> None:
     cluster = Cluster()
     Flow(cluster, 4).take_all()
@@ -128,3 +143,10 @@ def test_slots_are_never_given_twice_and_none_lies_idle(seed: int) -> None:
         woken[0].take_all()
 
     assert sum(flow.held for flow in flows) == max(slots - 1, len(flows))
+
+
+@pytest.mark.spark
+def test_slots_are_counted_whatever_the_default_parallelism(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(sc), "defaultParallelism", 200)
+
+    assert 3 == _slots(sc)
