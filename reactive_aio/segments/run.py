@@ -143,7 +143,10 @@ class RegionRun:
         trail = None if error.__traceback__ is None else error.__traceback__.tb_next
         place = self._failed_place(trail)
         if place is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
-            place = self._failed_place(error.__cause__.__traceback__)
+            # A generator that a StopIteration leaves is not on the traceback of the RuntimeError that it turns into.
+            inner = error.__cause__.__traceback__
+            place = self._failed_place(inner)
+            trail = trail if place is None else inner
         index = self._index(trail)
         element = "" if index is None else f", on element #{index}"
         if place is None:
