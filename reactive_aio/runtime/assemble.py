@@ -37,7 +37,7 @@ HERE: Final = Current()
 
 @define(eq=False)
 class RegionInlet:
-    """The inlet of a pushed source: its region's driver, and the subscription it all belongs to (an Inlet)."""
+    """The inlet of a pushed source: its region's driver, and the lifetime of what it starts there (an Inlet)."""
 
     driver: RegionDriver
     lifetime: Lifetime
@@ -77,7 +77,7 @@ class RegionInlet:
         self.driver.post(handle, value)
 
     def hold(self) -> Callable[[], None]:
-        """Take a hold on the lifetime of the subscription, given up too if the loop ends first."""
+        """Take a hold on the lifetime of the region, given up too if the loop ends first."""
         held: list[Callable[[], None]] = [self.lifetime.hold()]
 
         def release() -> None:
@@ -196,7 +196,8 @@ def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lif
     open_source: Callable[[], Subscription] | None = None
     if isinstance(source, Pushed):
         first.elsewhere = source.elsewhere
-        open_source = partial(source.open, RegionInlet(first, lifetime))
+        first.lifetime = lifetime.part()
+        open_source = partial(source.open, RegionInlet(first, first.lifetime))
     for driver in drivers:
         driver.begin(
             receiver if driver is last else None,

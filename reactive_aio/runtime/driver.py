@@ -19,6 +19,7 @@ from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import FAILURES, Emission
 from .inputs import PushedInput
+from .lifetime import Lifetime
 
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
@@ -36,7 +37,7 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
     __slots__ = (
-        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "region",
+        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "lifetime", "region",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +54,8 @@ class RegionDriver(Emission):
         super().__init__(run, source, prefetch, loop, context, receiver)
         self.region = region
         self._release: Callable[[], None] | None = release
+        self.lifetime: Lifetime | None = None
+        """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
         self.depth = 0
         self.hops = False
         # For snapshots: the region that feeds this one, or the last region of the flow that a combinator reads now,
@@ -285,7 +288,13 @@ class RegionDriver(Emission):
                 self._input.close()
 
     def _done(self) -> None:
-        """Tell the lifetime, once the downstream has heard of the end."""
+        """Tell the lifetime, once the downstream has heard of the end, and what the source started has ended.
+
+        That may need turns of this loop, which therefore is not to be let go before.
+        """
         release, self._release = self._release, None
         if release is not None:
-            release()
+            if self.lifetime is None:
+                release()
+            else:
+                self.lifetime.then(release)

@@ -1,4 +1,4 @@
-"""The lifetime of one subscription: all that has been started for it and has not yet been cleaned up."""
+"""Lifetimes: all that has been started for a subscription, or for a region of it, and has not yet been cleaned up."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ class Lifetime:
     is there, so zero is final.
     """
 
+    _whole: Lifetime | None = None
+    """What this is a part of, and whose waiter joins the threads."""
     _held: int = field(init=False, default=0)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _join: Callable[[], None] | None = field(init=False, default=None)
     """Joins the latest thread that has told its end, which it does before it is quite gone."""
+
+    def part(self) -> Lifetime:
+        """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
+        return Lifetime(self._whole or self)
 
     def hold(self) -> Released:
         """Count something that has been started; call the result once when it has ended."""
@@ -33,11 +39,7 @@ class Lifetime:
 
     def _release(self, join: Callable[[], None] | None = None) -> None:
         if join is not None:
-            # Each joins the one before it and the waiter joins the last, so that one place is enough for any number.
-            with self._lock:
-                before, self._join = self._join, join
-            if before is not None:
-                before()
+            (self._whole or self)._keep(join)
         with self._lock:
             self._held -= 1
             if self._held:
@@ -45,6 +47,21 @@ class Lifetime:
             waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()
+
+    def _keep(self, join: Callable[[], None]) -> None:
+        # Each joins the one before it and the waiter joins the last, so that one place is enough for any number.
+        with self._lock:
+            before, self._join = self._join, join
+        if before is not None:
+            before()
+
+    def then(self, call: Callable[[], None]) -> None:
+        """Have something called when nothing is held any more, on whatever thread that is; at once if it is so."""
+        with self._lock:
+            if self._held:
+                self._waiting.append(call)
+                return
+        call()
 
     async def ended(self) -> None:
         """Wait until nothing is held.

@@ -75,6 +75,7 @@ class Storm:
             lambda: flow.filter(lambda n: n % 2),
             lambda: flow.take(self.below(30)),
             lambda: flow.publish_on(self.place(), self.random.choice([1, 2, 16, 256])),
+            lambda: flow.publish_on(schedulers.threads(2), self.random.choice([1, 2, 16, 256])),
             lambda: flow.subscribe_on(self.place()),
             lambda: flow.retry(self.below(3)),
             lambda: flow.repeat(1 + self.below(2)),
@@ -91,6 +92,7 @@ class Storm:
 async def test_every_flow_comes_to_its_end_and_leaves_no_thread(seed: int) -> None:
     storm = Storm(seed)
     kinds: set[str] = set()
+    before = set(threading.enumerate())
 
     # A failure behind elements that are no longer wanted has nobody else to go to.
     with hooks.using(on_error_dropped=lambda _: None):
@@ -107,6 +109,6 @@ async def test_every_flow_comes_to_its_end_and_leaves_no_thread(seed: int) -> No
                 kinds.add("cancelled")
             else:
                 kinds.add(type(ending.exception()).__name__)
-            assert not {thread.name for thread in threading.enumerate()} & set(NAMES)
+            assert set(threading.enumerate()) == before
 
     assert {"cancelled", "NoneType", "StormError"} == kinds

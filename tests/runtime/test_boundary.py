@@ -334,3 +334,13 @@ async def test_what_has_had_enough_completes_though_a_failure_waits_behind_the_r
         assert 0 == await flow.first()
 
     assert [ZeroDivisionError] == [type(error) for error in dropped]
+
+
+@pytest.mark.parametrize("depth", [1, 5, 10, 20, 50])
+async def test_a_thread_ends_only_when_the_deepest_flow_that_is_read_there_has_been_cleaned_up(depth: int) -> None:
+    # Each level hears of the cancel a turn of the thread's loop after the one above it.
+    deep = Flow.of(1).concat(Flow.never())
+    for _ in range(depth):
+        deep = Flow[int].empty().concat(deep).map(int)
+
+    assert 1 == await asyncio.wait_for(deep.subscribe_on(schedulers.thread("deep")).first(), 60)
