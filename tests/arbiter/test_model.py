@@ -25,69 +25,14 @@ from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
 from reactive_aio.arbiter.coordinator import Inner
 from reactive_aio.segments import FlowLike, Inlet
 from reactive_aio.spec import add_demand
-
-Move = tuple[str, Callable[[], None]]
-Moves = Callable[[], Iterator[Move]]
+from tests.schedules import Choices, Known, Move, Moves, Violation, check, explore
 
 SOURCES = 3
 REQUESTS = (1, UNBOUNDED - 1)
 """The second one is bounded, and brings any other demand to the bound where it saturates (rule 3.17)."""
 
 
-class Violation(BaseException):
-    """The accounts disagree; nothing between here and the test is to catch it."""
-
-
-class Known(BaseException):
-    """The situation has been met before."""
-
-
-def check(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise Violation(otherwise)
-
-
 # -- the world
-
-
-@define(eq=False)
-class Choices:
-    """The decisions of one run: those prescribed, and then the first option each time."""
-
-    prescribed: Sequence[int] = ()
-    trail: list[tuple[int, int]] = field(init=False, factory=list)
-    """Each decision with the number of its options."""
-    schedule: list[str] = field(init=False, factory=list)
-    stack: list[str] = field(init=False, factory=list)
-    """The moves and calls that have begun and not returned."""
-
-    def choose(self, options: int) -> int:
-        """Make a decision."""
-        at = len(self.trail)
-        choice = self.prescribed[at] if at < len(self.prescribed) else 0
-        self.trail.append((choice, options))
-        return choice
-
-    def make(self, call: str, label: str, move: Callable[[], None]) -> None:
-        """Make a move from inside a call."""
-        self.schedule.append("  " * len(self.stack) + label)
-        self.stack.append(call + label)
-        move()
-        self.stack.pop()
-
-    @property
-    def free(self) -> bool:
-        """Whether what was prescribed has been used up."""
-        return len(self.trail) >= len(self.prescribed)
-
-    def following(self) -> list[int] | None:
-        """Give the decisions of the next run; None behind the last."""
-        trail = list(self.trail)
-        while trail:
-            choice, options = trail.pop()
-            if choice + 1 < options:
-                return [each for each, _ in trail] + [choice + 1]
-        return None
 
 
 @define(eq=False)
@@ -335,35 +280,18 @@ class World:
         return f"source {value.number}" if isinstance(value, Source) else value
 
 
-def run(arbiter_type: type[SubscriptionArbiter], moves: int, choices: Choices, known: set[object]) -> None:
-    """Make one run; a violation comes out with its schedule."""
-    try:
-        World(arbiter_type, choices, moves, known).run()
-    except Violation as violation:
-        numbers = [choice for choice, _ in choices.trail]
-        violation.add_note("\n".join(f"    {line}" for line in choices.schedule))
-        violation.add_note(f"    again by: replay({arbiter_type.__name__}, {moves}, {numbers})")
-        raise
-    except Known:
-        pass
+def run(arbiter_type: type[SubscriptionArbiter], moves: int) -> Callable[[Choices, set[object]], None]:
+    return lambda choices, known: World(arbiter_type, choices, moves, known).run()
 
 
 def replay(arbiter_type: type[SubscriptionArbiter], moves: int, numbers: Sequence[int]) -> None:
     """Make the run that a violation has shown."""
-    run(arbiter_type, moves, Choices(numbers), set())
+    run(arbiter_type, moves)(Choices(numbers), set())
 
 
-def explore(arbiter_type: type[SubscriptionArbiter], moves: int) -> set[str]:
+def explore_all(arbiter_type: type[SubscriptionArbiter], moves: int) -> set[str]:
     """Make every run of so many moves, and give the lines of all their schedules."""
-    lines: set[str] = set()
-    known: set[object] = set()
-    prescribed: list[int] | None = []
-    while prescribed is not None:
-        choices = Choices(prescribed)
-        run(arbiter_type, moves, choices, known)
-        lines.update(choices.schedule)
-        prescribed = choices.following()
-    return lines
+    return explore(run(arbiter_type, moves), f"replay({arbiter_type.__name__}, {moves}, {{numbers}})")
 
 
 @pytest.fixture(autouse=True)
@@ -377,7 +305,7 @@ def quiet() -> Iterator[None]:
 
 
 def test_demand_is_neither_lost_nor_asked_for_twice_and_nothing_is_left_uncancelled_in_any_order_of_events() -> None:
-    lines = explore(SubscriptionArbiter, moves=6)
+    lines = explore_all(SubscriptionArbiter, moves=6)
 
     # It did get everywhere: up to the last source, and from inside calls from inside calls.
     assert {
@@ -561,7 +489,7 @@ def violation_of(arbiter_type: type[SubscriptionArbiter]) -> str:
     """Give the shortest violation with its schedule, and see that it can be replayed."""
     for moves in range(1, 8):
         try:
-            explore(arbiter_type, moves)
+            explore_all(arbiter_type, moves)
         except Violation as violation:
             found = violation
             break
