@@ -148,7 +148,7 @@ def test_a_region_gives_many_elements_of_one_by_the_clock(clock: Clock) -> None:
 
 
 def test_more_stages_than_fit_into_one_function_are_fused_into_several() -> None:
-    stages = [Map(int(1).__add__)] * (2 * DEEPEST + 1)
+    stages = [Map((1).__add__)] * (2 * DEEPEST + 1)
 
     fused = fuse(stages, paced=True)
 
