@@ -26,6 +26,7 @@ from .operators.transforming.signal import Completed as Completed
 from .operators.transforming.signal import Failed as Failed
 from .operators.transforming.signal import Next as Next
 from .operators.transforming.signal import Signal as Signal
+from .processor import processor as processor
 from .segments import BoundarySnapshot as BoundarySnapshot
 from .segments import OverflowSnapshot as OverflowSnapshot
 from .segments import RegionSnapshot as RegionSnapshot

@@ -38,12 +38,16 @@ def come_home(flow: Flow[T]) -> Flow[T]:
     return flow if is_home(flow) else flow.publish_on(Current(), PREFETCH)
 
 
-def subscribe(flow: FlowLike, subscriber: Subscriber[Any]) -> None:
-    """Subscribe somebody else's subscriber; its signals come where the last region runs."""
+def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
+    """Subscribe somebody else's subscriber; its signals come where the last region runs.
+
+    ``ended`` is called when everything has been cleaned up, on whatever thread that is.
+    """
     check_subscriber(subscriber)
     edge = SubscriberEdge(subscriber, _maker(flow))
+    lifetime = Lifetime()
     try:
-        assemble(Plan.of(flow), edge, Lifetime(), copy_context(), each=True)
+        assemble(Plan.of(flow), edge, lifetime, copy_context(), each=True)
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
@@ -51,6 +55,8 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any]) -> None:
                 "the flow with subscribe_on(schedulers.thread('name'))"
             ) from error
         raise
+    if ended is not None:
+        lifetime.then(ended)
 
 
 def _no_loop() -> bool:

@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "operators": STAGES | {"arbiter"},
     "ends": STAGES | {"operators"},
     "flow": STAGES | {"operators", "ends"},
+    "processor": STAGES | {"operators", "flow"},
     "runtime": STAGES | {"arbiter", "operators"},
     "spark": STAGES | {"arbiter", "operators"},
 }
