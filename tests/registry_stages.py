@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reactive_aio import Completed, Failed, Flow, Next, SynchronousSink
-from tests.registry import FailureError, failed, operator, same, wide
+from tests.registry import FailureError, failed, flaky, operator, same, wide
 
 
 def give_odd(pairs: int) -> Callable[[int, SynchronousSink[int]], None]:
@@ -108,3 +108,54 @@ wide(
     lambda _, via, __: via(via(Flow.of(Failed(FailureError("failed")))).dematerialize()),
     ends_late=True,
 )
+
+# -- windowing
+
+wide(
+    "sliding",
+    lambda n, via, _: via(via(Flow.range(2 * n + 1)).sliding(3, 2)),
+    lambda _, via, __: via(failed(via).sliding(2)),
+)
+wide(
+    "buffer_until_changed",
+    lambda n, via, _: via(via(Flow.range(2 * n)).buffer_until_changed(lambda item: item // 2)),
+    lambda _, via, __: via(failed(via).buffer_until_changed()),
+)
+
+# -- combining
+
+wide(
+    "start_with",
+    lambda n, via, _: via(via(Flow.range(n)).start_with("first", "second").skip(2)),
+    lambda _, via, __: via(failed(via).start_with(1).skip(1)),
+)
+operator("default_if_empty", lambda flow: flow.default_if_empty("nothing").filter(lambda item: item != "nothing"))
+wide(
+    "switch_if_empty",
+    lambda n, via, _: via(via(Flow.empty()).switch_if_empty(via(Flow.range(n)))),
+    lambda _, via, __: via(via(Flow.empty()).switch_if_empty(failed(via))),
+)
+
+# -- recovering
+
+wide(
+    "retry_if",
+    lambda n, via, _: via(flaky()(n, via).retry_if(lambda _, attempt: attempt < 9)),
+    lambda _, via, __: via(failed(via).retry_if(lambda _, attempt: attempt < 3)),
+    recovers=True,
+)
+wide(
+    "on_error_return",
+    lambda n, via, _: (
+        via(via(Flow.range(n - 1).concat(failed(via))).on_error_return("last")) if n else via(Flow.empty())
+    ),
+    lambda _, via, __: via(failed(via).on_error_return("last", errors=OSError)),
+    recovers=True,
+)
+wide(
+    "on_error_complete",
+    lambda n, via, _: via(via(Flow.range(n).concat(failed(via))).on_error_complete()),
+    lambda _, via, __: via(failed(via).on_error_complete(errors=OSError)),
+    recovers=True,
+)
+operator("on_error_map", lambda flow: flow.on_error_map(same))

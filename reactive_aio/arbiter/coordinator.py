@@ -33,6 +33,8 @@ class Coordinator(ABC):
 
     inlet: Inlet[Any]
     arbiter: SubscriptionArbiter = field(init=False, factory=SubscriptionArbiter)
+    emitted: bool = field(init=False, default=False)
+    """Whether a source has emitted anything."""
     _next: FlowLike | None = field(init=False, default=None)
     _advancing: bool = field(init=False, default=False)
 
@@ -110,6 +112,7 @@ class Inner:
         if owner is None or owner.arbiter.cancelled:
             discard(items)
         else:
+            owner.emitted = True
             owner.arbiter.produced(len(items))
             owner.inlet.on_chunk(items)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from inspect import iscoroutinefunction
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from ..segments import PublishOn, Source, Stage, SubscribeOn, label
 
@@ -57,6 +57,13 @@ def check_function(method: str, fn: object, instead: str | None = None) -> None:
         raise TypeError(f"{method}() takes a function, not {type(fn).__name__}")
     if instead is not None and is_async(fn):
         raise TypeError(f"{method}() takes an ordinary function, but {label(fn)} is async def: {instead}")
+
+
+def check_errors(method: str, errors: object) -> None:
+    """Refuse at once what could stand in no ``except`` clause."""
+    for each in cast("tuple[object, ...]", errors if isinstance(errors, tuple) else (errors,)):
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise TypeError(f"{method}(errors=...) takes an exception type or a tuple of them, not {each!r}")
 
 
 def is_async(fn: Callable[..., object]) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...segments import Stage
 from .._fluent import Fluent, check_flow
 from .concat import Concat, parts
+from .default_if_empty import DefaultIfEmpty
+from .start_with import StartWith
+from .switch_if_empty import SwitchIfEmpty
 
 if TYPE_CHECKING:
     from ...flow import Flow
@@ -36,3 +40,48 @@ class Combining(Fluent[T_co]):
         for other in others:
             check_flow("concat", other)
         return self.begin(Concat(tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))))
+
+    def start_with(self, *items: U) -> Flow[T_co | U]:
+        """Emit ``items``, then the elements of this flow.
+
+        Demand: passed on one for one; this flow is asked for nothing before ``items`` have been emitted.
+        Errors: those of this flow, behind ``items``.
+        Spark: runs after the boundary, since it depends on the order of the whole.
+        (Reactor, RxJava, RxPY: ``startWith``; Pekko: ``prepend``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("b", "c").start_with("a").run_sync()
+        ['a', 'b', 'c']
+        """
+        stage: Stage[Any, T_co | U] = StartWith(items)
+        return self.then(stage)
+
+    def default_if_empty(self, default: U) -> Flow[T_co | U]:
+        """Emit the elements of this flow, or ``default`` if it completes without one.
+
+        Demand: passed on one for one; ``default`` takes one too. Nothing is buffered.
+        Errors: those of this flow.
+        Spark: runs after the boundary, since it depends on the whole.
+        (Reactor, RxJava, RxPY: ``defaultIfEmpty``; Pekko: ``orElse``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).filter(lambda n: n > 5).default_if_empty(-1).run_sync()
+        [-1]
+        """
+        stage: Stage[Any, T_co | U] = DefaultIfEmpty(default)
+        return self.then(stage)
+
+    def switch_if_empty(self, other: Flow[U]) -> Flow[T_co | U]:
+        """Emit the elements of this flow, or those of ``other`` if it completes without one.
+
+        Demand: what was asked of this flow is asked of ``other``, once; ``other`` is not subscribed to where it is
+        not needed. Nothing is buffered.
+        Errors: those of the flow that is read. What is no flow is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``switchIfEmpty``; Pekko: ``orElse``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.empty().switch_if_empty(Flow.of("other")).run_sync()
+        ['other']
+        """
+        check_flow("switch_if_empty", other)
+        return self.begin(SwitchIfEmpty[T_co | U](self.as_flow(), other))

@@ -15,6 +15,9 @@ from .._fluent import check_flow
 
 T = TypeVar("T")
 
+Errors = type[BaseException] | tuple[type[BaseException], ...]
+"""The exceptions that an operator is for, as in an ``except`` clause."""
+
 
 @frozen
 class Always:
@@ -36,6 +39,7 @@ class OnErrorResumeNext(Pushed[T]):
 
     flow: FlowLike
     fallback: Callable[[BaseException], FlowLike]
+    errors: Errors = BaseException
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -44,9 +48,19 @@ class OnErrorResumeNext(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with the flow that may fail."""
-        resuming = Resumption(inlet, self.fallback)
+        resuming = Resumption(inlet, self.fallback, self.errors)
         resuming.advance(self.flow)
         return resuming
+
+
+@frozen
+class OnErrorReturn(OnErrorResumeNext[T]):
+    """Source of ``Flow.on_error_return``."""
+
+
+@frozen
+class OnErrorComplete(OnErrorResumeNext[T]):
+    """Source of ``Flow.on_error_complete``."""
 
 
 @define(eq=False)
@@ -54,6 +68,7 @@ class Resumption(Coordinator):
     """Goes over to the fallback at the first failure; a failure of the fallback is final."""
 
     fallback: Callable[[BaseException], FlowLike]
+    errors: Errors
     _failure: BaseException | None = field(init=False, default=None)
     """What made it go over; let go of at the end, since its traceback leads back to here."""
 
@@ -70,7 +85,7 @@ class Resumption(Coordinator):
     def on_source_error(self, error: BaseException) -> None:
         """Ask for the fallback; a second failure carries the first as its context."""
         first, self._failure = self._failure, None
-        if first is None:
+        if first is None and isinstance(error, self.errors):
             try:
                 fallback = self.inlet.context.copy().run(self.fallback, error)
                 check_flow("on_error_resume_next", fallback)

@@ -1,0 +1,49 @@
+"""The stage that gives an element of its own where the source has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+
+T = TypeVar("T")
+
+
+@frozen
+class DefaultIfEmpty(Stage[T, T]):
+    """Stage of ``Flow.default_if_empty``."""
+
+    default: T
+
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a switch."""
+        return Defaulting(self.default)
+
+
+@define
+class Defaulting(Transform[T, T]):
+    """Whether one subscription needs no default any more."""
+
+    default: T
+    needless: bool = field(init=False, default=False)
+
+    template = Template("""
+        $self.needless = True
+        $rest
+    """)
+
+    def finish(self) -> Iterable[T]:
+        """Give the default, if nothing else came."""
+        if not self.needless:
+            self.needless = True
+            yield self.default
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the default would come."""
+        return not self.needless

@@ -1,0 +1,57 @@
+"""The stage that gives elements of its own before those of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform, label
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class StartWith(Stage[T, T]):
+    """Stage of ``Flow.start_with``."""
+
+    items: tuple[T, ...]
+
+    positional = True
+
+    @property
+    def arguments(self) -> str:
+        """The elements, as far as they are few."""
+        shown = [label(item) for item in self.items[:4]]
+        return ", ".join(shown if len(shown) == len(self.items) else [*shown, "..."])
+
+    def transform(self) -> Transform[T, T]:
+        """Give a place in the elements."""
+        return StartingWith(self.items)
+
+
+@define
+class StartingWith(Transform[T, T]):
+    """How many elements one subscription has been given."""
+
+    items: tuple[T, ...]
+    given: int = field(init=False, default=0)
+
+    template = Template("$rest")
+
+    def prelude(self) -> Iterable[T]:
+        """Give the elements."""
+        for item in self.items:
+            self.given += 1
+            yield item
+
+    def demand(self, n: int) -> int:
+        """Ask for what is wanted beyond the elements that are still to come."""
+        return n if n == UNBOUNDED else max(n - (len(self.items) - self.given), 0)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that some are still to come."""
+        return self.given < len(self.items)

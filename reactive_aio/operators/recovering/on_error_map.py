@@ -1,0 +1,67 @@
+"""The combinator that makes another error of the error of its flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...arbiter import Coordinator
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .resume import Errors
+from .retry_if import in_place_of
+
+T = TypeVar("T")
+
+
+@frozen
+class OnErrorMap(Pushed[T]):
+    """Source of ``Flow.on_error_map``."""
+
+    flow: FlowLike
+    fn: Callable[[Any], BaseException]
+    errors: Errors
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with the flow."""
+        mapping = ErrorMapping(inlet, self.fn, self.errors)
+        mapping.advance(self.flow)
+        return mapping
+
+
+@define(eq=False)
+class ErrorMapping(Coordinator):
+    """Asks for the error to fail with."""
+
+    fn: Callable[[Any], BaseException]
+    errors: Errors
+
+    def on_source_complete(self) -> None:
+        """Complete."""
+        self.complete()
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Fail with what the function makes of the error, which is its cause then."""
+        if not isinstance(error, self.errors):
+            self.fail(error)
+            return
+        try:
+            mapped = self.inlet.context.copy().run(self.fn, error)
+            if not isinstance(mapped, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all type
+                raise TypeError(
+                    f"on_error_map() takes a function that returns an exception, not {type(mapped).__name__}"
+                )
+        except Exception as failure:
+            self.fail(in_place_of(failure, error))
+            return
+        if mapped is not error and mapped.__cause__ is None:
+            mapped.__cause__ = error
+        self.fail(mapped)

@@ -1,0 +1,67 @@
+"""The combinator that subscribes again when its flow fails and a function says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...arbiter import Coordinator
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+
+@frozen
+class RetryIf(Pushed[T]):
+    """Source of ``Flow.retry_if``."""
+
+    flow: FlowLike
+    predicate: Callable[[BaseException, int], object]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin the first attempt."""
+        attempts = AttemptsIf(inlet, self.flow, self.predicate)
+        attempts.advance(self.flow)
+        return attempts
+
+
+@define(eq=False)
+class AttemptsIf(Coordinator):
+    """Counts the attempts of one subscription, and asks after each that failed."""
+
+    flow: FlowLike
+    predicate: Callable[[BaseException, int], object]
+    _failed: int = field(init=False, default=0)
+
+    def on_source_complete(self) -> None:
+        """Complete with the attempt that did."""
+        self.complete()
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Try once more, or give up with this failure."""
+        self._failed += 1
+        try:
+            again = self.inlet.context.copy().run(self.predicate, error, self._failed)
+        except Exception as failure:
+            self.fail(in_place_of(failure, error))
+            return
+        if again:
+            self.advance(self.flow)
+        else:
+            self.fail(error)
+
+
+def in_place_of(failure: BaseException, error: BaseException) -> BaseException:
+    """Give the failure of a function that was asked about an error, with the error as its context."""
+    if failure.__context__ is None and failure is not error:
+        failure.__context__ = error
+    return failure

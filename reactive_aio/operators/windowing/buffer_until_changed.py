@@ -1,0 +1,74 @@
+"""The stage that gathers elements into lists as long as they have something in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import LimitExceededError
+from ...hooks import discard
+from ...segments import Stage, Template, Transform
+from .._itself import itself
+from ..folding.fold import MISSING
+
+T = TypeVar("T")
+
+
+@frozen
+class BufferUntilChanged(Stage[T, list[T]]):
+    """Stage of ``Flow.buffer_until_changed``."""
+
+    key: Callable[[T], Any] | None
+    max_size: int
+
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give an empty list."""
+        return BufferingEqual[T](self.key or itself, self.max_size)
+
+
+@define
+class BufferingEqual(Transform[T, list[T]]):
+    """The list that one subscription is filling, and what its elements have in common."""
+
+    key: Callable[[T], Any]
+    max_size: int
+    last: Any = field(init=False, default=MISSING)
+    held: list[T] = field(init=False, factory=list[T])
+
+    template = Template("""
+        key = $key(item)
+        if $self.held and $self.last == key:
+            if len($self.held) == $max_size:
+                $refuse()
+            $self.held.append(item)
+        else:
+            $self.last = key
+            item, $self.held = $self.held, [item]
+            if item:
+                $rest
+    """)
+
+    def refuse(self) -> None:
+        """Fail, since the list is full."""
+        raise LimitExceededError(
+            f"buffer_until_changed(max_size={self.max_size}): more elements than that belong together"
+        )
+
+    def finish(self) -> Iterable[list[T]]:
+        """Give the last list."""
+        held, self.held = self.held, []
+        return (held,) if held else ()
+
+    def close(self) -> None:
+        """Let go of what is in no list yet."""
+        discard(self.held)
+        self.held = []
+
+    @property
+    def pending(self) -> bool:
+        """Tell that there is a last list to come."""
+        return bool(self.held)

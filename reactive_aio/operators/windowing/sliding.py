@@ -1,0 +1,71 @@
+"""The stage that gives lists that overlap."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...hooks import discard
+from ...segments import Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class Sliding(Stage[T, list[T]]):
+    """Stage of ``Flow.sliding``."""
+
+    size: int
+    step: int
+
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give an empty window."""
+        return SlidingOn[T](self.size, self.step, self.size)
+
+
+@define
+class SlidingOn(Transform[T, list[T]]):
+    """The window of one subscription."""
+
+    size: int
+    step: int
+    left: int
+    """How many elements are missing to the next list."""
+    fresh: int = field(init=False)
+    """How many elements of the next list have been in none before."""
+    held: deque[T] = field(init=False)
+
+    template = Template("""
+        $self.held.append(item)
+        $self.left -= 1
+        if not $self.left:
+            $self.left = $step
+            $self.fresh = $self.most
+            item = list($self.held)
+            $rest
+    """)
+
+    def __attrs_post_init__(self) -> None:
+        self.fresh = self.size
+        self.held = deque(maxlen=self.size)
+
+    @property
+    def most(self) -> int:
+        """How many elements of a list, but the first one, have been in none before."""
+        return min(self.size, self.step)
+
+    def demand(self, n: int) -> int:
+        """Ask for what the wanted lists take."""
+        return min(self.left + (n - 1) * self.step, UNBOUNDED) if n else 0
+
+    def close(self) -> None:
+        """Let go of what was in no list."""
+        waiting = self.fresh - self.left
+        if waiting > 0:
+            discard(list(self.held)[-waiting:])
+        self.held.clear()
