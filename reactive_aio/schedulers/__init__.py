@@ -10,3 +10,4 @@ from .current import current as current
 from .loop import loop as loop
 from .thread import thread as thread
 from .threads import threads as threads
+from .virtual import virtual_time as virtual_time

@@ -27,6 +27,7 @@ class _LoopThread:
     """A running thread with its loop; made when the first region needs it, ended when nobody does."""
 
     name: str
+    new_loop: Callable[[], asyncio.AbstractEventLoop]
     loop: asyncio.AbstractEventLoop = field(init=False)
     ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _stop: asyncio.Event = field(init=False)
@@ -41,7 +42,7 @@ class _LoopThread:
     def _run(self, started: threading.Event) -> None:
         try:
             # The runner cancels what is left on the loop and closes async generators and executor threads.
-            with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=self.new_loop) as runner:
                 runner.run(self._serve(started))
         finally:
             for told in self.ended:
@@ -105,6 +106,9 @@ class ThreadScheduler:
         """How plans show the place."""
         return f"thread({self.label!r})"
 
+    def _new_loop(self) -> asyncio.AbstractEventLoop:
+        return _new_event_loop()
+
     def is_here(self) -> bool:
         """Tell whether the place is the running event loop."""
         with self._lock:
@@ -116,7 +120,7 @@ class ThreadScheduler:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
             if self._worker is None:
-                self._worker = _LoopThread(self.label)
+                self._worker = _LoopThread(self.label, self._new_loop)
             attached = _Attached(self._worker, lost, self._leave)
             self._regions.add(attached)
             return attached
@@ -136,7 +140,7 @@ class ThreadScheduler:
                 raise SchedulerClosedError(f"{self.name} has been closed")
             self._kept = True
             if self._worker is None:
-                self._worker = _LoopThread(self.label)
+                self._worker = _LoopThread(self.label, self._new_loop)
         return self
 
     def close(self) -> None:

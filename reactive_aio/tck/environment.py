@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 
 from attrs import define, field, frozen
 
-from ..testing.bystanders import Bystanders
-from ..testing.windows import settle_here
+from ..clocks.bystanders import Bystanders
+from ..clocks.windows import settle_here
 from .timers import Timers
 
 

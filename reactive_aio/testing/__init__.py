@@ -1,5 +1,7 @@
 """A kit for tests of streams: a loop on virtual time, an adversarial one, probes and publishers driven by hand."""
 
+from ..clocks.virtual import DeadlockError as DeadlockError
+from ..clocks.virtual import VirtualTimeLoop as VirtualTimeLoop
 from .adversarial import AdversarialLoop as AdversarialLoop
 from .adversarial import adversarial as adversarial
 from .leaks import LeakCheck as LeakCheck
@@ -15,5 +17,3 @@ from .publishing import Breach as Breach
 from .publishing import TestPublisher as TestPublisher
 from .running import run_virtual as run_virtual
 from .settling import settle as settle
-from .virtual import DeadlockError as DeadlockError
-from .virtual import VirtualTimeLoop as VirtualTimeLoop

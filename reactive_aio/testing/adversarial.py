@@ -27,9 +27,9 @@ from typing import Any, Final, ParamSpec, TypeVarTuple, Unpack, cast
 
 from attrs import field, frozen
 
+from ..clocks.virtual import VirtualTimeLoop
+from ..clocks.windows import callback_of
 from ..runtime.driver import RegionDriver
-from .virtual import VirtualTimeLoop
-from .windows import callback_of
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")

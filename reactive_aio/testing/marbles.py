@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from ..clocks.virtual import DeadlockError, VirtualTimeLoop
 from ..spec import UNBOUNDED, Publisher
 from .listening import COMPLETE, ERROR, NEXT, Listener
 from .settling import settle
-from .virtual import DeadlockError, VirtualTimeLoop
 
 if TYPE_CHECKING:
     from ..flow import Flow

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import pytest
 
+from ..clocks.virtual import VirtualTimeLoop
 from ..spec import Publisher
 from .leaks import LeakCheck
 from .probing import StreamProbe
 from .running import run_virtual
 from .settling import settle
-from .virtual import VirtualTimeLoop
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ import re
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from ..clocks.virtual import DeadlockError, VirtualTimeLoop
 from ..spec import UNBOUNDED, Publisher
 from .listening import COMPLETE, NEXT, Listener
 from .settling import settle
 from .snapshot import Event, regions, shown
-from .virtual import DeadlockError, VirtualTimeLoop
 
 T = TypeVar("T")
 

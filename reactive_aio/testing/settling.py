@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from .bystanders import Bystanders, is_worker
-from .virtual import VirtualTimeLoop
-from .windows import settle_here
+from ..clocks.bystanders import Bystanders, is_worker
+from ..clocks.virtual import VirtualTimeLoop
+from ..clocks.windows import settle_here
 
 
 async def settle(*, within: float = 5.0) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.schedulers import threads
+from reactive_aio.clocks.windows import Window
+from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, settle
-from reactive_aio.testing.windows import Window
 from tests.subscribers import Recorder
 
 try:
@@ -115,7 +115,7 @@ def test_it_waits_for_regions_on_threads_and_for_no_more_than_their_work(
 ) -> None:
     if regions not in LOOPS:
         pytest.skip("uvloop is not installed")
-    monkeypatch.setattr(threads, "_new_event_loop", LOOPS[regions])
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: LOOPS[regions]())
 
     async def main() -> None:
         subscriber = Recorder()
@@ -136,7 +136,7 @@ def test_it_waits_for_regions_on_threads_and_for_no_more_than_their_work(
 
 
 def test_time_passes_an_idle_region_on_a_loop_of_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_new_event_loop", asyncio.new_event_loop)
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: asyncio.new_event_loop())
 
     async def main() -> None:
         subscriber = Recorder(request=1)
@@ -151,7 +151,7 @@ def test_time_passes_an_idle_region_on_a_loop_of_asyncio(monkeypatch: pytest.Mon
 
 
 def test_time_does_not_pass_a_region_that_waits_for_a_timer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_new_event_loop", asyncio.new_event_loop)
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: asyncio.new_event_loop())
 
     async def slow(emit: Any) -> None:
         await asyncio.sleep(0.02)

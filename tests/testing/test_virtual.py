@@ -307,3 +307,13 @@ def test_the_clock_can_be_the_real_one() -> None:
 
     with asyncio.Runner(loop_factory=functools.partial(VirtualTimeLoop, virtual=False)) as runner:
         assert 0.015 <= runner.run(main())
+
+
+@pytest.mark.parametrize("seconds", [1e7, 1e9, 1e12])
+def test_timers_fall_due_however_far_the_clock_has_come(seconds: float) -> None:
+    async def main() -> float:
+        await asyncio.sleep(seconds)
+        await asyncio.sleep(0.5)
+        return asyncio.get_running_loop().time()
+
+    assert seconds + 0.5 == run_virtual(main())

@@ -8,6 +8,7 @@ whose callbacks come by ``call_soon_threadsafe`` at times that no clock of ours 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import threading
 import time
@@ -89,6 +90,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     _scheduled: list[asyncio.TimerHandle]
     _default_executor: ThreadPoolExecutor | None
     _executor_shutdown_called: bool
+    _clock_resolution: float
 
     def __init__(self, *, virtual: bool = True, instant_io: bool = False, patience: float = 2.0) -> None:
         """Make a loop.
@@ -233,7 +235,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             return f"{self._held} holds on the loop: jobs of executors, or hold()"
         if not self._settling and not self._instant_io and len(self._real.get_map()) > 1:
             return "open sockets"
-        return self._bystanders.busy(settling=bool(self._settling))
+        return self._others(settling=bool(self._settling))
+
+    def _others(self, *, settling: bool) -> str | None:
+        """Say which other thread may still call, or give None."""
+        return self._bystanders.busy(settling=settling)
 
     def _wait_for_others(self, timeout: float | None) -> EventList:
         """Wait for real, until something comes or the next timer would fall due on an ordinary loop."""
@@ -250,6 +256,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _move_to(self, when: float) -> None:
         self._now = max(self._now, when)
+        # Far on, the resolution of the clock is less than that of a float, and asyncio would never find a timer due.
+        self._clock_resolution = max(self._clock_resolution, 2 * math.ulp(self._now))
         self._rested = time.monotonic()
         self._waited = 0.0
 

@@ -18,6 +18,8 @@ POOLS: Final[Mapping[threading.Thread, Any]] = getattr(pools, "_threads_queues",
 WORKER: Final = getattr(getattr(pools, "_worker", None), "__code__", None)
 SCHEDULERS: Final = {"reactive_aio.schedulers.thread", "reactive_aio.schedulers.threads"}
 
+ASKING: Final = threading.Lock()
+
 RUNNING: Final = {"run", "run_forever", "run_until_complete"}
 
 
@@ -60,7 +62,13 @@ class Bystanders:
         return (thread for thread in threading.enumerate() if thread not in aside)
 
     def _ask(self, loops: Mapping[asyncio.AbstractEventLoop, str], *, settling: bool) -> str | None:
-        windows = Wave(list(loops)).wait()
+        # Two that ask each other at the same time would both wait in vain.
+        if not ASKING.acquire(blocking=False):
+            return "another loop is looking around"
+        try:
+            windows = Wave(list(loops)).wait()
+        finally:
+            ASKING.release()
         if windows is None:
             return f"the event loop of thread {' or '.join(map(repr, loops.values()))} has something to run"
         expecting = [loops[window.loop] for window in windows if window.expects]
