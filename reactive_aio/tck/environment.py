@@ -76,8 +76,7 @@ class Settling:
         """Return when nothing is left to run."""
         given_up = time.monotonic() + self.environment.deadline
         horizon = self.here.loop.time() + self.environment.patience
-        reason = "timers are set again and again"
-        while time.monotonic() < given_up:
+        while True:
             try:
                 await settle_here(self._busy, given_up - time.monotonic())
             except TimeoutError as busy:
@@ -90,6 +89,9 @@ class Settling:
                 await asyncio.sleep(0.001)
             elif not self.environment.threads or await self._silent():
                 return
+            if time.monotonic() > given_up:
+                reason = "there are always more timers, or more signals"
+                break
         raise NeverAtRestError(
             f"after {self.environment.deadline} s there was still something left to run: {reason}. A request or a "
             "cancel may keep the event loop busy without end; or a thread can't be asked: see Environment(threads=True)"
