@@ -143,6 +143,18 @@ def test_steps_lie_within_the_boxes_of_their_regions() -> None:
         assert 1 == sum(a < left and right < b and c < top and bottom < d for a, b, c, d in boxes)
 
 
+def test_words_fit_into_what_they_are_written_in() -> None:
+    flow = Flow.of("a rather long element").publish_on(schedulers.thread("with a rather long name"), 1).map(str)
+    svg = picture(flow)
+
+    for kind, inside, character in [("s", "step", 7.2), ("n", "paper", 5.5)]:
+        for text, box in zip(all_of(svg, "text", kind), all_of(svg, "rect", inside), strict=True):
+            assert len(text.text or "") * character <= float(box.get("width", 0))
+    for place, box in zip(all_of(svg, "text", "p"), all_of(svg, "rect", "box"), strict=True):
+        left, right, _, _ = span(box)
+        assert left < float(place.get("x", 0)) + len(place.text or "") * 5.5 < right
+
+
 def span(box: ET.Element) -> tuple[float, float, float, float]:
     x, y, width, height = (float(box.get(name, 0)) for name in ("x", "y", "width", "height"))
     return x, x + width, y, y + height
