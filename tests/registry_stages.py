@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reactive_aio import Completed, Failed, Flow, Next, SynchronousSink
-from tests.registry import FailureError, failed, flaky, operator, same, wide
+from tests.registry import FailureError, failed, flaky, operator, same, unbounded, wide
 
 
 def give_odd(pairs: int) -> Callable[[int, SynchronousSink[int]], None]:
@@ -27,12 +27,14 @@ wide(
     "take_until",
     lambda n, via, _: via(via(Flow.range(n + 1)).take_until(lambda item: item == n).skip(1)),
     lambda _, via, __: via(failed(via).take_until(bool)),
+    asks=lambda n: n + 1,
 )
-operator("take_last", lambda flow: flow.take_last(10_000))
+operator("take_last", lambda flow: flow.take_last(10_000), asks=unbounded, holds=10_000)
 wide(
     "skip_last",
     lambda n, via, _: via(via(Flow.range(n + 2)).skip_last(2)),
     lambda _, via, __: via(failed(via).skip_last(2)),
+    asks=lambda n: n + 2,
 )
 wide(
     "skip_while",
@@ -43,6 +45,7 @@ wide(
     "__getitem__",
     lambda n, via, _: via(via(Flow.range(2 * n + 9))[2 : 2 * n + 2 : 2]),
     lambda _, via, __: via(failed(via)[1:]),
+    asks=lambda n: 2 * n + 1,
 )
 wide(
     "distinct",
@@ -61,6 +64,7 @@ wide(
     "ignore_elements",
     lambda n, via, _: via(via(via(Flow.range(3)).ignore_elements()).concat(via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).ignore_elements()),
+    asks=unbounded,
 )
 
 # -- transforming
@@ -74,6 +78,7 @@ wide(
     "scan",
     lambda n, via, _: via(via(Flow.range(n + 1)).scan(lambda total, item: total + item).skip(1)),
     lambda _, via, __: via(failed(via).scan(max)),
+    asks=lambda n: n + 1,
 )
 wide(
     "scan",
@@ -95,6 +100,7 @@ wide(
     "pairwise",
     lambda n, via, _: via(via(Flow.range(n + 1)).pairwise()),
     lambda _, via, __: via(failed(via).pairwise()),
+    asks=lambda n: n + 1,
 )
 wide(
     "materialize",
@@ -115,6 +121,7 @@ wide(
     "sliding",
     lambda n, via, _: via(via(Flow.range(2 * n + 1)).sliding(3, 2)),
     lambda _, via, __: via(failed(via).sliding(2)),
+    asks=lambda n: 2 * n + 1,
 )
 wide(
     "buffer_until_changed",

@@ -23,7 +23,7 @@ from reactive_aio.segments import Placed
 from reactive_aio.testing.leaks import _present
 from tests.registry import REGISTRY, AnyFlow
 
-HERE = [entry for entry in REGISTRY if not (entry.threaded or getattr(entry, "pool", ""))]
+HERE = [entry for entry in REGISTRY if not (entry.threaded or entry.pool)]
 """The entries in which no thread and no process takes part, so that turns of the loop can be counted."""
 
 
