@@ -1,0 +1,238 @@
+"""What an element costs, in what can be counted: it is the same on every machine, however busy.
+
+Counts are taken for so many elements and for twice as many, so that what a subscription costs once drops out. The clock
+stands still meanwhile: else a slow machine would take more turns of the loop for the same work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import operator
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from typing import TypeVarTuple
+
+import pytest
+
+from reactive_aio import Flow, schedulers
+from reactive_aio.segments import fuse
+
+N = 20_000
+PREFETCH = 256
+ROUNDS = N / PREFETCH
+"""How often a whole prefetch of elements passes a boundary."""
+
+Ts = TypeVarTuple("Ts")
+Counted = Callable[[Callable[[], object]], int]
+Flows = Callable[[int], Flow[int]]
+
+
+@pytest.fixture(autouse=True)
+def standing_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A clock that costs no Python call either."""
+    now = itertools.repeat(0.0).__next__
+    for name, module in list(sys.modules.items()):
+        if name.startswith("reactive_aio.") and hasattr(module, "perf_counter"):
+            monkeypatch.setattr(module, "perf_counter", now)
+    forget_generated()
+    monkeypatch.setattr(sys.modules["reactive_aio.schedulers.thread"], "_new_event_loop", CountingLoop)
+    yield
+    forget_generated()
+
+
+def forget_generated() -> None:
+    """Functions generated with one clock are not to be used with another."""
+    fuse._generate.cache_clear()
+    fuse._through.cache_clear()
+
+
+class CountingLoop(asyncio.SelectorEventLoop):
+    """A loop that counts what is scheduled on it, from its own thread and from others."""
+
+    scheduled = itertools.count()
+    from_elsewhere = itertools.count()
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        next(CountingLoop.scheduled)
+        return super().call_soon(callback, *args, context=context)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        next(CountingLoop.from_elsewhere)
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
+def run(flow: Flow[int]) -> object:
+    with asyncio.Runner(loop_factory=CountingLoop) as runner:
+        return runner.run(flow.count())
+
+
+def python_calls(work: Callable[[], object]) -> int:
+    """Count the calls of Python functions, and the times generators are resumed, in all threads."""
+    calls = itertools.count()
+
+    def profile(frame: object, event: str, arg: object) -> None:
+        if event == "call":
+            next(calls)
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return next(calls)
+
+
+def callbacks(work: Callable[[], object]) -> int:
+    """Count what is scheduled on a loop from its own thread."""
+    before = next(CountingLoop.scheduled)
+    work()
+    return next(CountingLoop.scheduled) - before - 1
+
+
+def wake_ups(work: Callable[[], object]) -> int:
+    """Count what is scheduled on a loop from another thread, which interrupts its sleep."""
+    before = next(CountingLoop.from_elsewhere)
+    work()
+    return next(CountingLoop.from_elsewhere) - before - 1
+
+
+def for_more(counted: Counted, flow: Flows, n: int = N) -> int:
+    """Give what ``n`` more elements add to a count."""
+    counted(lambda: run(flow(n)))  # functions are generated, modules imported
+    once, twice = counted(lambda: run(flow(n))), counted(lambda: run(flow(2 * n)))
+    return twice - once
+
+
+def increment(n: int) -> int:
+    return n + 1
+
+
+def even(n: int) -> bool:
+    return n % 2 == 0
+
+
+def here(n: int, prefetch: int = PREFETCH) -> Flow[int]:
+    return Flow.range(n).publish_on(schedulers.current(), prefetch)
+
+
+def on_a_thread(n: int) -> Flow[int]:
+    return Flow.range(n).publish_on(schedulers.thread("counted"), PREFETCH)
+
+
+# --- calls of Python functions ---------------------------------------------------------------------------------------
+
+
+def test_fused_operators_call_nothing_but_the_functions_of_the_user() -> None:
+    assert for_more(python_calls, lambda n: Flow.range(n).map(increment).filter(even)) == 2 * N
+
+
+def test_ten_fused_operators_call_nothing_but_the_functions_of_the_user() -> None:
+    def ten(n: int) -> Flow[int]:
+        flow = Flow.range(n)
+        for _ in range(10):
+            flow = flow.map(increment)
+        return flow
+
+    assert for_more(python_calls, ten) == 10 * N
+
+
+def test_builtin_functions_in_a_fused_chain_cost_no_python_call() -> None:
+    assert for_more(python_calls, lambda n: Flow.range(n).map(operator.neg)) == 0
+
+
+def test_a_boundary_in_one_loop_costs_no_call_for_an_element_and_46_for_256() -> None:
+    assert for_more(python_calls, here) <= 46 * ROUNDS
+
+
+def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for_a_list_to_travel_in() -> None:
+    def both(n: int) -> Flow[int]:
+        return Flow.range(n).map(increment).publish_on(schedulers.current(), PREFETCH).map(increment)
+
+    assert for_more(python_calls, both) - 3 * N <= 46 * ROUNDS
+
+
+def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_90_for_256() -> None:
+    # How much a thread finds to do at a time is up to the scheduler of the machine.
+    assert for_more(python_calls, on_a_thread) <= 100 * ROUNDS
+
+
+# --- callbacks and wake-ups ------------------------------------------------------------------------------------------
+
+
+def test_a_region_without_a_boundary_takes_one_turn_whatever_its_length() -> None:
+    assert for_more(callbacks, lambda n: Flow.range(n).map(increment)) == 0
+
+
+def test_a_boundary_in_one_loop_costs_two_callbacks_for_256_elements() -> None:
+    assert for_more(callbacks, here) <= 2 * ROUNDS + 1
+
+
+def test_a_boundary_in_one_loop_never_interrupts_the_sleep_of_the_loop() -> None:
+    assert for_more(wake_ups, here) == 0
+
+
+def test_stop_and_wait_costs_two_callbacks_for_an_element() -> None:
+    assert for_more(callbacks, lambda n: here(n, prefetch=1), 1_000) == 2 * 1_000
+
+
+def test_a_boundary_between_threads_costs_about_three_wake_ups_for_256_elements() -> None:
+    assert for_more(wake_ups, on_a_thread) <= 3.5 * ROUNDS
+
+
+# --- allocations -----------------------------------------------------------------------------------------------------
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Give the most memory, in bytes, that is held at a time."""
+    gc.collect()
+    tracemalloc.start()
+    work()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize(
+    "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
+)
+def test_what_is_held_at_a_time_does_not_grow_with_the_elements(flow: Flows) -> None:
+    assert for_more(peak, flow) < N / 2  # bytes: half of one for an element
+
+
+def test_a_boundary_holds_no_more_than_its_prefetch() -> None:
+    more = PREFETCH * 3
+    an_int = sys.getsizeof(10**6)
+
+    def held(prefetch: int) -> int:
+        return peak(lambda: run(here(N, prefetch)))
+
+    held(PREFETCH)
+    # The elements, and their places in the lists in which they travel, of which some have room to grow.
+    assert held(PREFETCH + more) - held(PREFETCH) <= more * (an_int + 4 * 8)
+
+
+@pytest.mark.parametrize(
+    "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
+)
+def test_a_flow_leaves_nothing_behind(flow: Flows) -> None:
+    def left() -> int:
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(100):
+            run(flow(1_000))
+        gc.collect()
+        return sys.getallocatedblocks() - before
+
+    left()
+    assert left() < 100
