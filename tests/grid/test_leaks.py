@@ -150,7 +150,9 @@ def fail(item: object) -> None:
 
 
 def is_ours(module: str) -> bool:
-    return module.startswith("reactive_aio.") and not module.startswith("reactive_aio.testing.")
+    return module.startswith("reactive_aio.") and not module.startswith(
+        ("reactive_aio.clocks.", "reactive_aio.testing.")
+    )
 
 
 LEFT_TO_THE_COLLECTOR = {fails_in_a_worker}
