@@ -8,6 +8,10 @@ from reactive_aio import Completed, Failed, Flow, Next, SynchronousSink
 from tests.registry import FailureError, failed, flaky, operator, same, unbounded, wide
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 def give_odd(pairs: int) -> Callable[[int, SynchronousSink[int]], None]:
     """Give a function for handle that emits the odd numbers, and completes behind so many."""
 
@@ -166,3 +170,15 @@ wide(
     recovers=True,
 )
 operator("on_error_map", lambda flow: flow.on_error_map(same))
+
+# -- observing
+
+operator("do_on_next", lambda flow: flow.do_on_next(same))
+operator("do_on_error", lambda flow: flow.do_on_error(same))
+operator("do_on_complete", lambda flow: flow.do_on_complete(nothing))
+operator("do_on_subscribe", lambda flow: flow.do_on_subscribe(nothing))
+operator("do_on_request", lambda flow: flow.do_on_request(same))
+operator("do_on_cancel", lambda flow: flow.do_on_cancel(nothing))
+operator("do_finally", lambda flow: flow.do_finally(nothing))
+operator("log", lambda flow: flow.log(level=1))
+operator("checkpoint", lambda flow: flow.checkpoint("here"))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from .._fluent import Fluent
+from ...segments import Origin, calling_line
+from ...spec import UNBOUNDED
+from .._fluent import Fluent, check_function, check_whole
 from ..sourcing.publisher import FromPublisher
+from .do_on_next import DoOnNext, LogNext
+from .peek import Listener, Peek
 
 if TYPE_CHECKING:
     from ...flow import Flow
@@ -14,9 +21,180 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Observing(Fluent[T_co]):
-    """Operators that look at what passes and change nothing."""
+    """Operators that look at what passes and change nothing.
+
+    All but ``do_on_next`` stand between two regions, for signals are not seen inside of one; what follows them runs
+    on the subscriber's event loop, as after ``concat``.
+    """
 
     __slots__ = ()
+
+    def do_on_next(self, fn: Callable[[T_co], object]) -> Flow[T_co]:
+        """Call ``fn(item)`` for each element, then emit the element.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused with
+        TypeError when the flow is built.
+        Spark: runs in the workers, and so do the effects of ``fn``.
+        (Reactor, RxJava: ``doOnNext``; RxPY: ``do_action``; Pekko: ``wireTap``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a").do_on_next(print).map(str.upper).run_sync()
+        a
+        ['A']
+        """
+        check_function("do_on_next", fn, "await in flow.for_each(fn)")
+        return self.then(DoOnNext(fn))
+
+    def do_on_error(self, fn: Callable[[BaseException], object]) -> Flow[T_co]:
+        """Call ``fn(error)`` when this flow fails, before what follows is told.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: that of the flow; if ``fn`` raises, that error, with the flow's as its context. An ``async def`` is
+        refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``doOnError``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.error(OSError("down")).do_on_error(print).on_error_complete().run_sync()
+        down
+        []
+        """
+        return self._peek("do_on_error", fn, Listener(on_error=fn))
+
+    def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """Call ``fn()`` when this flow has completed, before what follows is told.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: if ``fn`` raises, the flow fails with that. An ``async def`` is refused with TypeError when the flow
+        is built.
+        (Reactor, RxJava: ``doOnComplete``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1).do_on_complete(lambda: print("done")).run_sync()
+        done
+        [1]
+        """
+        return self._peek("do_on_complete", fn, Listener(on_complete=fn))
+
+    def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """Call ``fn()`` for each subscription, before this flow is subscribed to.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: if ``fn`` raises, the flow fails with that and is not subscribed to. An ``async def`` is refused
+        with TypeError when the flow is built.
+        (Reactor: ``doFirst``; RxJava: ``doOnSubscribe``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1).do_on_subscribe(lambda: print("begins")).run_sync()
+        begins
+        [1]
+        """
+        return self._peek("do_on_subscribe", fn, Listener(on_subscribe=fn))
+
+    def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
+        """Call ``fn(n)`` for each request of ``n`` elements, before it reaches this flow.
+
+        Demand: passed on one for one; ``UNBOUNDED`` stands for all there is. Nothing is buffered.
+        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for a request has no answer. An
+        ``async def`` is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``doOnRequest``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(9).do_on_request(print).take(2).run_sync()
+        2
+        [0, 1]
+        """
+        return self._peek("do_on_request", fn, Listener(on_request=fn))
+
+    def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """Call ``fn()`` when this flow is cancelled, before it is told; also by ``take`` and its like.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for nobody listens any more. An
+        ``async def`` is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``doOnCancel``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(2).run_sync()
+        cancelled
+        [0, 1]
+        """
+        return self._peek("do_on_cancel", fn, Listener(on_cancel=fn))
+
+    def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """Call ``fn()`` once for each subscription when this flow has ended: completed, failed or been cancelled.
+
+        It is called when the signal has been passed on, a cancel upstream and any other end downstream, and before the
+        end that is awaited returns.
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for the flow has ended. An ``async def`` is
+        refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``doFinally``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1).do_finally(lambda: print("over")).run_sync()
+        over
+        [1]
+        """
+        return self._peek("do_finally", fn, Listener(on_end=fn))
+
+    def log(self, name: str = "reactive_aio.flow", level: int = logging.INFO) -> Flow[T_co]:
+        """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
+
+        Demand: passed on one for one; nothing is buffered. An element is logged when it is made.
+        Errors: a failure is logged with the level ERROR, if ``level`` is not above it. A ``name`` that is no str
+        and a ``level`` that is no int are refused with TypeError when the flow is built.
+        Spark: logs behind the boundary, in this process.
+        (Reactor, Pekko: ``log``.)
+
+        >>> import logging, sys
+        >>> from reactive_aio import Flow
+        >>> logger = logging.getLogger("numbers")
+        >>> logger.addHandler(logging.StreamHandler(sys.stdout))
+        >>> Flow.range(2).log("numbers", logging.WARNING).run_sync()
+        subscribe
+        request(unbounded)
+        next(0)
+        next(1)
+        complete
+        [0, 1]
+        """
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"log() takes the name of a logger, not {type(name).__name__}")
+        check_whole("log", "level", level)
+        write = partial(logging.getLogger(name).log, level)
+        failed = partial(logging.getLogger(name).log, max(level, logging.ERROR))
+        listener = Listener(
+            on_subscribe=partial(write, "subscribe"),
+            on_request=lambda n: write("request(%s)", "unbounded" if n == UNBOUNDED else n),
+            on_cancel=partial(write, "cancel"),
+            # As text: a record that is kept would keep, by the traceback, all that the error has passed through.
+            on_error=lambda error: failed("error(%s)", repr(error)),
+            on_complete=partial(write, "complete"),
+        )
+        return self.begin(Peek[T_co]("log", self.then(LogNext(partial(write, "next(%r)"))), listener, name))
+
+    def checkpoint(self, description: str) -> Flow[T_co]:
+        """Add a note with ``description`` and this line to each failure that passes here.
+
+        Where an operator failed is noted without it; this tells the way that the failure took.
+        Demand: passed on one for one; nothing is buffered.
+        Errors: those of the flow. A description that is no str is refused with TypeError when the flow is built.
+        (Reactor: ``checkpoint``.)
+
+        >>> from reactive_aio import Flow
+        >>> [signal] = Flow.error(OSError("down")).checkpoint("orders").materialize().run_sync()
+        >>> "checkpoint 'orders'" in signal.error.__notes__[-1]
+        True
+        """
+        if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"checkpoint() takes a description, not {type(description).__name__}")
+        listener = Listener(on_error=partial(_note, description, calling_line()))
+        return self.begin(Peek[T_co]("checkpoint", self.as_flow(), listener, description))
+
+    def _peek(self, method: str, fn: object, listener: Listener) -> Flow[T_co]:
+        check_function(method, fn, "an ordinary function is needed")
+        return self.begin(Peek[T_co](method, self.as_flow(), listener, fn))
 
     def strict(self) -> Flow[T_co]:
         """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
@@ -35,3 +213,10 @@ class Observing(Fluent[T_co]):
         from ...strict import strict
 
         return self.begin(FromPublisher(strict(self.as_flow())))
+
+
+def _note(description: str, origin: Origin, error: BaseException) -> None:
+    note = f"passed checkpoint {description!r}, chained at {origin}"
+    # One error may pass any number of times, when a flow is retried.
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

@@ -1,0 +1,49 @@
+"""The stages that show each element to a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from attrs import frozen
+
+from ...segments import Stage, Template
+
+T = TypeVar("T")
+
+
+@frozen
+class DoOnNext(Stage[T, T]):
+    """Stage of ``Flow.do_on_next``."""
+
+    fn: Callable[[T], object]
+
+    forwards = True
+    template = Template("""
+        $fn(item)
+        $rest
+    """)
+
+
+@frozen
+class LogNext(Stage[T, T]):
+    """Stage of ``Flow.log``: it writes where the logger is, and so behind the boundary of a cluster."""
+
+    log: Callable[[T], object]
+
+    forwards = True
+    positional = True
+    template = Template("""
+        $log(item)
+        $rest
+    """)
+
+    @property
+    def name(self) -> str:
+        """The method that it belongs to."""
+        return "log"
+
+    @property
+    def arguments(self) -> str:
+        """Nothing: they are shown with the other signals."""
+        return ""

@@ -1,0 +1,148 @@
+"""The combinator that shows the signals of a flow, in both directions, to functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...hooks import discard, drop_error
+from ...segments import Inlet, Pushed, label
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+
+@frozen
+class Listener:
+    """What is called for which signal."""
+
+    on_subscribe: Callable[[], object] | None = None
+    on_request: Callable[[int], object] | None = None
+    on_cancel: Callable[[], object] | None = None
+    on_error: Callable[[BaseException], object] | None = None
+    on_complete: Callable[[], object] | None = None
+    on_end: Callable[[], object] | None = None
+    """Called behind whichever end it was, once."""
+
+
+@frozen
+class Peek(Pushed[T]):
+    """Source of ``Flow.do_on_error`` and its kin."""
+
+    method: str
+    flow: FlowLike
+    listener: Listener
+    shown: object
+    """What the method was given, for plans."""
+
+    @property
+    def name(self) -> str:
+        """The method."""
+        return self.method
+
+    @property
+    def arguments(self) -> str:
+        """What it was given."""
+        return label(self.shown)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Subscribe to the flow."""
+        peeking = Peeking(inlet, self.listener)
+        if self.listener.on_subscribe is not None:
+            inlet.context.copy().run(self.listener.on_subscribe)
+        inlet.subscribe(self.flow, peeking, at_once=True)
+        return peeking
+
+
+@define(eq=False)
+class Peeking:
+    """Stands between a flow and its region (a Receiver to the one, the Subscription of the other)."""
+
+    inlet: Inlet[Any]
+    listener: Listener
+    _subscription: Subscription | None = field(init=False, default=None)
+    _over: bool = field(init=False, default=False)
+
+    # -- what comes from downstream
+
+    def request(self, n: int) -> None:
+        """Show demand, and pass it on."""
+        if not self._over:
+            self._show(self.listener.on_request, n)
+            if self._subscription is not None:
+                self._subscription.request(n)
+
+    def cancel(self) -> None:
+        """Show the cancellation, and pass it on."""
+        if not self._over:
+            self._over = True
+            self._show(self.listener.on_cancel)
+            subscription, self._subscription = self._subscription, None
+            if subscription is not None:
+                subscription.cancel()
+            self._show(self.listener.on_end)
+
+    # -- what comes from upstream
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription."""
+        self._subscription = subscription
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Pass elements on."""
+        if self._over:
+            discard(items)
+        else:
+            self.inlet.on_chunk(items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Show the failure, and pass it on."""
+        if self._over:
+            drop_error(error)
+            return
+        self._end()
+        try:
+            self._call(self.listener.on_error, error)
+        except Exception as failure:
+            if failure.__context__ is None and failure is not error:
+                failure.__context__ = error
+            self.inlet.on_error(failure)
+        else:
+            self.inlet.on_error(error)
+        self._show(self.listener.on_end)
+
+    def on_complete(self) -> None:
+        """Show the end, and pass it on."""
+        if self._over:
+            return
+        self._end()
+        try:
+            self._call(self.listener.on_complete)
+        except Exception as failure:
+            self.inlet.on_error(failure)
+        else:
+            self.inlet.on_complete()
+        self._show(self.listener.on_end)
+
+    def _end(self) -> None:
+        self._over = True
+        self._subscription = None
+
+    def _call(self, fn: Callable[..., object] | None, *arguments: object) -> None:
+        if fn is not None:
+            self.inlet.context.copy().run(fn, *arguments)
+
+    def _show(self, fn: Callable[..., object] | None, *arguments: object) -> None:
+        """Call where a failure has nobody to go to."""
+        try:
+            self._call(fn, *arguments)
+        except Exception as error:
+            drop_error(error)

@@ -1,0 +1,284 @@
+"""What looks at a flow: do_on_next and its kin, log, checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import pickle
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, hooks
+from tests.subscribers import ByHand, Recorder, idle
+
+BROKEN = Flow.of(1, 2).concat(Flow.error(lambda: OSError("down")))
+METHODS = [
+    "do_finally",
+    "do_on_next",
+    "do_on_error",
+    "do_on_complete",
+    "do_on_subscribe",
+    "do_on_request",
+    "do_on_cancel",
+]
+
+
+class Notes(list[Any]):
+    """What was seen, in order."""
+
+    def note(self, name: str) -> Callable[..., None]:
+        return lambda *seen: self.append((name, *seen))
+
+    def on_all(self, flow: Flow[int]) -> Flow[int]:
+        for method in METHODS:
+            flow = getattr(flow, method)(self.note(method.removeprefix("do_")))
+        return flow
+
+
+def raising(*_: object) -> Any:
+    raise LookupError("broken")
+
+
+async def test_a_flow_that_completes_is_seen_from_end_to_end() -> None:
+    notes = Notes()
+
+    assert [1, 2] == await notes.on_all(Flow.of(1, 2)).to_list()
+    assert [
+        ("on_subscribe",), ("on_request", UNBOUNDED), ("on_next", 1), ("on_next", 2), ("on_complete",), ("finally",),
+    ] == notes  # fmt: skip
+
+
+async def test_a_flow_that_fails_is_seen_from_end_to_end() -> None:
+    notes = Notes()
+
+    with pytest.raises(OSError, match="down") as failed:
+        await notes.on_all(BROKEN).to_list()
+
+    assert ["on_subscribe", "on_request", "on_next", "on_next", "on_error", "finally"] == [name for name, *_ in notes]
+    assert ("on_error", failed.value) == notes[-2]
+
+
+async def test_a_flow_that_is_stopped_is_seen_from_end_to_end() -> None:
+    notes = Notes()
+
+    assert [0] == await notes.on_all(Flow.range(9)).take(1).to_list()
+    assert [("on_subscribe",), ("on_request", 1), ("on_next", 0), ("on_cancel",), ("finally",)] == notes
+
+
+async def test_a_flow_that_is_cancelled_is_seen_from_end_to_end() -> None:
+    notes, recorder, source = Notes(), Recorder(3), ByHand()
+    notes.on_all(Flow.from_publisher(source)).subscribe(recorder)
+    await idle()
+    recorder.cancel()
+    await idle()
+
+    assert [("on_subscribe",), ("on_request", 3), ("on_cancel",), ("finally",)] == notes
+    assert 1 == source.cancels
+
+
+async def test_each_element_goes_on_before_the_next_is_seen() -> None:
+    seen: list[Any] = []
+    await Flow.range(2).do_on_next(seen.append).map(str).for_each(seen.append)
+
+    assert [0, "0", 1, "1"] == seen
+
+
+async def test_nothing_is_seen_before_a_subscription_and_everything_at_each() -> None:
+    notes = Notes()
+    flow = notes.on_all(Flow.of(1))
+    assert [] == notes
+
+    await flow.to_list()
+    once = list(notes)
+    await flow.to_list()
+    assert once + once == notes
+
+
+async def test_a_flow_that_is_not_read_is_not_seen() -> None:
+    notes = Notes()
+
+    assert [] == await notes.on_all(Flow.of(1)).take(0).to_list()
+    assert [] == notes
+
+
+async def test_demand_passes_one_for_one() -> None:
+    source, recorder = ByHand(), Recorder(3)
+    Notes().on_all(Flow.from_publisher(source)).subscribe(recorder)
+    await idle()
+    recorder.request(2)
+    await idle()
+
+    assert [3, 2] == source.requests
+
+
+async def test_the_end_is_seen_before_it_is_told() -> None:
+    seen: list[str] = []
+
+    class Listening(Recorder):
+        def on_complete(self) -> None:
+            seen.append("told")
+            super().on_complete()
+
+    recorder = Listening(9)
+    flow = Flow.of(1).do_on_complete(lambda: seen.append("seen")).do_finally(lambda: seen.append("finally"))
+    flow.subscribe(recorder)
+    await idle()
+
+    assert ["seen", "told", "finally"] == seen
+
+
+async def test_do_finally_comes_before_the_end_that_is_awaited_returns() -> None:
+    seen: list[str] = []
+
+    async def endless() -> AsyncIterator[int]:
+        while True:
+            await asyncio.sleep(0)
+            yield 1
+
+    async with Flow.from_async_iterable(endless()).do_finally(lambda: seen.append("over")).open() as items:
+        await anext(items)
+        assert [] == seen
+    assert ["over"] == seen
+
+
+async def test_do_finally_comes_once_where_a_failure_and_a_cancel_meet() -> None:
+    seen: list[str] = []
+    source, recorder = ByHand(), Recorder(9)
+    Flow.from_publisher(source).do_finally(lambda: seen.append("over")).subscribe(recorder)
+    await idle()
+    recorder.cancel()
+    source.error(OSError())
+    await idle()
+
+    assert ["over"] == seen
+
+
+# -- functions that fail
+
+
+@pytest.mark.parametrize("method", ["do_on_next", "do_on_complete", "do_on_subscribe"])
+async def test_a_failing_function_fails_the_flow(method: str) -> None:
+    with pytest.raises(LookupError, match="broken"):
+        await getattr(Flow.of(1), method)(raising).to_list()
+
+
+async def test_a_failing_do_on_error_has_the_failure_as_its_context() -> None:
+    with pytest.raises(LookupError, match="broken") as failed:
+        await BROKEN.do_on_error(raising).to_list()
+
+    assert isinstance(failed.value.__context__, OSError)
+
+
+async def test_a_failing_do_on_subscribe_keeps_the_flow_from_being_subscribed_to() -> None:
+    source = ByHand()
+
+    with pytest.raises(LookupError, match="broken"):
+        await Flow.from_publisher(source).do_on_subscribe(raising).to_list()
+
+    assert [] == source.subscribers
+
+
+@pytest.mark.parametrize("method", ["do_on_request", "do_on_cancel", "do_finally"])
+async def test_what_a_function_raises_that_nobody_waits_for_is_reported(method: str) -> None:
+    dropped: list[BaseException] = []
+
+    with hooks.using(on_error_dropped=dropped.append):
+        assert [1] == await getattr(Flow.of(1, 2), method)(raising).take(1).to_list()
+
+    assert ["broken"] == [str(error) for error in dropped if isinstance(error, LookupError) and error.args]
+
+
+async def test_the_functions_run_in_the_context_of_the_subscriber() -> None:
+    name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="")
+    seen: list[str] = []
+
+    def note(*_: object) -> None:
+        seen.append(name.get())
+
+    flow: Flow[int] = BROKEN
+    for method in METHODS:
+        flow = getattr(flow, method)(note)
+    name.set("subscriber")
+    with pytest.raises(OSError, match="down"):
+        await flow.to_list()
+
+    assert {"subscriber"} == set(seen)
+    assert 6 == len(seen)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
+    async def later(*_: object) -> None:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match=f"{method}.*async def"):
+        getattr(Flow.of(1), method)(later)
+    with pytest.raises(TypeError, match=f"{method}.*function, not int"):
+        getattr(Flow.of(1), method)(3)
+
+
+def test_the_stage_travels_to_workers() -> None:
+    stage = Flow.of(1).do_on_next(print).steps[0].operator
+
+    assert stage == pickle.loads(pickle.dumps(stage))
+
+
+def test_the_operators_are_shown_as_they_were_written() -> None:
+    assert "Flow.do_on_error(print)" == repr(Flow.of(1).do_on_error(print))
+    assert "range(0, 9) -> do_on_next(print)" in Flow.range(9).do_on_next(print).describe()
+
+
+# -- log and checkpoint
+
+
+async def test_log_writes_every_signal(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "numbers")
+    with pytest.raises(OSError, match="down"):
+        await BROKEN.log("numbers", logging.DEBUG).to_list()
+    await Flow.range(9).log("numbers", logging.DEBUG).take(1).to_list()
+
+    written = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "numbers"]
+    assert [
+        ("DEBUG", "subscribe"), ("DEBUG", "request(unbounded)"), ("DEBUG", "next(1)"), ("DEBUG", "next(2)"),
+        ("ERROR", "error(OSError('down'))"),
+        ("DEBUG", "subscribe"), ("DEBUG", "request(1)"), ("DEBUG", "next(0)"), ("DEBUG", "cancel"),
+    ] == written  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "level"), [(1, 10), (None, 10), ("numbers", "DEBUG"), ("numbers", True)])
+def test_log_takes_a_name_and_a_level(name: Any, level: Any) -> None:
+    with pytest.raises(TypeError, match="log"):
+        Flow.of(1).log(name, level)
+
+
+async def test_a_checkpoint_notes_itself_on_the_failures_that_pass() -> None:
+    with pytest.raises(OSError, match="down") as failed:
+        await BROKEN.checkpoint("first").map(str).checkpoint("second").to_list()
+
+    noted = [note for note in failed.value.__notes__ if "passed checkpoint" in note]
+    assert ["'first'", "'second'"] == [note.split()[2].rstrip(",") for note in noted]
+    assert all(__file__ in note for note in noted)
+
+
+async def test_a_checkpoint_is_noted_once_for_an_error_that_passes_again() -> None:
+    error = OSError("down")
+
+    with pytest.raises(OSError, match="down"):
+        await Flow.error(error).checkpoint("here").retry(2).to_list()
+
+    assert 1 == sum("passed checkpoint" in note for note in error.__notes__)
+
+
+async def test_failures_behind_a_checkpoint_do_not_pass_it() -> None:
+    with pytest.raises(ZeroDivisionError) as failed:
+        await Flow.of(0).checkpoint("here").map(lambda n: 1 // n).to_list()
+
+    assert not any("passed checkpoint" in note for note in failed.value.__notes__)
+
+
+def test_a_checkpoint_takes_a_description() -> None:
+    with pytest.raises(TypeError, match="checkpoint"):
+        Flow.of(1).checkpoint(3)
