@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
 
 from reactive_aio import Flow
 from reactive_aio.spark.session import local_session
 
-from .harness import Bar, Contestant, Row
+from .harness import WALL, Bar, Contestant, Figures, Row
 
 if TYPE_CHECKING:
     from pyspark import RDD
+
+CPU_OF_ALL: Final = "CPU ns, all processes"
+PROC: Final = Path("/proc/self/stat")
+TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 @cache
@@ -22,14 +29,21 @@ def numbers(n: int, partitions: int) -> RDD[int]:
 
 
 def rows(n: int) -> list[Row]:
-    """Map, filter, map in the workers; half of the elements come back, in order, and are counted.
+    """Map, filter, map in the workers; half of the elements come back and are counted.
 
-    The bar is on one partition, where both sides use one core, so that it compares elements. With four the
-    hand-written job computes two at a time and collects everything, which a stream in order under bounded demand
-    can't; that row is for orientation.
+    Both sides run in one session with a slot more than there are cores, and with the same number of tasks. The CPU time
+    is that of all processes: this one, the JVM and the workers.
+
+    By hand everything is collected, in the memory of the driver, first in its JVM, and then here. Ours stays under
+    bounded demand: no more than `prefetch` elements are under way, and the driver's memory is flat. On one
+    partition that is all the difference. On two, elements as they come are compared with what is collected
+    in order, since that is what a hand-written job gives. In order, ours computes one partition after the other, and
+    so on one core: what the second makes meanwhile can't be kept under bounded demand. That is for orientation.
     """
-    one = Bar("mapPartitions of the chain, collect", at_most=1.3)
-    return [_row(3 * n, 1, (one,)), _row(3 * n, 4, ())]
+    by_hand = "mapPartitions of the chain, collect"
+    metrics = (WALL, CPU_OF_ALL) if PROC.exists() else (WALL,)
+    bars = tuple(Bar(by_hand, at_most=1.3, metric=metric) for metric in metrics)
+    return [_row(4 * n, 1, bars), _row(4 * n, 2, bars)]
 
 
 def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
@@ -52,9 +66,11 @@ def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
             if y % 2 == 0:
                 yield 3 * y
 
-    def ours() -> int:
+    def ours(*, ordered: bool) -> int:
+        flow = Flow.from_spark(numbers(n, partitions), ordered=ordered)
+
         async def main() -> int:
-            return await Flow.from_spark(numbers(n, partitions)).map(increment).filter(even).map(triple).count()
+            return await flow.map(increment).filter(even).map(triple).count()
 
         return asyncio.run(main())
 
@@ -67,15 +83,49 @@ def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
     def iterated() -> int:
         return sum(1 for _ in numbers(n, partitions).mapPartitions(chain).toLocalIterator(prefetchPartitions=True))
 
+    kinds: dict[str, Callable[[], int]] = {
+        "reactive_aio, as it comes": partial(ours, ordered=False),
+        "reactive_aio, in order": partial(ours, ordered=True),
+        "mapPartitions of the chain, collect": chained_by_hand,
+        "mapPartitions of a loop, collect": looped_by_hand,
+        "mapPartitions, toLocalIterator": iterated,
+    }
+    if partitions == 1:
+        del kinds["reactive_aio, as it comes"]  # the same
     return Row(
-        f"region on Spark, in order to the loop, partitions: {partitions}",
+        f"region on Spark to the loop, partitions: {partitions}",
         n,
-        (
-            Contestant("reactive_aio", ours),
-            Contestant("mapPartitions of the chain, collect", chained_by_hand),
-            Contestant("mapPartitions of a loop, collect", looped_by_hand),
-            Contestant("mapPartitions, toLocalIterator", iterated),
-        ),
+        tuple(Contestant(name, partial(_timed, work, n)) for name, work in kinds.items()),
         bars,
-        rounds=5,
+        expect=lambda n: n // 2,
+        metrics=(WALL, CPU_OF_ALL),
+        limit="mapPartitions of the chain, collect",
     )
+
+
+def _timed(work: Callable[[], int], n: int) -> Figures:
+    cpu, wall = _cpu_of_all(), perf_counter()
+    result = work()
+    wall, cpu = perf_counter() - wall, _cpu_of_all() - cpu
+    return Figures({WALL: wall * 1e9 / n, CPU_OF_ALL: cpu * 1e9 / n}, result)
+
+
+def _cpu_of_all() -> float:
+    """Add up the CPU seconds of this process, the JVM and the workers, also of those that have ended; 0 without /proc."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # Behind the name, which is in brackets and may be anything: state, parent, ..., and the four times.
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended just now
+            continue
+        process = int(status.parent.name)
+        parents[process] = int(fields[1])
+        ticks[process] = sum(map(int, fields[11:15]))
+    ours, found = {os.getpid()}, 1
+    while found:
+        children = {process for process, parent in parents.items() if parent in ours} - ours
+        ours |= children
+        found = len(children)
+    return sum(ticks.get(process, 0) for process in ours) / TICKS
