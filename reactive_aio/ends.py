@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from .errors import EmptyFlowError
-from .operators._fluent import Fluent, check_count, check_function, is_async
+from .operators._fluent import check_count, check_function, is_async
 from .operators.folding import Count, ForEach, Last, Reduce, ToList
 from .operators.folding.fold import MISSING
+from .reductions import Reductions
 from .segments import Snapshot
 from .spec import Subscriber
 
@@ -37,7 +37,7 @@ class FlowIterator(Protocol[T_co]):
         """Cancel, and wait until everything has been cleaned up."""
 
 
-class Ends(Fluent[T_co]):
+class Ends(Reductions[T_co]):
     """What runs a flow.
 
     Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
@@ -254,8 +254,3 @@ class Ends(Fluent[T_co]):
             return run_in_loop(flow.to_list)
         check_function("run_sync", end)
         return run_in_loop(lambda: end(flow))
-
-    def _or_empty(self, method: str, value: Any) -> Any:
-        if value is MISSING:
-            raise EmptyFlowError(f"{method}() of a flow that ended without an element: {self!r}")
-        return value

@@ -1,0 +1,133 @@
+"""The stages behind the ends that answer a question: each stops at the element that settles it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+
+T = TypeVar("T")
+
+
+@define
+class Deciding(Transform[Any, bool]):
+    """Whether an element has settled the question of one subscription."""
+
+    asked: Any = None
+    """What the question is about: a function or a value."""
+    settled: bool = field(init=False, default=False)
+    given: bool = field(init=False, default=False)
+
+    otherwise: ClassVar[bool] = False
+    """The answer where no element settles it; else it is the other one."""
+
+    def finish(self) -> Iterable[bool]:
+        """Give the answer."""
+        self.given = True
+        return (self.settled is not self.otherwise,)
+
+    @property
+    def done(self) -> bool:
+        """Tell that the question is settled."""
+        return self.settled
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the answer is still to come."""
+        return not self.given
+
+
+class FindingOne(Deciding):
+    """Settled by an element of which something is true."""
+
+    template = Template("""
+        if $asked(item):
+            $self.settled = True
+            $stop
+    """)
+
+
+class FindingNone(Deciding):
+    """Settled by an element of which something is not true."""
+
+    otherwise = True
+    template = Template("""
+        if not $asked(item):
+            $self.settled = True
+            $stop
+    """)
+
+
+class FindingEqual(Deciding):
+    """Settled by an element that equals a value."""
+
+    template = Template("""
+        if item is $asked or item == $asked:
+            $self.settled = True
+            $stop
+    """)
+
+
+class FindingAny(Deciding):
+    """Settled by any element."""
+
+    otherwise = True
+    template = Template("""
+        $self.settled = True
+        $stop
+    """)
+
+
+@frozen
+class AnyOf(Stage[T, bool]):
+    """Stage of ``Flow.any``."""
+
+    predicate: Callable[[T], object]
+    positional = True
+
+    @property
+    def name(self) -> str:
+        """The name of the method, which is no name for a class here."""
+        return "any"
+
+    def transform(self) -> Transform[T, bool]:
+        """Give a question."""
+        return FindingOne(self.predicate)
+
+
+@frozen
+class All(Stage[T, bool]):
+    """Stage of ``Flow.all``."""
+
+    predicate: Callable[[T], object]
+    positional = True
+
+    def transform(self) -> Transform[T, bool]:
+        """Give a question."""
+        return FindingNone(self.predicate)
+
+
+@frozen
+class Contains(Stage[Any, bool]):
+    """Stage of ``Flow.contains``."""
+
+    value: object
+    positional = True
+
+    def transform(self) -> Transform[Any, bool]:
+        """Give a question."""
+        return FindingEqual(self.value)
+
+
+@frozen
+class IsEmpty(Stage[Any, bool]):
+    """Stage of ``Flow.is_empty``."""
+
+    positional = True
+
+    def transform(self) -> Transform[Any, bool]:
+        """Give a question."""
+        return FindingAny()

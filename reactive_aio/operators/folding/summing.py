@@ -1,0 +1,216 @@
+"""More stages behind the ends that give one value of all elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import LimitExceededError
+from ...segments import Stage, Template, Transform
+from .fold import MISSING, Folding
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class KeepDifferent(Folding[T, set[T]]):
+    """Keeps the different elements."""
+
+    template = Template("$add(item)")
+
+    @property
+    def add(self) -> Callable[[T], None]:
+        """The method that takes an element, looked up once for a pass."""
+        add: Callable[[T], None] = self.value.add
+        return add
+
+
+class KeepPairs(Folding[Any, dict[Any, Any]]):
+    """Keeps the latest value for each key, where an element is a pair of them."""
+
+    template = Template("""
+        key, item = item
+        $value[key] = item
+    """)
+
+
+@define
+class KeepByKey(Folding[T, dict[Any, Any]]):
+    """Keeps the latest value for each key, where functions tell both of them."""
+
+    key: Callable[[T], Any] = field(kw_only=True)
+
+    template = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
+
+
+class Adding(Folding[Any, Any]):
+    """Keeps the sum, and changes no element."""
+
+    template = Template("$value = $value + item", local=("value",))
+
+
+class KeepLeast(Folding[T, T]):
+    """Keeps the first of the least elements."""
+
+    template = Template(
+        """
+        if $value is $missing or item < $value:
+            $value = item
+        """,
+        local=("value",),
+    )
+
+
+class KeepGreatest(Folding[T, T]):
+    """Keeps the first of the greatest elements."""
+
+    template = Template(
+        """
+        if $value is $missing or item > $value:
+            $value = item
+        """,
+        local=("value",),
+    )
+
+
+@define
+class KeepLeastKey(Folding[T, T]):
+    """Keeps the first of the elements whose key is least."""
+
+    best: Any = field(init=False, default=MISSING)
+
+    template = Template(
+        """
+        key = $fn(item)
+        if $value is $missing or key < $best:
+            $value = item
+            $best = key
+        """,
+        local=("value", "best"),
+    )
+
+
+@define
+class KeepGreatestKey(Folding[T, T]):
+    """Keeps the first of the elements whose key is greatest."""
+
+    best: Any = field(init=False, default=MISSING)
+
+    template = Template(
+        """
+        key = $fn(item)
+        if $value is $missing or key > $best:
+            $value = item
+            $best = key
+        """,
+        local=("value", "best"),
+    )
+
+
+class KeepOne(Folding[T, T]):
+    """Keeps the one element that there may be."""
+
+    template = Template("""
+        if $self.value is not $missing:
+            $refuse()
+        $self.value = item
+    """)
+
+    def refuse(self) -> None:
+        """Fail, since there is another."""
+        raise LimitExceededError("single() of a flow with more than one element")
+
+    def demand(self, n: int) -> int:
+        """Ask for one more than there may be."""
+        return 0 if not n else 2 if self.value is MISSING else 1
+
+
+class KeepNone(Folding[Any, Any]):
+    """Keeps nothing."""
+
+    template = Template("pass")
+
+
+@frozen
+class ToSet(Stage[T, set[T]]):
+    """Stage of ``Flow.to_set``."""
+
+    positional = True
+
+    def transform(self) -> Transform[T, set[T]]:
+        """Give an empty set."""
+        return KeepDifferent[T](set())
+
+
+@frozen
+class ToDict(Stage[Any, dict[K, V]]):
+    """Stage of ``Flow.to_dict``."""
+
+    key: Callable[[Any], K] | None
+    value: Callable[[Any], V] | None
+    positional = True
+
+    def transform(self) -> Transform[Any, dict[K, V]]:
+        """Give an empty dict."""
+        return KeepPairs({}) if self.key is None else KeepByKey[Any]({}, self.value, key=self.key)
+
+
+@frozen
+class Sum(Stage[Any, Any]):
+    """Stage of ``Flow.sum``."""
+
+    start: Any
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give a fresh sum."""
+        return Adding(self.start)
+
+
+@frozen
+class Min(Stage[T, T]):
+    """Stage of ``Flow.min``."""
+
+    key: Callable[[T], Any] | None
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a place for the least."""
+        return KeepLeast[T]() if self.key is None else KeepLeastKey[T](fn=self.key)
+
+
+@frozen
+class Max(Stage[T, T]):
+    """Stage of ``Flow.max``."""
+
+    key: Callable[[T], Any] | None
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a place for the greatest."""
+        return KeepGreatest[T]() if self.key is None else KeepGreatestKey[T](fn=self.key)
+
+
+@frozen
+class Single(Stage[T, T]):
+    """Stage of ``Flow.single``."""
+
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give a place for the element."""
+        return KeepOne[T]()
+
+
+@frozen
+class Drain(Stage[Any, Any]):
+    """Stage of ``Flow.drain``."""
+
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give nothing to keep."""
+        return KeepNone()

@@ -1,0 +1,252 @@
+"""The ends that make one value of a flow, each at its edges, against the builtins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reactive_aio import UNBOUNDED, EmptyFlowError, Flow, LimitExceededError, schedulers
+from tests.subscribers import ByHand, idle
+
+BROKEN = Flow.of(1, 2).concat(Flow.error(lambda: OSError("down")))
+ENDS: dict[str, Callable[[Flow[Any]], Any]] = {
+    "to_set": lambda flow: flow.to_set(),
+    "to_dict": lambda flow: flow.to_dict(str),
+    "single": lambda flow: flow.filter(lambda n: n > 1).single(),
+    "element_at": lambda flow: flow.element_at(9),
+    "sum": lambda flow: flow.sum(),
+    "min": lambda flow: flow.min(),
+    "max": lambda flow: flow.max(),
+    "all": lambda flow: flow.all(lambda _: True),
+    "any": lambda flow: flow.any(lambda _: False),
+    "contains": lambda flow: flow.contains(9),
+    "is_empty": lambda flow: flow.filter(lambda _: False).is_empty(),
+    "drain": lambda flow: flow.drain(),
+}
+
+
+class Read:
+    """Numbers, and how many of them have been read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for n in range(1000):
+            self.count += 1
+            yield n
+
+
+ROWS: list[list[Any]] = [[], [3], [3, 1, 2], [2, 1, 1, 2], [0.5, 0.25], [True, False]]
+
+
+@pytest.mark.parametrize("items", ROWS, ids=str)
+async def test_the_ends_give_what_the_builtins_give(items: list[Any]) -> None:
+    flow = Flow.from_iterable(items)
+
+    assert set(items) == await flow.to_set()
+    assert {str(n): n for n in items} == await flow.to_dict(str)
+    assert {str(n): n * 2 for n in items} == await flow.to_dict(str, lambda n: n * 2)
+    assert dict(enumerate(items)) == await flow.index().to_dict()
+    assert sum(items) == await flow.sum()
+    assert sum(items, 10) == await flow.sum(10)
+    assert min(items, default=None) == await flow.min(default=None)
+    assert max(items, default=None) == await flow.max(default=None)
+    assert all(n > 1 for n in items) == await flow.all(lambda n: n > 1)
+    assert any(n > 1 for n in items) == await flow.any(lambda n: n > 1)
+    assert (2 in items) == await flow.contains(2)
+    assert (not items) == await flow.is_empty()
+    await flow.drain()
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+async def test_a_failure_comes_out(end: Callable[[Flow[Any]], Any]) -> None:
+    with pytest.raises(OSError, match="down"):
+        await end(BROKEN)
+
+
+@pytest.mark.parametrize("name", ["single", "element_at", "min", "max"])
+async def test_what_needs_an_element_says_so_where_there_is_none(name: str) -> None:
+    with pytest.raises(EmptyFlowError, match=name):
+        await ENDS[name](Flow.empty())
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+async def test_an_end_may_be_awaited_twice(end: Callable[[Flow[Any]], Any]) -> None:
+    flow = Flow.of(*[0] * 9, 7)
+
+    assert await end(flow) == await end(flow)
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+async def test_an_end_comes_home(end: Callable[[Flow[Any]], Any]) -> None:
+    flow = Flow.of(*[0] * 9, 7)
+
+    with schedulers.thread("elsewhere") as scheduler:
+        assert await end(flow) == await end(flow.publish_on(scheduler, 2))
+
+
+# -- how much is read and asked for
+
+READS = [
+    (lambda flow: flow.all(lambda n: n < 5), 6),
+    (lambda flow: flow.any(lambda n: n > 5), 7),
+    (lambda flow: flow.contains(5), 6),
+    (lambda flow: flow.is_empty(), 1),
+    (lambda flow: flow.element_at(5), 6),
+    (lambda flow: flow.take(5).drain(), 5),
+]
+
+
+@pytest.mark.parametrize(("end", "count"), READS)
+async def test_an_end_reads_no_further_than_it_needs_to(end: Callable[[Flow[Any]], Any], count: int) -> None:
+    read = Read()
+    await end(Flow.from_iterable(read))
+
+    assert count == read.count
+
+
+async def test_single_reads_two() -> None:
+    read = Read()
+
+    with pytest.raises(LimitExceededError, match="single"):
+        await Flow.from_iterable(read).single()
+    assert 2 == read.count
+
+
+ASKED = [
+    ("to_set", [UNBOUNDED]), ("sum", [UNBOUNDED]), ("min", [UNBOUNDED]), ("drain", [UNBOUNDED]), ("single", [2]),
+    ("all", [1]), ("any", [1]), ("contains", [1]), ("is_empty", [1]), ("element_at", [10]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "expected"), ASKED)
+async def test_an_end_asks_for_what_it_needs(name: str, expected: list[int]) -> None:
+    source = ByHand()
+    task = asyncio.ensure_future(ENDS[name](Flow.from_publisher(source)))
+    await idle()
+    assert expected == source.requests
+
+    source.error(OSError("down"))
+    with pytest.raises(OSError, match="down"):
+        await task
+
+
+async def test_the_element_that_settles_a_question_cancels_the_source() -> None:
+    source = ByHand()
+    task = asyncio.ensure_future(Flow.from_publisher(source).contains(1))
+    await idle()
+    source.next(1)
+
+    assert await task
+    assert 1 == source.cancels
+
+
+# -- each for itself
+
+
+async def test_of_several_with_one_key_the_last_counts() -> None:
+    assert {1: "b", 2: "cc"} == await Flow.of("a", "cc", "b").to_dict(len)
+
+
+async def test_a_value_needs_a_key() -> None:
+    with pytest.raises(TypeError, match="to_dict"):
+        await Flow.of(1).to_dict(value=str)
+
+
+async def test_what_is_no_pair_is_an_error() -> None:
+    with pytest.raises(TypeError, match="unpack"):
+        await Flow.of(1).to_dict()
+
+
+async def test_single_gives_the_element_or_the_default() -> None:
+    assert None is await Flow.of(None).single()
+    assert 7 == await Flow.empty().single(7) == await Flow.empty().single(default=7)
+
+
+async def test_element_at_gives_the_element_or_the_default() -> None:
+    assert [0, 2] == [await Flow.range(3).element_at(index) for index in (0, 2)]
+    assert None is await Flow.range(3).element_at(3, None)
+
+
+@pytest.mark.parametrize("index", [-1, 1.0, "1", True])
+async def test_element_at_takes_a_place(index: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="element_at"):
+        await Flow.of(1).element_at(index)
+
+
+async def test_a_sum_changes_no_element_and_no_start() -> None:
+    start: list[int] = []
+    first = [1]
+
+    assert [1, 2] == await Flow.of(first, [2]).sum(start)
+    assert ([], [1]) == (start, first)
+
+
+@pytest.mark.parametrize("key", [None, abs])
+async def test_of_equals_the_first_is_the_least_and_the_greatest(key: Any) -> None:
+    items = [1.0, 1, True]
+
+    assert await Flow.from_iterable(items).min(key=key) is items[0]
+    assert await Flow.from_iterable(items).max(key=key) is items[0]
+
+
+async def test_the_key_is_asked_for_once_for_each_element() -> None:
+    asked: list[int] = []
+
+    def negated(n: int) -> int:
+        asked.append(n)
+        return -n
+
+    assert (3, 1) == (await Flow.of(1, 3, 2).min(key=negated), await Flow.of(1, 3, 2).max(key=negated))
+    assert [1, 3, 2] * 2 == asked
+
+
+async def test_an_element_contains_itself_though_it_equals_nothing() -> None:
+    nan = float("nan")
+
+    assert await Flow.of(nan).contains(nan)
+    assert not await Flow.of(nan).contains(float("nan"))
+
+
+async def test_drain_has_every_effect_and_gives_nothing() -> None:
+    seen: list[int] = []
+
+    assert None is await Flow.range(3).do_on_next(seen.append).drain()
+    assert [0, 1, 2] == seen
+
+
+@pytest.mark.parametrize("name", ["all", "any", "to_dict", "min", "max"])
+async def test_what_is_no_ordinary_function_is_refused(name: str) -> None:
+    async def later(item: object) -> None:
+        """Do nothing."""
+
+    def call(fn: Any) -> Any:
+        end = getattr(Flow.of(1), name)
+        return end(key=fn) if name in {"min", "max"} else end(fn)
+
+    with pytest.raises(TypeError, match=f"{name}.*async def"):
+        await call(later)
+    with pytest.raises(TypeError, match=f"{name}.*function, not int"):
+        await call(3)
+
+
+@pytest.mark.parametrize(
+    ("end", "operator"),
+    [
+        (lambda flow: flow.any(lambda n: 1 // n), "any("),
+        (lambda flow: flow.all(lambda n: 1 // n == 1), "all("),
+        (lambda flow: flow.min(key=lambda n: 1 // n), "min("),
+        (lambda flow: flow.to_dict(lambda n: 1 // n), "to_dict("),
+        (lambda flow: flow.map(lambda n: [n] if n else "0").sum([]), "sum("),
+    ],
+)
+async def test_a_failing_end_is_located(end: Callable[[Flow[Any]], Any], operator: str) -> None:
+    with pytest.raises((ZeroDivisionError, TypeError)) as failed:
+        await end(Flow.of(2, 0) if operator == "any(" else Flow.of(1, 0))
+
+    assert f"in {operator}" in failed.value.__notes__[0]
+    assert __file__ in failed.value.__notes__[0]
