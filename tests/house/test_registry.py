@@ -1,6 +1,8 @@
 """The registry knows every method that gives a flow, so that none escapes the tests that go through it."""
 
+import ast
 import inspect
+from pathlib import Path
 
 from reactive_aio import Flow
 from tests.registry import NOT_ENTERED, REGISTRY
@@ -38,3 +40,25 @@ def test_the_entries_can_be_told_apart() -> None:
     names = [str(entry) for entry in REGISTRY]
 
     assert sorted(set(names)) == sorted(names)
+
+
+def methods_with_a_type_asserted() -> set[str]:
+    """Give the methods that are called in what an ``assert_type`` is about, which the type checkers read."""
+    asserted: set[str] = set()
+    for file in (Path(__file__).parents[1] / "typing").glob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "assert_type":
+                for made in ast.walk(call.args[0]):
+                    if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+                        asserted.add(made.func.attr)
+                    elif isinstance(made, ast.Subscript):
+                        asserted.add("__getitem__")
+    return asserted
+
+
+def test_every_method_in_the_registry_has_its_type_asserted() -> None:
+    entered = {entry.method for entry in REGISTRY}
+
+    assert entered <= methods_with_a_type_asserted(), (
+        "give each a line of assert_type(flow.<method>(...), Flow[...]) in tests/typing"
+    )

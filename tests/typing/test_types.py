@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import NoReturn, TypeGuard, assert_type
 
 from reactive_aio import (
@@ -17,6 +17,7 @@ from reactive_aio import (
     SynchronousSink,
     schedulers,
 )
+from reactive_aio.segments import Stage
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -39,11 +40,17 @@ def keep(n: int, sink: SynchronousSink[str]) -> None:
     sink.next(str(n))
 
 
+class Shown(Stage[int, str]):
+    def apply(self, items: Iterator[int]) -> Iterator[str]:
+        return map(str, items)
+
+
 def test_sources() -> None:
     assert_type(Flow.of(1, 2), Flow[int])
     assert_type(Flow.from_iterable(["a"]), Flow[str])
     assert_type(Flow.range(3), Flow[int])
     assert_type(Flow.empty(), Flow[NoReturn])
+    assert_type(Flow.never(), Flow[NoReturn])
     assert_type(Flow.of(1).concat(Flow.error(OSError())), Flow[int])
     assert_type(Flow.defer(lambda: Flow.of("a")), Flow[str])
     assert_type(Flow.from_async_iterable(numbers()), Flow[int])
@@ -67,6 +74,7 @@ def test_operators() -> None:
     assert_type(flow.distinct_until_changed().distinct_until_changed(str, lambda a, b: a.lower() == b), Flow[int])
     assert_type(Flow.of(1, "a").of_type(str), Flow[str])
     assert_type(flow.ignore_elements().concat(Flow.of("a")), Flow[str])
+    assert_type(flow.flat_map_iterable(lambda n: [str(n)]), Flow[str])
     assert_type(flow.map_not_none({1: "a"}.get), Flow[str])
     assert_type(flow.scan(lambda a, b: a + b), Flow[int])
     assert_type(flow.scan(lambda text, n: text + str(n), ""), Flow[str])
@@ -86,6 +94,8 @@ def test_operators() -> None:
     assert_type(flow.start_with("a"), Flow[int | str])
     assert_type(flow.default_if_empty(None), Flow[int | None])
     assert_type(flow.switch_if_empty(Flow.of("a")), Flow[int | str])
+    assert_type(flow.buffer(2), Flow[list[int]])
+    assert_type(flow.collect(set[int], set[int].add), Flow[set[int]])
     assert_type(flow.sliding(3, 2), Flow[list[int]])
     assert_type(flow.buffer_until_changed(str), Flow[list[int]])
     assert_type(flow.do_on_next(print).do_on_error(print).do_on_complete(print), Flow[int])
@@ -94,6 +104,8 @@ def test_operators() -> None:
     assert_type(flow.publish_on(schedulers.current()).subscribe_on(schedulers.current()), Flow[int])
     assert_type(flow.on_backpressure_buffer(2, "drop_oldest").on_backpressure_error(), Flow[int])
     assert_type(flow.on_backpressure_drop(print).on_backpressure_latest(lambda n: n + 1), Flow[int])
+    assert_type(flow.strict(), Flow[int])
+    assert_type(flow.then(Shown()), Flow[str])
     assert_type(flow.through(lambda each: each.map(str)), Flow[str])
 
 
