@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from itertools import chain
+from itertools import accumulate, chain, dropwhile, groupby, pairwise, takewhile
+from operator import add
 from typing import Any
 
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, SynchronousSink, schedulers
 from tests.subscribers import Recorder, idle
 
 Numbers = list[int]
@@ -38,6 +39,70 @@ def fail_once(numbers: Numbers) -> Flow[int]:
         return Flow.error(OSError("first")) if len(attempts) == 1 else Flow.from_iterable(numbers)
 
     return Flow.defer(attempt).retry(1)
+
+
+def odd_below(limit: int) -> Callable[[int, SynchronousSink[int]], None]:
+    """A function for handle: odd numbers only, and the end behind the first that is not below a limit."""
+
+    def handle(n: int, sink: SynchronousSink[int]) -> None:
+        if n % 2:
+            sink.next(n)
+        if n >= limit:
+            sink.complete()
+
+    return handle
+
+
+def until(numbers: Numbers, limit: int) -> Numbers:
+    """The numbers up to and with the first that is not below a limit."""
+    return numbers[: next((at for at, n in enumerate(numbers, 1) if n >= limit), len(numbers))]
+
+
+def seen(flow: Flow[int]) -> Flow[int]:
+    """A flow looked at in every way that changes nothing."""
+    flow = flow.do_on_next(abs).do_on_subscribe(list[int]).do_on_request(abs).do_on_cancel(list[int])
+    return flow.do_on_error(str).do_on_complete(list[int]).do_finally(list[int]).checkpoint("here").log(level=1)
+
+
+def stages(k: int) -> list[Step]:
+    """The operators that begin nothing anew, with a number in each."""
+    return [
+        Step(f"take_last({k})", lambda f: f.take_last(k), lambda ns: ns[-k:] if k else []),
+        Step(f"skip_last({k})", lambda f: f.skip_last(k), lambda ns: ns[:-k] if k else ns),
+        Step(
+            f"take_while(<{k})", lambda f: f.take_while(lambda n: n < k), lambda ns: [*takewhile(lambda n: n < k, ns)]
+        ),
+        Step(f"take_until(>={k})", lambda f: f.take_until(lambda n: n >= k), lambda ns: until(ns, k)),
+        Step(
+            f"skip_while(<{k})", lambda f: f.skip_while(lambda n: n < k), lambda ns: [*dropwhile(lambda n: n < k, ns)]
+        ),
+        Step(f"[{k}::2]", lambda f: f[k::2], lambda ns: ns[k::2]),
+        Step(f"[1:{k}:3]", lambda f: f[1:k:3], lambda ns: ns[1:k:3]),
+        Step("distinct", lambda f: f.distinct(), lambda ns: [*dict.fromkeys(ns)]),
+        Step("changed", lambda f: f.distinct_until_changed(), lambda ns: [n for n, _ in groupby(ns)]),
+        Step("odd", lambda f: f.map_not_none(lambda n: n if n % 2 else None), lambda ns: [n for n in ns if n % 2]),
+        Step("scan(max)", lambda f: f.scan(max), lambda ns: [*accumulate(ns, max)]),
+        Step(f"scan(add, {k})", lambda f: f.scan(add, k), lambda ns: [*accumulate(ns, add, initial=k)]),
+        Step("index", lambda f: f.index(k).map(sum), lambda ns: [n + at for at, n in enumerate(ns, k)]),
+        Step("pairwise", lambda f: f.pairwise().map(sum), lambda ns: [a + b for a, b in pairwise(ns)]),
+        Step(f"handle({k})", lambda f: f.handle(odd_below(k)), lambda ns: [n for n in until(ns, k) if n % 2]),
+        Step("signals", lambda f: f.materialize().dematerialize(), lambda ns: ns),
+        Step(
+            f"sliding({k + 1}, 2)",
+            lambda f: f.sliding(k + 1, 2).map(sum),
+            lambda ns: [sum(ns[at : at + k + 1]) for at in range(0, len(ns) - k, 2)],
+        ),
+        Step("runs", lambda f: f.buffer_until_changed().map(len), lambda ns: [len([*run]) for _, run in groupby(ns)]),
+        Step(f"start_with({k})", lambda f: f.start_with(k, k), lambda ns: [k, k, *ns]),
+        Step(f"default_if_empty({k})", lambda f: f.default_if_empty(k), lambda ns: ns or [k]),
+        Step(f"switch_if_empty({k})", lambda f: f.switch_if_empty(Flow.range(k)), lambda ns: ns or [*range(k)]),
+        Step("ignore_elements", lambda f: f.ignore_elements(), lambda _: []),
+        Step(
+            f"on_error_return({k})", lambda f: f.concat(Flow.error(OSError())).on_error_return(k), lambda ns: [*ns, k]
+        ),
+        Step("on_error_complete", lambda f: f.concat(Flow.error(OSError())).on_error_complete(), lambda ns: ns),
+        Step("seen", seen, lambda ns: ns),
+    ]
 
 
 small = st.integers(0, 5)
@@ -78,6 +143,8 @@ steps = st.one_of(
         lambda k: Step(f"publish_on({k})", lambda f: f.publish_on(schedulers.current(), k), lambda ns: ns)
     ),
     st.just(Step("apart", Flow.from_publisher, lambda ns: ns)),
+    small.flatmap(lambda k: st.sampled_from(stages(k))),
+    small.flatmap(lambda k: st.sampled_from(stages(k))),
 )
 chains = st.tuples(st.lists(small, max_size=12), st.lists(steps, max_size=6))
 
