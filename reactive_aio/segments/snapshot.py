@@ -72,7 +72,7 @@ class Snapshot:
 
     @property
     def boundaries(self) -> tuple[BoundarySnapshot, ...]:
-        """The boundaries between the regions."""
+        """What feeds the regions that do not read their source themselves, from the source to the end."""
         return tuple(region.boundary for region in self.regions if region.boundary is not None)
 
     @property
