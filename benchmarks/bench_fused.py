@@ -29,10 +29,10 @@ MAPS = Field()
 
 
 def rows(n: int) -> list[Row]:
-    """Map, filter, reduce; ten maps; and how the cost grows with the number of maps."""
+    """Map, filter, sum; ten maps; and how the cost grows with the number of maps."""
     bars = (Bar(BUILTIN, at_most=1.1),)
     chain = Workload(
-        title="fused map + filter + reduce",
+        title="fused map + filter + sum",
         by=CHAIN,
         expect=lambda n: sum(filter(even, range(1, n + 1))),
         bars=bars,
@@ -65,21 +65,16 @@ def _maps(number: int) -> Workload:
     )
 
 
-# --- map, filter, reduce ---------------------------------------------------------------------------------------------
+# --- map, filter, sum ------------------------------------------------------------------------------------------------
 
 
 @CHAIN.contestant("reactive_aio")
 async def ours(n: int) -> int:
-    return await Flow.range(n).map(increment).filter(even).reduce(operator.add, 0)
+    return await Flow.range(n).map(increment).filter(even).sum()
 
 
 @CHAIN.contestant(BUILTIN)
 def builtin_chain(n: int, _: LoopFactory) -> int:
-    return reduce(operator.add, filter(even, map(increment, range(n))), 0)
-
-
-@CHAIN.contestant(f"{BUILTIN}, sum", note="adds without a call")
-def builtin_chain_with_sum(n: int, _: LoopFactory) -> int:
     return sum(filter(even, map(increment, range(n))))
 
 
@@ -89,14 +84,14 @@ def plain_loop(n: int, _: LoopFactory) -> int:
     for item in range(n):
         after = increment(item)
         if even(after):
-            total = operator.add(total, after)
+            total += after
     return total
 
 
 @CHAIN.contestant("chained generators")
 def generators(n: int, _: LoopFactory) -> int:
     incremented = (increment(item) for item in range(n))
-    return reduce(operator.add, (item for item in incremented if even(item)), 0)
+    return sum(item for item in incremented if even(item))
 
 
 async def numbers(n: int) -> AsyncIterator[int]:
@@ -109,7 +104,7 @@ async def async_generators(n: int) -> int:
     incremented = (increment(item) async for item in numbers(n))
     total = 0
     async for item in (item async for item in incremented if even(item)):
-        total = operator.add(total, item)
+        total += item
     return total
 
 
@@ -125,14 +120,15 @@ async def aiostream(n: int) -> int:
 async def reactivex(n: int) -> int:
     operators = peer("reactivex.operators")
     source = peer("reactivex").from_iterable(range(n))
-    chain = source.pipe(operators.map(increment), operators.filter(even), operators.reduce(operator.add, 0))
+    chain = source.pipe(operators.map(increment), operators.filter(even), operators.sum())
     total: int = await chain
     return total
 
 
 @CHAIN.contestant("streamable", needs="streamable")
 def streamable(n: int, _: LoopFactory) -> int:
-    return reduce(operator.add, peer("streamable").stream(range(n)).map(increment).filter(even), 0)
+    total: int = sum(peer("streamable").stream(range(n)).map(increment).filter(even))
+    return total
 
 
 @CHAIN.contestant("streamz", needs="streamz")
@@ -141,7 +137,7 @@ def streamz(n: int, _: LoopFactory) -> int:
 
     def add(item: int) -> None:
         nonlocal total
-        total = operator.add(total, item)
+        total += item
 
     source = peer("streamz").Stream()
     source.map(increment).filter(even).sink(add)
