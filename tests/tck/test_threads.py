@@ -8,7 +8,7 @@ import time
 from queue import SimpleQueue
 from typing import Any
 
-from reactive_aio.tck import Environment, PublisherVerification, verify
+from reactive_aio.tck import Environment, PublisherVerification, contents_of, verify
 from tests.tck.mutants.correct import GoodPublisher, GoodSubscription
 
 
@@ -39,16 +39,24 @@ class OnAThread(GoodSubscription):
             self.orders.put(1)
 
 
+# A few tests and a long silence: the thread may have to wait for a processor.
+TOLD_BY_SILENCE = [
+    name
+    for name in contents_of(PublisherVerification)
+    if any(each in name for each in ("3Must", "spec101", "requestZero", "spec312"))
+]
+
+
 def test_a_publisher_on_a_thread_of_its_own_can_be_verified() -> None:
     class ThreadVerification(PublisherVerification):
-        environment = Environment(threads=True, silence=0.02)
+        environment = Environment(threads=True, silence=0.25)
 
         def create_publisher(self, elements: int) -> Any:
             return GoodPublisher(elements, subscription=OnAThread)
 
-    found = {result.about.name: result.text for result in verify(ThreadVerification) if result.outcome == "broken"}
+    found = {result.about.name: result.outcome for result in verify(ThreadVerification, TOLD_BY_SILENCE)}
 
-    assert {} == found, "\n".join(found.values())
+    assert dict.fromkeys(TOLD_BY_SILENCE, "held") == found
 
 
 class ByExecutor(GoodSubscription):
