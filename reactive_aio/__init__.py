@@ -19,6 +19,7 @@ from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError
 from .errors import SparkJobError as SparkJobError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
+from .errors import WorkerDiedError as WorkerDiedError
 from .flow import Flow as Flow
 from .operators.sourcing.callback import Emitter as Emitter
 from .operators.transforming.handle import SynchronousSink as SynchronousSink

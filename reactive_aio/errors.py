@@ -6,6 +6,7 @@
     ├── EmptyFlowError (LookupError)      first() or last() of a flow without elements
     ├── ProtocolViolation                 the other side broke a rule of Reactive Streams
     ├── SchedulerClosedError              the loop or thread of a region ended in the middle
+    ├── WorkerDiedError                   a worker process of a region ended in the middle
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
     ├── SourceCancelledError              the task of a source was cancelled by somebody else
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
@@ -34,6 +35,10 @@ class ProtocolViolation(FlowError):  # noqa: N818 - the term of the field
 
 class SchedulerClosedError(FlowError):
     """The loop or thread that a region runs on ended before the stream did."""
+
+
+class WorkerDiedError(FlowError):
+    """A worker process of the pool that a region runs on exited or was killed."""
 
 
 class SourceConsumedError(FlowError):

@@ -399,6 +399,13 @@ boundary(
     prefetches=True,
     pool="threads",
 )
+boundary(
+    "publish_on",
+    lambda flow, settings: flow.publish_on(needed_pool(settings), settings.prefetch),
+    variant="processes",
+    prefetches=True,
+    pool="processes",
+)
 boundary("subscribe_on", lambda flow, _: flow.subscribe_on(schedulers.current()), variant="current")
 boundary("subscribe_on", lambda flow, settings: flow.subscribe_on(needed(settings)), variant="thread", threaded=True)
 

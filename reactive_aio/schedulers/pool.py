@@ -19,7 +19,10 @@ class Team(Protocol):
     """Running workers."""
 
     def stop(self, told: Callable[[], None]) -> None:
-        """Have all workers end; ``told`` is called, on any thread, as the last act of the last one."""
+        """Have all workers end; ``told`` is called, on any thread, as the last act of the last one, or now.
+
+        Called again, that goes for each call.
+        """
 
     def join(self) -> None:
         """Wait for the very end, behind ``told``, which takes no time."""
@@ -35,7 +38,7 @@ class Member(Protocol):
 TeamT = TypeVar("TeamT", bound=Team)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Pool(ABC, Generic[TeamT]):
     """Workers shared by regions: they start with the first one and end with the last, unless the pool is held open."""
 
@@ -43,9 +46,11 @@ class Pool(ABC, Generic[TeamT]):
     """The chunks that are worked on at the same time."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _team: TeamT | None = field(init=False, default=None)
-    _members: set[Member] = field(init=False, factory=set[Member])
+    _members: dict[Member, TeamT] = field(init=False, factory=dict[Member, TeamT])
     _kept: bool = field(init=False, default=False)
     _closed: bool = field(init=False, default=False)
+    _past: list[TeamT] = field(init=False, factory=list[TeamT])
+    """Teams that have lost a worker and have not ended."""
 
     @property
     @abstractmethod
@@ -63,19 +68,49 @@ class Pool(ABC, Generic[TeamT]):
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
             if self._team is None:
                 self._team = self._form()
-            self._members.add(make(self._team))
+            self._members[make(self._team)] = self._team
 
-    def _leave(self, member: Member, team: TeamT, released: Released) -> None:
-        """Let a member go that is not worked for any more."""
+    def ends_with(self, member: Member) -> bool:
+        """Tell whether nobody else works with the team of a member, or is going to."""
         with self._lock:
-            self._members.discard(member)
-            last = self._team is team and not self._members and not self._kept
-            if last:
+            team = self._members.get(member)
+            return team is not None and self._last(member, team)
+
+    def _last(self, member: Member, team: TeamT) -> bool:
+        kept = self._kept and self._team is team
+        return not kept and all(each is not team for other, each in self._members.items() if other is not member)
+
+    def let_go(self, member: Member, team: TeamT, released: Released) -> None:
+        """Let a member go that is not worked for any more; the last one ends the workers."""
+        with self._lock:
+            # One that is not there has been expelled by `close`, which ends the workers itself.
+            last = member in self._members and self._last(member, team)
+            self._members.pop(member, None)
+            if last and self._team is team:
                 self._team = None
         if last:
-            team.stop(lambda: released(team.join))
+            team.stop(lambda: self._ended(team, released))
         else:
             released()
+
+    def _dismiss(self, team: TeamT) -> list[Member]:
+        """Have the next member get new workers, and give those that are still with the old ones."""
+        with self._lock:
+            members = [member for member, each in self._members.items() if each is team]
+            known = self._team is team
+            if known:
+                self._team = None
+                self._past.append(team)
+        if known and not members:
+            team.stop(lambda: self._ended(team, None))
+        return members
+
+    def _ended(self, team: TeamT, released: Released | None) -> None:
+        with self._lock:
+            if team in self._past:
+                self._past.remove(team)
+        if released is not None:
+            released(team.join)
 
     def open(self) -> Self:
         """Keep the workers until ``close``, also while no region runs on them."""
@@ -90,21 +125,31 @@ class Pool(ABC, Generic[TeamT]):
     def close(self) -> None:
         """End the workers for good and wait for them; flows that still run on them end with SchedulerClosedError."""
         ended = threading.Event()
-        team = self._shut(ended.set)
-        if team is not None:
-            ended.wait()
-            team.join()
+        teams = self._shut(ended.set)
+        ended.wait()
+        _join(teams)
 
-    def _shut(self, told: Callable[[], None]) -> TeamT | None:
+    def _shut(self, told: Callable[[], None]) -> list[TeamT]:
         with self._lock:
             self._closed = True
-            team, self._team = self._team, None
-            members, self._members = self._members, set[Member]()
+            teams, self._team = [*self._past, *filter(None, [self._team])], None
+            members, self._members = self._members, {}
         for member in members:
             member.expel(SchedulerClosedError(f"{self.name} was closed while a flow was running on it"))
-        if team is not None:
-            team.stop(told)
-        return team
+        left = [*teams]
+
+        def one_ended() -> None:
+            with self._lock:
+                left.pop()
+                last = not left
+            if last:
+                told()
+
+        for team in teams:
+            team.stop(one_ended)
+        if not teams:
+            told()
+        return teams
 
     async def __aenter__(self) -> Self:
         return self.open()
@@ -117,10 +162,9 @@ class Pool(ABC, Generic[TeamT]):
         def told() -> None:
             home.call_soon_threadsafe(ended.set)
 
-        team = self._shut(told)
-        if team is not None:
-            await ended.wait()
-            team.join()
+        teams = self._shut(told)
+        await ended.wait()
+        _join(teams)
 
     def __enter__(self) -> Self:
         return self.open()
@@ -129,3 +173,8 @@ class Pool(ABC, Generic[TeamT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _join(teams: list[TeamT]) -> None:
+    for team in teams:
+        team.join()

@@ -31,7 +31,7 @@ class _Thread(threading.Thread):
         self.idle_workers.serve()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class _Team:
     """Threads that take jobs from one queue, no more of them than there are jobs."""
 
@@ -42,12 +42,13 @@ class _Team:
     _threads: list[_Thread] = field(init=False, factory=list[_Thread])
     _left: int = field(init=False, default=0)
     """Jobs that have been put and are not done, and behind the last one the threads that have not ended."""
-    _told: Callable[[], None] | None = field(init=False, default=None)
+    _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _ended: bool = field(init=False, default=False)
 
     def put(self, job: Job) -> bool:
         """Have a job done, after those before it; False if the threads are ending."""
         with self._lock:
-            if self._told is not None:
+            if self._told or self._ended:
                 return False
             self._left += 1
             if self._left > len(self._threads) < self.most:
@@ -65,9 +66,10 @@ class _Team:
                 self._left -= 1
         with self._lock:
             self._left -= 1
-            last = not self._left
-        if last and self._told is not None:
-            self._told()
+            self._ended = not self._left
+            told = self._told if self._ended else []
+        for tell in told:
+            tell()
 
     def __contains__(self, thread: object) -> bool:
         return not self._left
@@ -75,11 +77,14 @@ class _Team:
     def stop(self, told: Callable[[], None]) -> None:
         """End the threads when all jobs are done."""
         with self._lock:
-            self._told = told
-            self._left += len(self._threads)
-        for _ in self._threads:
+            first = not self._told
+            self._told.append(told)
+            if first:
+                self._left += len(self._threads)
+            ended = self._ended = self._ended or not self._threads
+        for _ in self._threads if first else ():
             self._jobs.put(None)
-        if not self._threads:
+        if ended:
             told()
 
     def join(self) -> None:
@@ -88,7 +93,7 @@ class _Team:
             thread.join()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class _Chunk:
     """A chunk on its way; each has a context of its own, since several are worked on at a time."""
 
@@ -99,7 +104,7 @@ class _Chunk:
     run: Run | None = None
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class _Member:
     """One region's hold on the threads."""
 
@@ -207,7 +212,7 @@ class _Member:
             self.pool.let_go(self, self.team, released)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class ThreadPool(Pool[_Team]):
     """Threads for blocking functions, shared by the regions that are placed on them (Workers)."""
 
@@ -229,10 +234,6 @@ class ThreadPool(Pool[_Team]):
 
         self._enter(make)
         return hired[0]
-
-    def let_go(self, member: _Member, team: _Team, released: Released) -> None:
-        """Let a region go; the last one ends the threads."""
-        self._leave(member, team, released)
 
     def _form(self) -> _Team:
         return _Team(self.name, self.count)

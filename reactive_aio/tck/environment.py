@@ -13,6 +13,11 @@ from ..clocks.windows import settle_here
 from .timers import Timers
 
 
+def always_idle() -> bool:
+    """Know of nobody who could be at work."""
+    return True
+
+
 def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
     """Name no other loops."""
     return ()
@@ -42,6 +47,8 @@ class Environment:
     """The seconds of real time after which a test gives up waiting for rest."""
     budget: float = 0.05
     """The seconds that a call may take that has to return quickly."""
+    idle: Callable[[], bool] = always_idle
+    """Tells whether others, such as the workers of a pool, have nothing to do and have said so to the loop."""
 
 
 class NeverAtRestError(AssertionError):
@@ -98,7 +105,9 @@ class Settling:
         )
 
     def _busy(self) -> str | None:
-        """Say which other thread may still call."""
+        """Say who else may still call."""
+        if not self.environment.idle():
+            return "not everybody is idle"
         if self.environment.threads:
             return None
         loops = [other.loop for other in self.others if other.loop.is_running()]

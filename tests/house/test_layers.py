@@ -19,7 +19,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "segments": BASE,
     "clocks": set(),
-    "schedulers": BASE | {"clocks"},
+    "remote": {"errors"},
+    "schedulers": BASE | {"clocks", "remote"},
     "arbiter": BASE | {"segments"},
     "operators": STAGES | {"arbiter"},
     "reductions": STAGES | {"operators"},
@@ -27,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flow": STAGES | {"operators", "ends"},
     "processor": STAGES | {"operators", "flow"},
     "runtime": STAGES | {"arbiter", "operators"},
-    "spark": STAGES | {"arbiter", "operators"},
+    "spark": STAGES | {"arbiter", "operators", "remote"},
 }
 
 

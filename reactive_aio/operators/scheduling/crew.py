@@ -60,7 +60,7 @@ class Chunk:
     failure: BaseException | None = field(init=False, default=None)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Crew:
     """One region on workers: to the region behind it the Subscription, to the flow before it the Receiver.
 

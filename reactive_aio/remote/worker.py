@@ -1,0 +1,262 @@
+"""The worker process: applies the functions of regions to the chunks that their event loops send it.
+
+One thread does it all. Between two parts of a chunk it looks whether anything has come, so that chunks of several
+regions take turns and a region that hangs up is dropped.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import pickle
+import runpy
+import selectors
+import signal
+import socket
+import sys
+from collections import deque
+from time import perf_counter
+from types import ModuleType
+from typing import Any, Final
+
+from attrs import define, field
+
+from .channel import CHUNK, FAILED, GO_ON, LAST, PART, REGION, Channel, Frame
+from .failures import pack
+from .pickling import Buffers, dumps
+
+JOIN: Final = b"r"
+"""On the control socket: a region, whose channel comes with it."""
+STOP: Final = b"s"
+
+NAME: Final = "__mp_main__"
+"""What the program's main module is called in a worker, as multiprocessing does it, so that its main part does not run."""
+
+starting: list[str] = []
+"""The main module that is being imported in this worker, if any."""
+
+
+class Main(ModuleType):
+    """Stands for the program's main module until something of it is needed."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__("__main__")
+        self.__origin = (name, path)
+
+    def __getattr__(self, name: str) -> Any:
+        module, path = self.__origin
+        if name.startswith("__") or starting or not (module or path):
+            raise AttributeError(f"the main module has no {name!r} that a worker process could import")
+        starting.append(module or path)
+        try:
+            found = runpy.run_module(module, None, NAME, alter_sys=True) if module else runpy.run_path(path, None, NAME)
+        finally:
+            starting.clear()
+        self.__origin = ("", "")
+        vars(self).update({key: value for key, value in found.items() if not key.startswith("__")})
+        return getattr(self, name)
+
+
+def main(control: int, main_module: tuple[str, str], argv: list[str]) -> None:
+    """Work until told to stop, or until the other side is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program sees to it
+    sys.argv[:] = argv
+    stand_in = Main(*main_module)
+    sys.modules["__main__"] = sys.modules[NAME] = stand_in
+    Worker(socket.socket(fileno=control)).serve()
+
+
+@define(eq=False)
+class Chunk:
+    """A chunk that is worked on."""
+
+    number: int
+    context: contextvars.Context
+    frame: Frame | None
+    run: Any = None
+    left: int = 0
+
+
+@define(eq=False)
+class Worker:
+    """What the process does."""
+
+    control: socket.socket
+    selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
+    turns: deque[tuple[Region, Chunk]] = field(init=False, factory=deque[tuple["Region", Chunk]])
+    """The chunks that can be worked on, each region's in order; bounded by what the regions have under way."""
+    _stopped: bool = field(init=False, default=False)
+
+    def serve(self) -> None:
+        """Take turns."""
+        self.selector.register(self.control, selectors.EVENT_READ, self._hear)
+        while not self._stopped:
+            for key, events in self.selector.select(0 if self.turns else None):
+                key.data(events)
+            if self.turns:
+                region, chunk = self.turns.popleft()
+                region.work_on(chunk)
+
+    def _hear(self, _: int) -> None:
+        word, files, _, _ = socket.recv_fds(self.control, 1, 1)
+        if word == JOIN:
+            region = Region(self, Channel(socket.socket(fileno=files[0])))
+            self.selector.register(region.channel.socket, selectors.EVENT_READ, region.on_ready)
+        else:
+            self._stopped = True
+
+
+@define(eq=False)
+class Region:
+    """One region in this worker; it ends when its event loop hangs up."""
+
+    worker: Worker
+    channel: Channel
+    _work: Any = field(init=False, default=None)
+    _most: int = field(init=False, default=0)
+    _context: contextvars.Context = field(init=False, factory=contextvars.copy_context)
+    _failure: bytes | None = field(init=False, default=None)
+    """Why there is no work that could be done."""
+    _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
+    _watching: int = field(init=False, default=selectors.EVENT_READ)
+
+    def on_ready(self, events: int) -> None:
+        """Take what has come, and send what has waited."""
+        if events & selectors.EVENT_WRITE:
+            self.channel.flush()
+            self._watch()
+        if events & selectors.EVENT_READ:
+            for frame in self.channel.receive():
+                self._heard(frame)
+            if self.channel.ended:
+                self._close()
+
+    def _heard(self, frame: Frame) -> None:
+        if frame.kind == CHUNK:
+            chunk = Chunk(frame.number, self._context.copy(), frame)
+            self._chunks[frame.number] = chunk
+            self._has_turn(chunk)
+        elif frame.kind == GO_ON and frame.number in self._chunks:
+            self._has_turn(self._chunks[frame.number])
+        elif frame.kind == REGION:
+            self._begin(frame)
+
+    def _has_turn(self, chunk: Chunk) -> None:
+        chunk.left = self._most
+        self.worker.turns.append((self, chunk))
+
+    def _begin(self, frame: Frame) -> None:
+        self._most = frame.count
+        try:
+            pickled, variables = frame.loads()
+            for variable, value in variables:
+                self._context.run(_find(variable).set, value)
+            self._work = pickle.loads(pickled)
+        except BaseException as error:  # importing a module runs its code
+            error.add_note("while the functions of the region were imported in a worker process")
+            self._failure = pack(error, _here())
+
+    # -- work
+
+    def work_on(self, chunk: Chunk) -> None:
+        """Make the next part of a chunk."""
+        if chunk.number not in self._chunks:
+            return  # the region has hung up
+        if self._failure is not None:
+            self._send_failure(chunk, 0, self._failure)
+            return
+        started = perf_counter()
+        try:
+            items = chunk.context.run(self._part, chunk)
+        except BaseException as error:  # of the pickle of the elements, or of a stage as it begins
+            self._fail(chunk, 0, error)
+            return
+        run = chunk.run
+        over = run.over and run.failure is None
+        sent = self._send(chunk, items, perf_counter() - started, LAST if over else PART)
+        if not sent:
+            run.close()
+        elif run.failure is not None:
+            self._fail(chunk, run.taken, run.failure)
+        elif over:
+            del self._chunks[chunk.number]
+        else:
+            chunk.left -= len(items)
+            if chunk.left:
+                self.worker.turns.append((self, chunk))
+
+    def _part(self, chunk: Chunk) -> list[Any]:
+        if chunk.run is None:
+            frame, chunk.frame = chunk.frame, None
+            assert frame is not None
+            try:
+                items = frame.loads()
+            except Exception as error:
+                error.add_note("while elements were unpickled in a worker process")
+                raise
+            chunk.run = self._work.begin(items, frame.count)
+        results: list[Any] = chunk.run.part(chunk.left)
+        return results
+
+    def _send(self, chunk: Chunk, items: list[Any], seconds: float, kind: int) -> bool:
+        """Send results; where one can't be pickled those before it and the failure, and False."""
+        failure: Exception | None = None
+        buffers: Buffers = []
+        try:
+            data = dumps(items, buffers)
+        except Exception as error:
+            failure, items, kind, buffers = error, picklable(items), PART, []
+            failure.add_note("an element that leaves a worker process has to be picklable")
+            data = dumps(items, buffers)
+        self.channel.send(kind, chunk.number, chunk.run.taken, seconds, data, buffers)
+        if failure is not None:
+            self._fail(chunk, chunk.run.taken, failure)
+        else:
+            self._watch()
+        return failure is None
+
+    def _fail(self, chunk: Chunk, taken: int, error: BaseException) -> None:
+        self._send_failure(chunk, taken, pack(error, _here()))
+
+    def _send_failure(self, chunk: Chunk, taken: int, packed: bytes) -> None:
+        del self._chunks[chunk.number]
+        self.channel.send(FAILED, chunk.number, taken, 0.0, packed)
+        self._watch()
+
+    # -- the socket
+
+    def _watch(self) -> None:
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.channel.waits else 0)
+        if wanted != self._watching:
+            self._watching = wanted
+            self.worker.selector.modify(self.channel.socket, wanted, self.on_ready)
+
+    def _close(self) -> None:
+        """Let go of what is half done, and hang up: the loop waits for that."""
+        self.worker.selector.unregister(self.channel.socket)
+        for chunk in self._chunks.values():
+            if chunk.run is not None:
+                chunk.context.run(chunk.run.close)
+        self._chunks.clear()
+        self.channel.close()
+
+
+def picklable(items: list[Any]) -> list[Any]:
+    """Give the elements before the first that can't be pickled."""
+    for at, item in enumerate(items):
+        try:
+            dumps([item])
+        except Exception:
+            return items[:at]
+    return items
+
+
+def _find(variable: tuple[str, str]) -> contextvars.ContextVar[Any]:
+    module, name = variable
+    __import__(module)
+    found: contextvars.ContextVar[Any] = getattr(sys.modules[module], name)
+    return found
+
+
+def _here() -> str:
+    return f"worker process {os.getpid()}"

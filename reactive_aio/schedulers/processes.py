@@ -1,0 +1,437 @@
+"""The scheduler that runs CPU-bound functions in worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import Context, ContextVar
+from functools import partial
+from time import monotonic
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from ..errors import WorkerDiedError
+from ..remote import worker
+from ..remote.channel import CHUNK, FAILED, GO_ON, LAST, REGION, Channel, Frame
+from ..remote.failures import unpack
+from ..remote.pickling import MAIN, Buffers, by_value_dumps, dumps, main_module
+from .base import Hired, Released, Report, Reports, Work
+from .pool import Pool
+from .threads import check_workers
+
+PATIENCE: Final = 0.2
+"""Seconds for a worker to stop by itself, and then for one that is interrupted in a function."""
+
+
+@define(eq=False, repr=False)
+class _Process:
+    """A worker process, seen from the thread that looks after it."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    watched: int | None = field(init=False, default=None)
+    """The process as a file, where the system has such: it tells the end though a child of it holds the socket."""
+
+    @staticmethod
+    def start() -> _Process:
+        from multiprocessing import spawn
+
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # A new interpreter, so that no lock is copied in the middle; and not in the terminal's group, so that Ctrl-C
+            # interrupts the program alone.
+            code = (
+                f"import sys; sys.path[:] = {[str(path) for path in sys.path]!r}; "
+                f"from {worker.__name__} import main; main({theirs.fileno()}, {main_module()!r}, {sys.argv!r})"
+            )
+            flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+            executable: str = os.fsdecode(spawn.get_executable())
+            command: list[str] = [executable, *flags, "-c", code]
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+            )
+        started = _Process(process, ours)
+        with suppress(AttributeError, OSError):
+            started.watched = os.pidfd_open(process.pid)
+        return started
+
+    def died(self) -> str:
+        """Say how it ended; it is about to, if it has not."""
+        code = self.process.wait()
+        if code >= 0:
+            return f"exited with code {code}"
+        try:
+            return f"was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was killed by signal {-code}"
+
+    def close(self) -> None:
+        self.control.close()
+        if self.watched is not None:
+            os.close(self.watched)
+
+
+@define(eq=False, repr=False)
+class _Team:
+    """The processes, and the thread that starts them, hears of their deaths and ends them."""
+
+    name: str
+    count: int
+    lost: Callable[[_Team, BaseException], None]
+    _orders: deque[Callable[[], None]] = field(init=False, factory=deque[Callable[[], None]])
+    _wake: tuple[socket.socket, socket.socket] = field(init=False, factory=socket.socketpair)
+    _processes: list[_Process] = field(init=False, factory=list[_Process])
+    _selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _stopping: bool = field(init=False, default=False)
+    _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _ended: bool = field(init=False, default=False)
+    _thread: threading.Thread = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"{self.name}-keeper", daemon=True)
+        self._thread.start()
+
+    # -- from any thread
+
+    def connect(self, ends: list[socket.socket]) -> None:
+        """Have each worker take one of these connections."""
+        self._order(partial(self._connect, ends))
+
+    def stop(self, told: Callable[[], None]) -> None:
+        """End the processes: at once, if they are in the middle of something."""
+        with self._lock:
+            ended = self._ended
+            self._told.append(told)
+        if ended:
+            told()
+        else:
+            self._order(self._stop)
+
+    def join(self) -> None:
+        """Wait for the thread."""
+        self._thread.join()
+
+    def _order(self, order: Callable[[], None]) -> None:
+        self._orders.append(order)
+        if self._ended:
+            self._obey()
+        with suppress(OSError):  # the thread has ended, or is awake already
+            self._wake[1].send(b"o", socket.MSG_DONTWAIT)
+
+    # -- on the thread
+
+    def _run(self) -> None:
+        self._selector.register(self._wake[0], selectors.EVENT_READ, None)
+        try:
+            for _ in range(self.count):
+                self._start()
+        except OSError as error:
+            self.lost(self, error)
+        while not self._stopping:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    self._wake[0].recv(4096)
+                    self._obey()
+                elif key.data in self._processes:
+                    self._lose(key.data)
+        self._end_all()
+        self._selector.close()
+        with self._lock:
+            self._ended = True
+        self._obey()
+        for end in self._wake:
+            end.close()
+        for tell in self._told:
+            tell()
+
+    def _obey(self) -> None:
+        while self._orders:
+            self._orders.popleft()()
+
+    def _start(self) -> None:
+        started = _Process.start()
+        self._processes.append(started)
+        self._selector.register(started.control, selectors.EVENT_READ, started)
+        if started.watched is not None:
+            self._selector.register(started.watched, selectors.EVENT_READ, started)
+
+    def _lose(self, process: _Process) -> None:
+        self._forget(process)
+        how = process.died()
+        self.lost(self, WorkerDiedError(f"worker process {process.process.pid} of {self.name} {how}"))
+
+    def _forget(self, process: _Process) -> None:
+        self._processes.remove(process)
+        self._selector.unregister(process.control)
+        if process.watched is not None:
+            self._selector.unregister(process.watched)
+        process.close()
+
+    def _connect(self, ends: list[socket.socket]) -> None:
+        for process, end in zip(tuple(self._processes), ends, strict=False):
+            with suppress(OSError):  # it has died, which is told on its own
+                socket.send_fds(process.control, [worker.JOIN], [end.fileno()])
+        for end in ends:
+            end.close()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for process in self._processes:
+            with suppress(OSError):
+                process.control.send(worker.STOP)
+
+    def _end_all(self) -> None:
+        """Wait a moment for all, then insist."""
+        for insist in (subprocess.Popen[bytes].terminate, subprocess.Popen[bytes].kill):
+            until = monotonic() + PATIENCE
+            for process in self._processes:
+                with suppress(subprocess.TimeoutExpired):
+                    process.process.wait(max(0.0, until - monotonic()))
+            for process in self._processes:
+                insist(process.process)  # does nothing to one that has ended
+        for process in tuple(self._processes):
+            process.process.wait()
+            self._forget(process)
+
+
+@define(eq=False, repr=False)
+class _Member:
+    """One region's hold on the processes: a channel to each, on the region's event loop."""
+
+    pool: ProcessPool
+    team: _Team
+    reports: Reports
+    loop: asyncio.AbstractEventLoop
+    _channels: dict[Channel, set[int]] = field(init=False, factory=dict[Channel, set[int]])
+    """The chunks that each worker has."""
+    _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
+    """Chunks that lack the rest of their elements, which could not be pickled."""
+    _released: Released | None = field(init=False, default=None)
+
+    def begin(self, region: bytes, most: int) -> None:
+        """Connect, and send the function."""
+        ends: list[socket.socket] = []
+        for _ in range(self.team.count):
+            ours, theirs = socket.socketpair()
+            ends.append(theirs)
+            channel = Channel(ours)
+            self._channels[channel] = set()
+            self.loop.add_reader(ours.fileno(), self._read, channel)
+            channel.send(REGION, 0, most, 0.0, region)
+            self._watch(channel)
+        self.team.connect(ends)
+
+    def submit(self, chunk: int, items: list[Any], index: int) -> None:
+        """Send a chunk to the worker that has the fewest."""
+        buffers: Buffers = []
+        try:
+            data = dumps(items, buffers)
+        except Exception as error:
+            error.add_note("an element that goes to a worker process has to be picklable")
+            items, buffers = worker.picklable(items), []
+            error.add_note(f"it is element #{index + len(items)}")
+            if not items:
+                self.reports.reported(Report(chunk, [], 0, 0.0, True, error))
+                return
+            self._failing[chunk] = error
+            data = dumps(items, buffers)
+        channel = min(self._channels, key=lambda channel: len(self._channels[channel]))
+        self._channels[channel].add(chunk)
+        channel.send(CHUNK, chunk, index, 0.0, data, buffers)
+        self._watch(channel)
+
+    def go_on(self, chunk: int) -> None:
+        """Tell the worker that has the chunk."""
+        for channel, chunks in self._channels.items():
+            if chunk in chunks:
+                channel.send(GO_ON, chunk)
+                self._watch(channel)
+
+    def leave(self, released: Released) -> None:
+        """Hang up; where the workers go on for others, wait until each has dropped what it was at."""
+        self._released = released
+        if self.pool.ends_with(self):
+            self._hang_up()
+            return
+        for channel in tuple(self._channels):
+            try:
+                channel.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                self._drop(channel)
+        self._gone()
+
+    def expel(self, error: BaseException) -> None:
+        """Fail the region, because the pool is closed or a worker has died."""
+        self.reports.lost(error)
+        if self.loop.is_closed():
+            self._hang_up()  # nobody else will
+
+    def _hang_up(self) -> None:
+        for channel in tuple(self._channels):
+            self._drop(channel)
+        self._gone()
+
+    def _drop(self, channel: Channel) -> None:
+        del self._channels[channel]
+        if not self.loop.is_closed():
+            self.loop.remove_reader(channel.socket.fileno())
+            self.loop.remove_writer(channel.socket.fileno())
+        channel.close()
+
+    def _gone(self) -> None:
+        released = self._released
+        if released is not None and not self._channels:
+            self._released = None
+            self.pool.let_go(self, self.team, released)
+
+    # -- the sockets
+
+    def _watch(self, channel: Channel) -> None:
+        if channel.waits:
+            self.loop.add_writer(channel.socket.fileno(), self._write, channel)
+
+    def _write(self, channel: Channel) -> None:
+        channel.flush()
+        if not channel.waits:
+            self.loop.remove_writer(channel.socket.fileno())
+
+    def _read(self, channel: Channel) -> None:
+        for frame in channel.receive():
+            if self._released is None:
+                self._heard(channel, frame)
+        if channel.ended:
+            # That a worker has died tells the thread that looks after it, which knows how.
+            self._drop(channel)
+            self._gone()
+
+    def _heard(self, channel: Channel, frame: Frame) -> None:
+        items: list[Any] = []
+        failure: BaseException | None = None
+        over = frame.kind in {LAST, FAILED}
+        if frame.kind == FAILED:
+            failure = unpack(frame.pickled)
+        else:
+            try:
+                items = frame.loads()
+            except Exception as error:
+                error.add_note("while elements that came from a worker process were unpickled")
+                failure, over = error, True
+        if over:
+            self._channels[channel].discard(frame.number)
+            failure = failure or self._failing.pop(frame.number, None)
+        self.reports.reported(Report(frame.number, items, frame.count, frame.seconds, over, failure))
+
+
+@frozen
+class _Variable:
+    """A context variable, and where a worker finds it."""
+
+    variable: ContextVar[Any]
+    place: tuple[str, str]
+
+    @staticmethod
+    def of(variable: ContextVar[Any]) -> _Variable:
+        if not isinstance(variable, ContextVar):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"processes(context=...) takes context variables, not {type(variable).__name__}")
+        for module_name, module in tuple(sys.modules.items()):
+            for name, value in tuple(getattr(module, "__dict__", {}).items()):
+                if value is variable:
+                    return _Variable(variable, (module_name, name))
+        raise TypeError(
+            f"processes(context=...): {variable.name!r} is no global of a module, so a worker process can't find it"
+        )
+
+
+@define(eq=False, repr=False)
+class ProcessPool(Pool[_Team]):
+    """Processes for CPU-bound functions, shared by the regions that are placed on them (Workers)."""
+
+    variables: tuple[_Variable, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return f"processes({self.count})"
+
+    def check(self, stage: object) -> None:
+        """Refuse what can't be pickled."""
+        try:
+            if MAIN in dumps(stage) and by_value_dumps() is None and main_module() == ("", ""):
+                raise TypeError("it was defined in an interactive session, which no other process can import")
+        except Exception as error:
+            advice = (
+                "leave what can't be pickled out of its function"
+                if by_value_dumps() is not None
+                else "use a function from the top level of a module, or install cloudpickle for lambdas and local ones"
+            )
+            raise TypeError(
+                f"{stage}, can't be sent to a worker process: {error}; {advice}, or keep it here with "
+                ".publish_on(schedulers.current()) before it"
+            ) from error
+
+    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+        """Take a region in; the first one starts the processes."""
+        if worker.starting:
+            raise RuntimeError(
+                f"{worker.starting[0]} runs a flow on processes while a worker process imports it: put what only the "
+                'program itself is to do under `if __name__ == "__main__":`'
+            )
+        values = [(each.place, context[each.variable]) for each in self.variables if each.variable in context]
+        region = dumps((dumps(work), values))
+        hired: list[_Member] = []
+
+        def make(team: _Team) -> _Member:
+            hired.append(_Member(self, team, reports, asyncio.get_running_loop()))
+            return hired[0]
+
+        self._enter(make)
+        hired[0].begin(region, most)
+        return hired[0]
+
+    def _form(self) -> _Team:
+        return _Team(self.name, self.count, self._lost)
+
+    def _lost(self, team: _Team, error: BaseException) -> None:
+        for member in self._dismiss(team):
+            member.expel(error)
+
+
+def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool:
+    """Run the functions that follow in ``n`` worker processes: for functions that keep a processor busy.
+
+    It is for ``publish_on``. The elements travel in small chunks, pickled once each way, and come back in order. A chunk
+    is what is there, one element at first and more as long as the functions are quick. Operators that depend on an
+    element's place in the stream, such as ``take``, run with what follows them on the event loop that reads.
+
+    The functions are pickled once for each flow: by reference, or where that can't be, as for lambdas, by value, if
+    cloudpickle is installed. What can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
+    context the variables in ``context`` are current in the functions, with values that can be pickled.
+
+    The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns; a
+    cancel ends them in the middle of a function. ``async with schedulers.processes(2) as pool:`` keeps them for many
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. (Pekko: none; Python:
+    ``ProcessPoolExecutor``.)
+
+    >>> import math
+    >>> from reactive_aio import Flow, schedulers
+    >>> Flow.of(10, 20).publish_on(schedulers.processes(1)).map(math.factorial).map(str).map(len).run_sync()
+    [7, 19]
+    """
+    check_workers("processes", n)
+    if not hasattr(socket, "send_fds"):
+        raise NotImplementedError("processes() needs a system with Unix sockets; threads(n) does without")
+    return ProcessPool(n, tuple(_Variable.of(each) for each in context))

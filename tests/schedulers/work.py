@@ -1,0 +1,119 @@
+"""Functions for worker processes, which import them by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+trace: ContextVar[str] = ContextVar("trace", default="none")
+other: ContextVar[str] = ContextVar("other", default="none")
+
+
+class OddError(Exception):
+    """Can't be called with the arguments that it keeps."""
+
+    def __init__(self, *, code: int) -> None:
+        super().__init__(f"code {code}")
+        self.code = code
+
+
+class HeldError(Exception):
+    """Can't be pickled."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.lock = threading.Lock()
+
+
+def same(item: Any) -> Any:
+    return item
+
+
+def square(n: int) -> int:
+    return n * n
+
+
+def pid(_: Any) -> int:
+    return os.getpid()
+
+
+def busy(n: int) -> int:
+    """Keep a processor busy for a while."""
+    until = time.perf_counter() + 2e-4
+    while time.perf_counter() < until:
+        pass
+    return n
+
+
+def divide(n: int) -> float:
+    return 1 / (5 - n)
+
+
+def raise_odd(n: int) -> int:
+    raise OddError(code=n)
+
+
+def raise_held(n: int) -> int:
+    raise HeldError(f"held {n}")
+
+
+def lock_at_3(n: int) -> Any:
+    return threading.Lock() if n == 3 else n
+
+
+def exit_at_3(n: int) -> int:
+    if n == 3:
+        os._exit(7)
+    return n
+
+
+def kill_at_3(n: int) -> int:
+    if n == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def seen(_: Any) -> tuple[str, str]:
+    return trace.get(), other.get()
+
+
+def many(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
+def forever(path: str) -> None:
+    """Leave a sign, and never return."""
+    Path(path).write_text(str(os.getpid()))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1)
+
+
+def addresses(array: Any) -> tuple[bool, float]:
+    return array.flags.writeable, float(array.sum())
+
+
+def zeros(n: int) -> Any:
+    import numpy as np
+
+    return np.zeros(n)
+
+
+class DiesHere:
+    """Ends any process that unpickles it but the first."""
+
+    def __init__(self) -> None:
+        self.home = os.getpid()
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        if state["home"] != os.getpid():
+            os._exit(9)
+
+    def __call__(self, n: int) -> int:
+        return n
