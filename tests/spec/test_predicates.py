@@ -48,6 +48,8 @@ def processing(rule: str, what: str, *told: Told, **facts: Any) -> Case:
     return Case(rule, what, trace(*told, **{"upstream": 1, "downstream": 2, "at_rest": True, **facts}))
 
 
+ASKED_BY_ONE = [on_subscribe(request(1)), on_subscribe(stream=2)]
+
 KEPT = [
     # -- 1.1
     Case("1.1", "as much as was requested", trace(request(2), on_next(), on_next())),
@@ -123,6 +125,19 @@ KEPT = [
     Case("1.10", "twice on purpose", trace(subscribe("s"), subscribe("s", stream=2), provoked=True)),
     Case("1.10", "one that heard nothing, which is another rule", trace(subscribe("s"), at_rest=True)),
     Case("1.10", "the second is still under way", trace(subscribe("s", on_subscribe()), subscribe("t", stream=2))),
+    Case(
+        "1.10",
+        "each got its own",
+        trace(*ASKED_BY_ONE, request(1, stream=2), on_next(), on_next(stream=2), at_rest=True),
+    ),
+    Case("1.10", "one too many, and nobody waits", trace(*ASKED_BY_ONE, on_next(), on_next(stream=2), at_rest=True)),
+    Case(
+        "1.10",
+        "one waits, and none too many",
+        trace(*ASKED_BY_ONE, request(1, stream=2), on_next(stream=2), at_rest=True),
+    ),
+    Case("1.10", "one waits, and is over", trace(*ASKED_BY_ONE, on_complete(), on_next(stream=2), at_rest=True)),
+    Case("1.10", "one was given another's, still under way", trace(*ASKED_BY_ONE, on_next(stream=2))),
     # -- 1.11
     Case("1.11", "each on its own", trace(on_next(1), on_next(2, stream=2))),
     Case("1.11", "the same", trace(on_next(1), on_next(1, stream=2), multicast=True, at_rest=True)),
@@ -396,6 +411,7 @@ BROKEN = [
         "the second heard nothing",
         trace(subscribe("s", on_subscribe()), subscribe("t", stream=2), at_rest=True),
     ),
+    Case("1.10", "one was given another's", trace(*ASKED_BY_ONE, on_next(stream=2), at_rest=True)),
     Case("1.11", "different elements", trace(on_next(1), on_next(2, stream=2), multicast=True)),
     Case("1.11", "the third differs", trace(on_next(1), on_next(1, stream=2), on_next(3, stream=3), multicast=True)),
     Case(
