@@ -104,7 +104,23 @@ def boundary_after_the_first(port: int) -> Flow[int]:
     )
 
 
-LAYOUTS: Sequence[Callable[[int], Flow[int]]] = (four_regions, boundary_before_the_last, boundary_after_the_first)
+def across_processes(port: int) -> Flow[int]:
+    """Do the work in other processes, in order, and what is left at home."""
+    return (
+        nio_selector_origin(port)
+        .subscribe_on(schedulers.thread("selector"))
+        .publish_on(schedulers.processes(2), prefetch=1024)
+        .map(f)
+        .filter(p)
+    )
+
+
+LAYOUTS: Sequence[Callable[[int], Flow[int]]] = (
+    four_regions,
+    boundary_before_the_last,
+    boundary_after_the_first,
+    across_processes,
+)
 
 
 # -- the other side of the sockets
