@@ -144,7 +144,7 @@ def test_a_region_gives_many_elements_of_one_by_the_clock(clock: Clock) -> None:
         passes.append(len(list(run.over(items, deadline=0.0))))
 
     assert sum(passes) == 2000
-    assert len(passes) > 2
+    assert max(passes) < 1000
 
 
 def test_more_stages_than_fit_into_one_function_are_fused_into_several() -> None:
@@ -358,3 +358,51 @@ def test_each_stage_lets_go_once() -> None:
     region(first, Map(abs), second).close()
 
     assert (first.closed, second.closed) == (["closed"], ["closed"])
+
+
+def test_a_pass_over_the_next_stretch_has_not_ended_yet() -> None:
+    run = region(Map(abs))
+    list(run.over(iter([1]), deadline=float("inf")))
+    assert run.pace.ended
+
+    assert list(run.over(iter([1, 2, 3]), deadline=0.0)) == [1, 2]
+    assert not run.pace.ended
+
+
+def test_what_is_held_is_given_to_the_end_whatever_the_time() -> None:
+    run = region(Holding(), FlatMapIterable(lambda n: [n] * 1000))
+    list(run.over(iter([1, 2]), deadline=float("inf")))
+    run.pace.deadline = 0.0
+
+    assert len(list(run.finishing())) == 2000
+
+
+@define
+class Beginning(Stage[Any, Any]):
+    """Has something to give before any input."""
+
+    first: Any
+    enough: bool = False
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        return items
+
+    def prelude(self) -> list[Any]:
+        return [self.first]
+
+    @property
+    def done(self) -> bool:
+        return self.enough
+
+
+def test_what_comes_before_any_input_goes_through_the_stages_that_follow() -> None:
+    run = region(Map(abs), Beginning(-1), Map(str), Beginning("0"))
+
+    assert run.starts
+    assert not region(Map(abs)).starts
+    assert list(run.starting()) == ["0", "-1"]
+    assert list(run.over(iter([-2]), deadline=float("inf"))) == ["2"]
+
+
+def test_what_comes_before_any_input_is_left_out_where_a_later_stage_does_not_listen() -> None:
+    assert list(region(Beginning(1), Beginning(2, enough=True)).starting()) == [2]
