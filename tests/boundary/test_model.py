@@ -149,6 +149,11 @@ def forgets_the_failure_that_waits(self: Any) -> None:
     real_close(self)
 
 
+def forgets_a_failure_that_comes_late(self: Any, error: BaseException | None) -> None:
+    if not self.closed:
+        real_take_end(self, error)
+
+
 def wakes_nobody(self: Any, n: int) -> None:
     if NOW[-1].thread == STRANGER:
         self._demand += n
@@ -165,7 +170,7 @@ def looks_before_it_sleeps(self: Any) -> None:
     self._awake = False
 
 
-THREADS = Bounds(prefetch=2, moves=3, interrupts=True)
+THREADS = Bounds(prefetch=2, moves=3, interrupts=True, fails=True)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +185,7 @@ THREADS = Bounds(prefetch=2, moves=3, interrupts=True)
         (PushedInput, "add", forgets_what_comes_late, THREADS, "discarded: []"),
         (PushedInput, "close", keeps_the_source_going, Bounds(1, 5), "the source is left uncancelled"),
         (PushedInput, "close", forgets_the_failure_that_waits, Bounds(1, 5, fails=True), "dropped: []"),
+        (RegionDriver, "take_end", forgets_a_failure_that_comes_late, THREADS, "dropped: []"),
         (RegionDriver, "request", wakes_nobody, Bounds(1, 5), "1 elements wait that are wanted"),
         (Turns, "turn", looks_before_it_sleeps, THREADS, "wait that are wanted"),
     ],
