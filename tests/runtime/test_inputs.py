@@ -120,6 +120,9 @@ def test_no_more_is_requested_than_the_demand_at_hand() -> None:
 
 def test_stages_say_how_much_they_need() -> None:
     source, upstream = fed(None, Skip(4))
+    source.replenish(0)
+    assert upstream.requests == []
+
     source.replenish(1)
 
     assert upstream.requests == [5]

@@ -1,0 +1,161 @@
+"""``async for``, and what becomes of an element that was asked for when its wait was cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, hooks
+from tests.subscribers import ByHand, idle
+
+
+async def waiting(items: Any) -> asyncio.Task[Any]:
+    """Give a task that waits for the next element."""
+    task = asyncio.ensure_future(anext(items))
+    await idle()
+    assert not task.done()
+    return task
+
+
+async def cut_short(items: Any) -> None:
+    """Begin to wait for an element, and be cancelled."""
+    task = await waiting(items)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_element_that_was_asked_for_is_not_asked_for_again() -> None:
+    source = ByHand()
+    async with Flow.from_publisher(source).open() as items:
+        await cut_short(items)
+        await cut_short(items)
+        task = await waiting(items)
+        source.next("a")
+
+        assert await task == "a"
+        assert source.requests == [1]
+
+
+async def test_an_element_that_comes_between_two_waits_is_the_next() -> None:
+    source = ByHand()
+    async with Flow.from_publisher(source).open() as items:
+        await cut_short(items)
+        source.next("a")
+        await idle()
+
+        assert await anext(items) == "a"
+        task = await waiting(items)
+        source.next("b")
+        assert await task == "b"
+        assert source.requests == [1, 1]
+
+
+async def test_an_element_that_nobody_came_for_is_told_to_the_hook() -> None:
+    source = ByHand()
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        async with Flow.from_publisher(source).open() as items:
+            await cut_short(items)
+            source.next("a")
+            await idle()
+            assert discarded == []
+
+    assert discarded == ["a"]
+    assert source.cancels == 1
+
+
+async def test_a_failure_that_nobody_came_for_is_told_to_the_hook() -> None:
+    source = ByHand()
+    dropped: list[BaseException] = []
+    failure = OSError("failed")
+    with hooks.using(on_error_dropped=dropped.append):
+        async with Flow.from_publisher(source).open() as items:
+            await cut_short(items)
+            source.error(failure)
+            await idle()
+            assert dropped == []
+
+    assert dropped == [failure]
+
+
+async def test_a_failure_is_raised_once() -> None:
+    source = ByHand()
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        async with Flow.from_publisher(source).open() as items:
+            task = await waiting(items)
+            source.error(OSError("failed"))
+            with pytest.raises(OSError, match="failed"):
+                await task
+            with pytest.raises(StopAsyncIteration):
+                await anext(items)
+
+    assert dropped == []
+
+
+async def test_behind_the_end_there_is_only_the_end() -> None:
+    async with Flow.of(1).open() as items:
+        assert [item async for item in items] == [1]
+        for _ in range(2):
+            with pytest.raises(StopAsyncIteration):
+                await anext(items)
+
+
+async def test_two_tasks_that_wait_for_one_element_are_told() -> None:
+    source = ByHand()
+    async with Flow.from_publisher(source).open() as items:
+        first = await waiting(items)
+        with pytest.raises(RuntimeError, match="two tasks await"):
+            await anext(items)
+        source.next("a")
+
+        assert await first == "a"
+
+
+async def test_what_is_left_by_break_is_cancelled_at_once() -> None:
+    source = ByHand()
+
+    async def leave() -> None:
+        async for _ in Flow.from_publisher(source):
+            break
+
+    task = asyncio.ensure_future(leave())
+    await idle()
+    source.next("a")
+    await task
+    await idle()
+
+    assert source.cancels == 1
+
+
+async def test_what_has_ended_is_not_cancelled() -> None:
+    source = ByHand()
+
+    async def read() -> list[Any]:
+        return [item async for item in Flow.from_publisher(source)]
+
+    task = asyncio.ensure_future(read())
+    await idle()
+    source.complete()
+
+    assert await task == []
+    assert source.cancels == 0
+
+
+async def test_a_cancellation_that_a_function_raised_is_the_cause_of_the_failure() -> None:
+    cancelled = asyncio.CancelledError("by a function")
+    cancelled.add_note("a note of its own")
+
+    def fail(n: int) -> int:
+        raise cancelled
+
+    with pytest.raises(Exception, match="raised CancelledError") as caught:
+        await Flow.range(1).map(fail).to_list()
+
+    assert caught.value.__cause__ is cancelled
+    own, place = caught.value.__notes__
+    assert own == "a note of its own"
+    assert place.startswith("in map(fail)")
