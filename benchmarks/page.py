@@ -148,7 +148,7 @@ def _unit(metric: str) -> str:
 
 
 def _line_plot(title: str, outcomes: Sequence[Outcome]) -> str:
-    """Draw what grows, for each contestant and kind of loop."""
+    """Draw what grows, for each contestant, on asyncio where there are several kinds of loop."""
     row = outcomes[0].row
     metric = row.figures[0]
     several = len({outcome.row.loop for outcome in outcomes}) > 1
@@ -157,7 +157,7 @@ def _line_plot(title: str, outcomes: Sequence[Outcome]) -> str:
         for each in outcome.measured:
             if not each.absent and (not several or outcome.row.loop == "asyncio"):
                 series.setdefault(each.name, []).append((outcome.row.x, each.figures[metric].median))
-    return lines(_headline(title), _unit(metric), row.x_name, series)
+    return lines(_headline(title) + (", on asyncio" if several else ""), _unit(metric), row.x_name, series)
 
 
 def _slug(title: str) -> str:

@@ -87,7 +87,9 @@ def dots(title: str, unit: str, kinds: Sequence[str], rows: Sequence[Dots]) -> s
     left, right, thick, gap, top = 220, WIDTH - 160, 14, 8, 62
     step = len(kinds) * thick + gap
     height = top + len(rows) * step + 34
-    scale = _Scale.over((value.median for row in rows for value, _ in row.values), left, right)
+    scale = _Scale.over(
+        (edge for row in rows for value, _ in row.values for edge in (value.low, value.high)), left, right
+    )
     canvas.text(16, 26, title, size=15)
     canvas.text(16, 46, f"{unit}, logarithmic; left is better", colour=FAINT)
     for place, kind in enumerate(kinds if len(kinds) > 1 else ()):
