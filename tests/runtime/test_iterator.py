@@ -13,7 +13,7 @@ from tests.subscribers import ByHand, idle
 
 async def waiting(items: Any) -> asyncio.Task[Any]:
     """Give a task that waits for the next element."""
-    task = asyncio.ensure_future(anext(items))
+    task: asyncio.Task[Any] = asyncio.ensure_future(anext(items))
     await idle()
     assert not task.done()
     return task

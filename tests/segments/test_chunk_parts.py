@@ -1,0 +1,101 @@
+"""A region on one chunk: what lies between its parts, and what is let go at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import define, field, frozen
+
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
+from reactive_aio.segments.chunk import ChunkRun
+
+
+def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun:
+    placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
+    return ChunkWork("the region", placed).begin(items, 0)
+
+
+@frozen
+class Twice(Stage[Any, Any]):
+    """Gives each element twice; which of the two is due only its generator knows."""
+
+    fn: Callable[[Any], Any] = lambda item: item
+    closed: list[str] = field(factory=list)
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for item in items:
+                yield self.fn(item)
+                yield self.fn(item)
+        finally:
+            self.closed.append("closed")
+
+
+@define
+class Holding(Stage[Any, Any]):
+    """Holds every other element until the end."""
+
+    held: list[Any] = field(factory=list)
+    closed: list[str] = field(factory=list)
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        for item in items:
+            if item % 2:
+                yield item
+            else:
+                self.held.append(item)
+
+    def finish(self) -> list[Any]:
+        return self.held
+
+    def close(self) -> None:
+        self.closed.append("closed")
+
+
+def test_a_pass_goes_on_where_a_part_has_left_it() -> None:
+    run = begin([1, 2], Twice())
+
+    assert [run.part(1) for _ in range(5)] == [[1], [1], [2], [2], []]
+    assert run.over
+
+
+def test_what_is_held_comes_in_parts_too() -> None:
+    run = begin([0, 1, 2, 3, 4], Holding())
+
+    assert [run.part(3), run.over] == [[1, 3, 0], False]
+    assert [run.part(3), run.over] == [[2, 4], True]
+
+
+def test_what_is_held_is_let_go_at_the_end() -> None:
+    stage = Holding()
+    run = begin([1], stage)
+    run.part(9)
+
+    assert run.over
+    assert stage.closed == ["closed"]
+
+
+def test_a_run_that_is_left_closes_its_generators_and_its_stages() -> None:
+    twice, holding = Twice(), Holding()
+    run = begin([1, 3], holding, twice)
+    run.part(1)
+    assert (twice.closed, holding.closed) == ([], [])
+
+    run.close()
+
+    assert (twice.closed, holding.closed) == (["closed"], ["closed"])
+
+
+def test_an_exit_in_a_function_is_a_failure_that_says_where() -> None:
+    def leave(item: int) -> int:
+        raise SystemExit(item)
+
+    run = begin([1], Twice(leave))
+    assert run.part(1) == []
+
+    assert isinstance(run.failure, RuntimeError)
+    assert isinstance(run.failure.__cause__, SystemExit)
+    (note,) = run.failure.__cause__.__notes__
+    assert note.startswith("in twice(leave")
+    assert note.endswith("chained at here.py:1 of the region")
