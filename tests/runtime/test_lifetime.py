@@ -1,0 +1,74 @@
+"""The lifetime of a subscription, by itself: what waits for its end, and how long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from reactive_aio.runtime.lifetime import Lifetime
+from tests.subscribers import idle
+
+
+def joining(name: str, joined: list[str]) -> Callable[[], None]:
+    return lambda: joined.append(name)
+
+
+async def test_what_holds_nothing_has_ended() -> None:
+    await Lifetime().ended()
+
+
+async def test_the_end_waits_for_every_hold() -> None:
+    lifetime = Lifetime()
+    first, second = lifetime.hold(), lifetime.hold()
+    waiting = asyncio.ensure_future(lifetime.ended())
+    first()
+    await idle()
+    assert not waiting.done()
+
+    second()
+    await waiting
+
+
+async def test_a_cancellation_is_put_off_until_the_end_and_raised_then() -> None:
+    lifetime = Lifetime()
+    release = lifetime.hold()
+    waiting = asyncio.ensure_future(lifetime.ended())
+    for _ in range(2):
+        await idle()
+        waiting.cancel()
+    await idle()
+    assert not waiting.done()
+
+    release()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_a_call_waits_for_the_end_and_comes_once() -> None:
+    lifetime = Lifetime()
+    calls: list[str] = []
+    lifetime.then(lambda: calls.append("nothing held"))
+    assert calls == ["nothing held"]
+
+    first, second = lifetime.hold(), lifetime.hold()
+    lifetime.then(lambda: calls.append("all let go"))
+    first()
+    assert calls == ["nothing held"]
+
+    second()
+    lifetime.hold()()
+    assert calls == ["nothing held", "all let go"]
+
+
+async def test_each_thread_joins_the_one_before_and_the_waiter_the_last() -> None:
+    lifetime = Lifetime()
+    joined: list[str] = []
+    releases = [lifetime.hold() for _ in range(3)]
+    for name, release in zip(("first", "second", "third"), releases, strict=True):
+        release(joining(name, joined))
+    assert joined == ["first", "second"]
+
+    await lifetime.ended()
+    assert joined == ["first", "second", "third"]
