@@ -173,7 +173,7 @@ class RegionDriver(Emission):
 
     def _not_opened(self, error: BaseException) -> None:
         """Fail, behind what some stage has to give before any input."""
-        if self._pass is None:
+        if not self._starting:
             self._fail(error, locate=True)
             return
         self.run.locate(error)

@@ -30,7 +30,7 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_finishing", "_input", "_open", "_pass", "_receiver",
+        "_demand", "_draining", "_finishing", "_input", "_open", "_pass", "_receiver", "_starting",
         "cancelled", "closed", "delivered", "each", "requested", "run",
     )  # fmt: skip
 
@@ -52,7 +52,8 @@ class Emission(Turns):
         self._demand = 0
         self._draining = False
         self._finishing = False
-        self._pass: Iterator[Any] | None = run.starting() if run.starts else None
+        self._starting = run.starts
+        self._pass: Iterator[Any] | None = None
         self.each = False
         self.cancelled = False
         self.closed = False
@@ -108,7 +109,7 @@ class Emission(Turns):
         if source.error is None or self._finishing or (run.may_stop and run.done):
             if not run.pending:
                 self._complete()
-        elif source.at_end and (self._pass is None or not run.pending):
+        elif source.at_end and (not run.pending or (self._pass is None and not self._starting)):
             # Signalled from here, it is not the input's to report any more.
             error, source.error = source.error, None
             self._fail(error)
@@ -131,15 +132,24 @@ class Emission(Turns):
         if self.closed or not ended:
             return not self.closed
         self._pass = None
+        return self._after_pass()
+
+    def _after_pass(self) -> bool:
+        """Tell whether there is more to work on when a pass has ended; complete behind the last."""
+        run = self.run
+        if self._starting or run.paused:
+            self._starting = self._starting and run.paused
+            return True
         if self._finishing:
             self._complete()
             return False
-        run = self.run
         return not run.pace.ended or self._input.used_up() or (run.may_stop and run.done)
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
+        if self._starting:
+            return self.run.starting(until)
         if self._finishing:
-            return None
+            return self.run.finishing(until) if self.run.paused else None
         if not (self.run.may_stop and self.run.done):
             try:
                 stretch = self._input.stretch()
@@ -151,7 +161,7 @@ class Emission(Turns):
             if not self._input.ended or self._input.error is not None:
                 return None
         self._finishing = True
-        return self.run.finishing()
+        return self.run.finishing(until)
 
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of what the pass gives; True when the pass has ended."""
@@ -206,7 +216,9 @@ class Emission(Turns):
             return NOTHING
         if item is NOTHING:
             self._pass = None
-            if self.run.pace.ended and not self._finishing:
+            if self._starting:
+                self._starting = self.run.paused
+            elif self.run.pace.ended and not self._finishing:
                 self._input.used_up()
             return NOTHING
         self.delivered += 1

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from math import inf
 from operator import length_hint
+from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -40,8 +42,8 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_holders", "_only", "_region", "_stages", "_stoppers",
-        "empty", "may_stop", "pace", "total", "transforms",
+        "_closers", "_counted", "_fused", "_holders", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
+        "_whole", "empty", "may_stop", "pace", "paused", "total", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool) -> None:
@@ -58,7 +60,12 @@ class RegionRun:
         self._closers = [each for each in self.transforms if _closes(each)]
         self._counted = counted
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
+        self._whole = self._fused
         self._only = self._fused.only
+        self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
+        self._stretch: tuple[int, Iterator[Any]] | None = None
+        self.paused = False
+        """Whether `starting` or `finishing` has stopped for want of time, and is to be called again."""
         self.pace = Pace()
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
@@ -79,31 +86,57 @@ class RegionRun:
         """Whether some stage has something to give before there is any input."""
         return any(map(_starts, self.transforms))
 
-    def starting(self) -> Iterator[Any]:
+    def starting(self, until: float = inf) -> Iterator[Any]:
         """Give what the stages have before any input, each through those that follow it.
 
-        What the last stage has comes first: what the others have is input to it.
+        What the last stage has comes first: what the others have is input to it. Soon after ``until``, by
+        `time.perf_counter`, it stops, with ``paused`` set; the next call goes on.
         """
-        whole = self._fused
-        for place, transform in reversed(list(enumerate(self.transforms))):
-            if self._heard(place) and _starts(transform):
-                self._fused = fuse(self.transforms, place + 1)
-                yield from self._fused.paced(iter(transform.prelude()), self.pace)
-        self._fused = whole
+        yield from self._give(self._preludes(), until)
+        self._fused = self._whole
 
-    def finishing(self) -> Iterator[Any]:
+    def finishing(self, until: float = inf) -> Iterator[Any]:
         """Give what the stages still hold when the input has ended, each through those that follow it.
 
-        A stage that a later one no longer listens to is left out.
+        A stage that a later one no longer listens to is left out. Stops and goes on as `starting` does.
         """
         self.pace.resumes = False
+        yield from self._give(self._finishes(), until)
+
+    def _preludes(self) -> Iterator[tuple[int, Iterator[Any]]]:
+        for place, transform in reversed(list(enumerate(self.transforms))):
+            if self._heard(place) and _starts(transform):
+                yield place, iter(transform.prelude())
+
+    def _finishes(self) -> Iterator[tuple[int, Iterator[Any]]]:
         for place, transform in enumerate(self.transforms):
             if self._heard(place) and _finishes(transform):
-                self._fused = fuse(self.transforms, place + 1)
-                yield from self._fused.paced(iter(transform.finish()), self.pace)
+                yield place, iter(transform.finish())
+
+    def _give(self, stretches: Iterator[tuple[int, Iterator[Any]]], until: float) -> Iterator[Any]:
+        """Give elements that the stages make themselves; those that a pause has left first."""
+        if not self.paused:
+            self._stretches = stretches
+            self._stretch = next(stretches, None)
+        self.paused = False
+        while self._stretch is not None:
+            place, items = self._stretch
+            self._fused = fuse(self.transforms, place + 1)
+            yield from self._fused.paced(self._timed(items, until), self.pace)
+            if self.paused:
+                return
+            self._stretch = next(self._stretches, None)
+
+    def _timed(self, items: Iterator[Any], until: float) -> Iterator[Any]:
+        for item in items:
+            yield item
+            if perf_counter() >= until:
+                self.paused = True
+                return
 
     def close(self) -> None:
         """Let the stages let go of what they hold; raises what the last failing one raises."""
+        self._stretches, self._stretch = iter(()), None  # they lead back to here
         if self._closers:
             with ExitStack() as stack:
                 for transform in self._closers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, schedulers
 from tests.arbiter.sessions import Sessions
-from tests.subscribers import ByHand, Recorder, idle
+from tests.subscribers import ByHand, Recorder, idle, others
 
 # -- start_with
 
@@ -178,3 +179,28 @@ async def test_each_subscription_switches_for_itself() -> None:
 def test_what_is_no_flow_is_refused_when_the_flow_is_built() -> None:
     with pytest.raises(TypeError, match="switch_if_empty"):
         Flow.of(1).switch_if_empty([1])
+
+
+# -- the loop has its turns
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        Flow.of(-1).start_with(*range(400)),
+        Flow.range(400).take_last(400),
+        Flow.of(1, 2).take(1).flat_map_iterable(lambda _: (time.sleep(0.002 * (n == 0)) or n for n in range(400))),
+    ],
+    ids=["start_with", "take_last", "flat_map_iterable"],
+)
+@pytest.mark.parametrize("passing", [True, False])
+async def test_what_a_stage_gives_by_itself_leaves_the_loop_its_turns(flow: Flow[int], passing: bool) -> None:
+    def slow(_: int) -> bool:
+        time.sleep(1e-4)
+        return passing
+
+    async with others() as turns:
+        listed = await flow.filter(slow).to_list()
+
+    assert len(listed) in ({400, 401} if passing else {0})
+    assert len(turns) > 10

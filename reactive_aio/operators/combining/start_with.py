@@ -8,7 +8,6 @@ from typing import TypeVar
 from attrs import define, field, frozen
 
 from ...segments import Stage, Template, Transform, label
-from ...spec import UNBOUNDED
 
 T = TypeVar("T")
 
@@ -46,10 +45,6 @@ class StartingWith(Transform[T, T]):
         for item in self.items:
             self.given += 1
             yield item
-
-    def demand(self, n: int) -> int:
-        """Ask for what is wanted beyond the elements that are still to come."""
-        return n if n == UNBOUNDED else max(n - (len(self.items) - self.given), 0)
 
     @property
     def pending(self) -> bool:

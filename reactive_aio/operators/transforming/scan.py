@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeVar, cast
 from attrs import define, field, frozen
 
 from ...segments import Stage, Template, Transform
-from ...spec import UNBOUNDED
 from ..folding.fold import MISSING
 
 T = TypeVar("T")
@@ -73,10 +72,6 @@ class ScanningFrom(Scanning[T, A]):
         """Give the first value."""
         self.given = True
         yield cast("A", self.value)
-
-    def demand(self, n: int) -> int:
-        """Ask for one less while the first value is still to come: it needs no element."""
-        return n if self.given or n in {0, UNBOUNDED} else n - 1
 
     @property
     def pending(self) -> bool:
