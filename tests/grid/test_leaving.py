@@ -201,28 +201,28 @@ async def cancelled_at_every_turn(end: Callable[[AnyFlow, Books], Any], entry: E
 
 @ways
 @passing
-async def test_every_element_is_taken_or_told_to_the_hook_whenever_the_end_is_cancelled(entry: Entry, way: Any) -> None:
-    await cancelled_at_every_turn(lambda flow, books: flow.for_each(books.take), entry, way)
+def test_every_element_is_taken_or_told_to_the_hook_whenever_the_end_is_cancelled(entry: Entry, way: Any) -> None:
+    asyncio.run(cancelled_at_every_turn(lambda flow, books: flow.for_each(books.take), entry, way))
 
 
 @ways
 @passing
-async def test_every_element_is_taken_or_told_to_the_hook_whenever_a_next_is_cancelled(entry: Entry, way: Any) -> None:
+def test_every_element_is_taken_or_told_to_the_hook_whenever_a_next_is_cancelled(entry: Entry, way: Any) -> None:
     async def take(flow: AnyFlow, books: Books) -> None:
         async with flow.open() as items:
             async for item in items:
                 books.take(item)
 
-    await cancelled_at_every_turn(take, entry, way)
+    asyncio.run(cancelled_at_every_turn(take, entry, way))
 
 
 @ways
 @passing
-async def test_the_first_element_is_given_or_told_to_the_hook_whenever_it_is_cancelled(entry: Entry, way: Any) -> None:
+def test_the_first_element_is_given_or_told_to_the_hook_whenever_it_is_cancelled(entry: Entry, way: Any) -> None:
     async def take(flow: AnyFlow, books: Books) -> None:
         books.take(await flow.first())
 
-    await cancelled_at_every_turn(take, entry, way)
+    asyncio.run(cancelled_at_every_turn(take, entry, way))
 
 
 @ways
