@@ -119,6 +119,21 @@ async def test_what_a_function_raises_has_the_failure_as_its_context() -> None:
         assert isinstance(failed.value.__context__, OSError)
 
 
+@pytest.mark.parametrize("method", ["on_error_map", "retry_if", "do_on_error"])
+async def test_it_has_it_too_where_the_failure_was_not_raised_here(method: str) -> None:
+    def broken(*_: object) -> Any:
+        raise ValueError("broken")
+
+    source, recorder, error = ByHand(), Recorder(1), OSError("down")
+    getattr(Flow.from_publisher(source), method)(broken).subscribe(recorder)
+    await idle()
+    source.error(error)
+    await idle()
+
+    assert isinstance(recorder.error, ValueError)
+    assert recorder.error.__context__ is error
+
+
 async def test_a_function_that_returns_no_exception_is_an_error() -> None:
     flow: Any = BROKEN
 
