@@ -63,7 +63,8 @@ def main(control: int, main_module: tuple[str, str], argv: list[str]) -> None:
     sys.argv[:] = argv
     stand_in = Main(*main_module)
     sys.modules["__main__"] = sys.modules[NAME] = stand_in
-    Worker(socket.socket(fileno=control)).serve()
+    with socket.socket(fileno=control) as ours:
+        Worker(ours).serve()
 
 
 @define(eq=False)
