@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import RemoteError
 from .pickling import dumps_by_value
@@ -15,7 +16,7 @@ from .pickling import dumps_by_value
 Packed = tuple[bytes | None, str, list[str], str]
 """The pickled exception, its type and message in a line, its notes, the traceback where it was raised."""
 
-ByValue = Callable[[object], bytes]
+ByValue = Callable[[Any], bytes]
 
 
 def pack(
@@ -59,13 +60,12 @@ def _summary(error: BaseException) -> str:
 
 
 def _pickled(error: BaseException, by_value: ByValue) -> bytes | None:
-    """Pickle an exception in the first of three ways by which it would come back; None if there is none."""
+    """Pickle an exception in the first of four ways by which it would come back; None if there is none."""
 
-    def by_parts(error: object) -> bytes:
-        assert isinstance(error, BaseException)
-        return by_value(_Parts(error))
+    def in_parts(dumps: ByValue) -> ByValue:
+        return lambda error: dumps(_Parts(error))
 
-    ways: tuple[ByValue, ...] = (pickle.dumps, by_value, by_parts)
+    ways: tuple[ByValue, ...] = (pickle.dumps, by_value, in_parts(pickle.dumps), in_parts(by_value))
     for way in ways:
         try:
             data = way(error)
@@ -79,8 +79,8 @@ def _pickled(error: BaseException, by_value: ByValue) -> bytes | None:
 class _Parts:
     """Becomes the exception when it is unpickled: by parts, for the many that can't be called with what they keep."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    def __init__(self, error: Any) -> None:
+        self.error: BaseException = error
 
     def __reduce__(
         self,
