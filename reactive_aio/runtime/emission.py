@@ -132,18 +132,20 @@ class Emission(Turns):
         if self.closed or not ended:
             return not self.closed
         self._pass = None
-        return self._after_pass()
-
-    def _after_pass(self) -> bool:
-        """Tell whether there is more to work on when a pass has ended; complete behind the last."""
+        if self._starting or self._finishing:
+            return self._after_own()
         run = self.run
-        if self._starting or run.paused:
-            self._starting = self._starting and run.paused
-            return True
-        if self._finishing:
-            self._complete()
-            return False
         return not run.pace.ended or self._input.used_up() or (run.may_stop and run.done)
+
+    def _after_own(self) -> bool:
+        """Tell whether there is more to work on, behind a pass over what the stages give of themselves."""
+        paused = self.run.paused
+        if self._starting:
+            self._starting = paused
+            return True
+        if not paused:
+            self._complete()
+        return paused
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
         if self._starting:
