@@ -28,6 +28,12 @@ async def test_the_items_come_through_what_follows_in_the_order_of_the_chain() -
     assert ["x", "2", "1"] == await flow.to_list() == [item async for item in flow]
 
 
+async def test_what_stands_before_the_items_is_applied_to_the_elements_of_the_source_only() -> None:
+    flow = Flow.of(1, 2).map(lambda n: n * 10).start_with(3).flat_map_iterable(lambda n: [n, n])
+
+    assert [3, 3, 10, 10, 20, 20] == await flow.to_list()
+
+
 async def test_nothing_is_read_before_the_items_have_been_emitted() -> None:
     read: list[int] = []
 

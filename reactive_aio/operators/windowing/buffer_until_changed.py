@@ -41,7 +41,7 @@ class BufferingEqual(Transform[T, list[T]]):
 
     template = Template("""
         key = $key(item)
-        if $self.held and $self.last == key:
+        if $self.last == key:
             if len($self.held) == $max_size:
                 $refuse()
             $self.held.append(item)
