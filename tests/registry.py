@@ -434,4 +434,4 @@ def entered(name: str) -> bool:
 
 
 # The entries of the operators are many, and stand on what is above.
-from tests import registry_stages  # noqa: E402, F401
+import tests.registry_stages  # noqa: E402, F401 # pyright: ignore[reportUnusedImport] - it enters them

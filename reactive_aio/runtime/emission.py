@@ -57,8 +57,8 @@ class Emission(Turns):
         self.each = False
         self.cancelled = False
         self.closed = False
-        self.requested = 0
-        self.delivered = 0
+        self.requested: int = 0
+        self.delivered: int = 0
 
     @abstractmethod
     def _complete(self) -> None:
