@@ -63,14 +63,6 @@ class Lifetime:
                 return
         call()
 
-    def then(self, call: Callable[[], None]) -> None:
-        """Have something called when nothing is held any more, on whatever thread that is; at once if it is so."""
-        with self._lock:
-            if self._held:
-                self._waiting.append(call)
-                return
-        call()
-
     async def ended(self) -> None:
         """Wait until nothing is held.
 
