@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -157,6 +158,9 @@ def is_ours(module: str) -> bool:
 
 LEFT_TO_THE_COLLECTOR = {fails_in_a_worker}
 """The task group of anyio ties the cancellation of the other worker to the frames of its own that it went through."""
+if sys.version_info >= (3, 13):
+    # There the frame of whoever cancelled a waiting task, here the test's own, stays with the cancellation.
+    LEFT_TO_THE_COLLECTOR.add(is_cancelled_while_it_waits)
 ERRORS_AS_ELEMENTS = {"materialize", "dematerialize"}
 """An error that is an element as well is tied to itself where it is raised: by its traceback, to whoever held it."""
 
