@@ -79,13 +79,15 @@ class Fused:
     _calls: tuple[Call | None, ...]
     """For each generated function, the function with what its parameters are bound to."""
 
-    def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
-        """Apply all to a stretch of input, on the terms of ``pace``."""
+    def paced(self, items: Iterator[Any], pace: Pace, made: list[Iterator[Any]] | None = None) -> Iterator[Any]:
+        """Apply all to a stretch of input, on the terms of ``pace``; the iterators are listed in ``made``."""
         for unit, call in zip(self.units, self._calls, strict=True):
             if call is not None:
                 items = call[0](items, pace, *call[1])
             elif not isinstance(unit, Unit):
                 items = unit.paced(items, pace)
+            if made is not None:
+                made.append(items)
         return items
 
     @property

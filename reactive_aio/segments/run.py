@@ -42,7 +42,7 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_holders", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
+        "_closers", "_counted", "_fused", "_holders", "_made", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
         "_whole", "empty", "may_stop", "pace", "paused", "total", "transforms",
     )  # fmt: skip
 
@@ -62,6 +62,8 @@ class RegionRun:
         self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
         self._whole = self._fused
         self._only = self._fused.only
+        self._made: list[Iterator[Any]] = []
+        """The iterators of the latest pass, where there are several."""
         self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
         self._stretch: tuple[int, Iterator[Any]] | None = None
         self.paused = False
@@ -79,7 +81,10 @@ class RegionRun:
         pace.deadline = deadline
         pace.resumes = True
         only = self._only
-        return self._fused.paced(items, pace) if only is None else only[0](items, pace, *only[1])
+        if only is not None:
+            return only[0](items, pace, *only[1])
+        self._made.clear()
+        return self._fused.paced(items, pace, self._made)
 
     @property
     def starts(self) -> bool:
@@ -122,7 +127,7 @@ class RegionRun:
         while self._stretch is not None:
             place, items = self._stretch
             self._fused = fuse(self.transforms, place + 1)
-            yield from self._fused.paced(self._timed(items, until), self.pace)
+            yield from self._fused.paced(self._timed(items, until), self.pace, self._made)
             if self.paused:
                 return
             self._stretch = next(self._stretches, None)
@@ -137,10 +142,16 @@ class RegionRun:
     def close(self) -> None:
         """Let the stages let go of what they hold; raises what the last failing one raises."""
         self._stretches, self._stretch = iter(()), None  # they lead back to here
-        if self._closers:
+        if self._closers or self._made:
             with ExitStack() as stack:
                 for transform in self._closers:
                     stack.callback(transform.close)
+                # Before those, and the last one first, which reads the others: the driver knows of no more than that.
+                for made in self._made:
+                    close = getattr(made, "close", None)
+                    if close is not None:
+                        stack.callback(close)
+            self._made.clear()
 
     @property
     def done(self) -> bool:

@@ -487,3 +487,29 @@ async def test_none_is_an_ordinary_element() -> None:
     assert await Flow.of(None).first() is None
     assert await Flow.of(1, None).last() is None
     assert [item async for item in Flow.of(None, None)] == [None, None]
+
+
+class Careless(Stage[int, int]):
+    """Passes elements on, and fails when it is cleaned up."""
+
+    def apply(self, items: Iterator[int]) -> Iterator[int]:
+        try:
+            yield from items
+        finally:
+            raise OSError("cleanup")
+
+
+class Doubled(Stage[int, int]):
+    """Another stage that is applied as a whole."""
+
+    def apply(self, items: Iterator[int]) -> Iterator[int]:
+        for item in items:
+            yield 2 * item
+
+
+async def test_the_cleanup_of_a_stage_is_heard_of_whatever_follows_it() -> None:
+    careless = Flow.range(5).then(Careless())
+    flows: list[Flow[object]] = [careless.take(2), careless.map(str).take(2), careless.then(Doubled()).take(2)]
+    for flow in flows:
+        with pytest.raises(OSError, match="cleanup"):
+            await flow.to_list()
