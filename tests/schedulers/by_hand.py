@@ -48,8 +48,10 @@ class ByHand:
 
     def do(self, chunk: int, most: int | None = None) -> None:
         """Have a chunk worked on, to its end or for so many results."""
-        run = self.chunks[chunk]
-        items = run.part(most or self.most)
+        run, most = self.chunks[chunk], most or self.most
+        items: list[Any] = []
+        while not run.over and len(items) < most:
+            items += run.part(most - len(items))  # as far as its time goes, which is short on a busy machine
         if run.over:
             del self.chunks[chunk]
         self.reports.reported(Report(chunk, items, run.taken, self.seconds, run.over, run.failure))

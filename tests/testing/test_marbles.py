@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Flow
@@ -136,6 +136,7 @@ def test_a_publisher_that_breaks_a_rule_is_not_drawn() -> None:
 bits = st.one_of(st.sampled_from("abc-"), st.text("abc", min_size=2, max_size=3).map(lambda group: f"({group})"))
 
 
+@settings(deadline=None)
 @given(st.lists(bits, max_size=12).map("".join), st.sampled_from(["|", "#", ""]))
 def test_what_was_parsed_is_drawn_again(body: str, end: str) -> None:
     text = body + end
