@@ -41,7 +41,7 @@ class Bystanders:
         asked as well, whenever their threads began.
         """
         asked = dict.fromkeys(loops, "given")
-        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+        frames = _frames_of_others()
         for thread in self._concerned():
             frame = frames.get(thread.ident or 0)
             if is_idle_worker(thread, frame):
@@ -78,7 +78,7 @@ class Bystanders:
 
     def strangers(self) -> bool:
         """Tell whether there are threads that were there before the loop, so that one may know it."""
-        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+        frames = _frames_of_others()
         known = (thread for thread in self._concerned() if thread in self._before)
         return any(not is_idle_worker(thread, frames.get(thread.ident or 0)) for thread in known)
 
@@ -95,6 +95,13 @@ def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
         return thread in idle_workers
     jobs = POOLS.get(thread)
     return jobs is not None and jobs.empty() and frame is not None and frame.f_code is WORKER
+
+
+def _frames_of_others() -> dict[int, FrameType]:
+    """Give the innermost frame of every thread but this one, whose own would be tied to what it holds."""
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
+    del frames[threading.get_ident()]
+    return frames
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -158,8 +157,6 @@ def is_ours(module: str) -> bool:
 
 LEFT_TO_THE_COLLECTOR = {fails_in_a_worker}
 """The task group of anyio ties the cancellation of the other worker to the frames of its own that it went through."""
-FRAMES_STAY = sys.version_info >= (3, 13)
-"""There the frames of these tests stay for a while with a task that they have cancelled; so objects are not counted."""
 ERRORS_AS_ELEMENTS = {"materialize", "dematerialize"}
 """An error that is an element as well is tied to itself where it is raised: by its traceback, to whoever held it."""
 
@@ -194,9 +191,7 @@ async def test_nothing_is_left_however_it_ends(entry: Entry, way: Any) -> None:
         await end(entry, way, run, Settings(prefetch=2))  # what is generated for a row of operators is kept
         await settle()
         try:
-            with nothing_of_ours_left(
-                unless=FRAMES_STAY or run in LEFT_TO_THE_COLLECTOR or entry.method in ERRORS_AS_ELEMENTS
-            ):
+            with nothing_of_ours_left(unless=run in LEFT_TO_THE_COLLECTOR or entry.method in ERRORS_AS_ELEMENTS):
                 async with no_leaks():
                     await end(entry, way, run, Settings(prefetch=2))
         except AssertionError as error:
