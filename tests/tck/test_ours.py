@@ -58,6 +58,14 @@ CASES = [
 ]
 
 
+EVERYWHERE = {(fused, "asyncio"), (fused, "uvloop"), (fused, "seed-1"), (apart, "asyncio"), (apart, "seed-2")}
+"""What runs on each Python; the rest, where the registry takes a minute or two more, on the default one alone."""
+
+
+def marked(case: Case) -> Any:
+    return pytest.param(case, id=str(case), marks=[] if (case.via, case.loop) in EVERYWHERE else pytest.mark.stress)
+
+
 @pytest.fixture(scope="module")
 def thread() -> Iterator[ThreadScheduler]:
     with schedulers.thread("conformance") as scheduler:
@@ -91,7 +99,7 @@ def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEvent
     return lambda: [worker.loop]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [marked(case) for case in CASES])
 def test_an_entry_of_the_registry_keeps_all_rules(case: Case, request: pytest.FixtureRequest) -> None:
     entry, settings = case.entry, Settings(case.prefetch)
     environment = Environment(FACTORIES[case.loop])
