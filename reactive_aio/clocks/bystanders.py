@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures.thread as pools
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
@@ -19,6 +20,10 @@ WORKER: Final = getattr(getattr(pools, "_worker", None), "__code__", None)
 SCHEDULERS: Final = {"reactive_aio.schedulers.thread", "reactive_aio.schedulers.threads"}
 
 ASKING: Final = threading.Lock()
+
+LOOKS: Final = 20
+HANDOVER: Final = 1e-3
+"""Seconds for a worker that has been given a job to wake up: its queue may be empty by then."""
 
 RUNNING: Final = {"run", "run_forever", "run_until_complete"}
 
@@ -40,6 +45,23 @@ class Bystanders:
         A thread whose loop has only timers and sockets to wait for is left alone with ``settling``. ``loops`` are
         asked as well, whenever their threads began.
         """
+        reason = self._look(settling=settling, loops=loops)
+        looks = 0 if reason is not None else self._looks()
+        while looks and reason is None:
+            time.sleep(HANDOVER)
+            reason = self._look(settling=settling, loops=loops)
+            looks -= 1
+        return reason
+
+    def _looks(self) -> int:
+        """Tell how often to look again, since a job may be on its way from its queue to a worker that wakes up."""
+        frames = _frames_of_others()
+        workers = [thread for thread in self._concerned() if thread in POOLS and thread not in self._before]
+        if all(_is_counted_idle(frames.get(thread.ident or 0)) for thread in workers):
+            return len(workers[:1])
+        return LOOKS
+
+    def _look(self, *, settling: bool, loops: Iterable[asyncio.AbstractEventLoop]) -> str | None:
         asked = dict.fromkeys(loops, "given")
         frames = _frames_of_others()
         for thread in self._concerned():
@@ -95,6 +117,14 @@ def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
         return thread in idle_workers
     jobs = POOLS.get(thread)
     return jobs is not None and jobs.empty() and frame is not None and frame.f_code is WORKER
+
+
+def _is_counted_idle(frame: FrameType | None) -> bool:
+    """Tell whether a pool of the standard library takes all its workers for idle; now and then it counts one too few."""
+    if frame is None or frame.f_code is not WORKER:
+        return False
+    pool = frame.f_locals["executor_reference"]()
+    return pool is not None and pool._idle_semaphore._value >= len(pool._threads)
 
 
 def _frames_of_others() -> dict[int, FrameType]:
