@@ -36,7 +36,7 @@ class Machine:
     def here(cls) -> Machine:
         """Describe this one."""
         python = f"{platform.python_implementation()} {platform.python_version()}"
-        system = f"{platform.system()} {platform.release()}"
+        system = f"{platform.system()} {platform.release().partition('-')[0]}"
         packages = {name: found for name in PACKAGES if (found := _version(name))}
         return cls(python, system, _processor(), os.cpu_count() or 0, packages)
 
