@@ -95,7 +95,7 @@ class RegionDriver(Emission):
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements and pass on what comes of them."""
-        self.take_chunk(items)
+        self.upstream.add(items)
         self.advance()
 
     def on_error(self, error: BaseException) -> None:
@@ -107,10 +107,6 @@ class RegionDriver(Emission):
         """Take the end of upstream; it stays behind the elements."""
         self.take_end(None)
         self.advance()
-
-    def take_chunk(self, items: list[Any]) -> None:
-        """Take elements, to be worked on in the turn that this is part of."""
-        self.upstream.add(items)
 
     def take_end(self, error: BaseException | None) -> None:
         """Take the end of upstream, to be seen to in the turn that this is part of."""
