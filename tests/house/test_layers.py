@@ -22,13 +22,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remote": {"errors"},
     "schedulers": BASE | {"clocks", "remote"},
     "arbiter": BASE | {"segments"},
-    "operators": STAGES | {"arbiter"},
+    "gathering": BASE | {"segments"},
+    "operators": STAGES | {"arbiter", "gathering"},
     "reductions": STAGES | {"operators"},
     "ends": STAGES | {"operators", "reductions"},
     "flow": STAGES | {"operators", "ends"},
     "processor": STAGES | {"operators", "flow"},
-    "runtime": STAGES | {"arbiter", "operators"},
-    "spark": STAGES | {"arbiter", "operators", "remote"},
+    "runtime": STAGES | {"arbiter", "gathering", "operators"},
+    "spark": STAGES | {"arbiter", "gathering", "operators", "remote"},
 }
 
 

@@ -1,0 +1,1 @@
+"""What the operators that read several flows, or wait for time, are made of."""
