@@ -57,6 +57,16 @@ def _aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
     return keep
 
 
+def picklable(items: list[Any], dumps: Callable[[object, Buffers], bytes] = dumps) -> list[Any]:
+    """Give the elements before the first that can't be pickled."""
+    for at, item in enumerate(items):
+        try:
+            dumps([item], [])
+        except Exception:
+            return items[:at]
+    return items
+
+
 def dumps_by_value(value: object) -> bytes:
     """Pickle a value, and by value what it refers to and can't be imported; raises if nothing is there to do it."""
     by_value = by_value_dumps()

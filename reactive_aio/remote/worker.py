@@ -15,19 +15,21 @@ import signal
 import socket
 import sys
 from collections import deque
-from time import perf_counter
+from collections.abc import Callable
+from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Final
 
 from attrs import define, field
 
-from .channel import CHUNK, FAILED, GO_ON, LAST, PART, REGION, Channel, Frame
+from .channel import Channel
 from .failures import pack
-from .pickling import Buffers, dumps
+from .frames import CHUNK, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
+from .pickling import Buffers, dumps, picklable
 
 JOIN: Final = b"r"
 """On the control socket: a region, whose channel comes with it."""
-STOP: Final = b"s"
+END: Final = b"s"
 
 NAME: Final = "__mp_main__"
 """What the program's main module is called in a worker, as multiprocessing does it, so that its main part does not run."""
@@ -74,15 +76,18 @@ class Chunk:
     number: int
     context: contextvars.Context
     frame: Frame | None
+    left: int
+    """The results that may still be given."""
+    leave_out: int
+    """The results that another worker has given, which was lost."""
     run: Any = None
-    left: int = 0
 
 
 @define(eq=False)
 class Worker:
-    """What the process does."""
+    """What the process does: it works for the regions that come by its control socket, or for a single one."""
 
-    control: socket.socket
+    control: socket.socket | None = None
     selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
     turns: deque[tuple[Region, Chunk]] = field(init=False, factory=deque[tuple["Region", Chunk]])
     """The chunks that can be worked on, each region's in order; bounded by what the regions have under way."""
@@ -90,29 +95,44 @@ class Worker:
 
     def serve(self) -> None:
         """Take turns."""
-        self.selector.register(self.control, selectors.EVENT_READ, self._hear)
-        while not self._stopped:
-            for key, events in self.selector.select(0 if self.turns else None):
-                key.data(events)
-            if self.turns:
-                region, chunk = self.turns.popleft()
-                region.work_on(chunk)
+        with self.selector:
+            if self.control is not None:
+                self.selector.register(self.control, selectors.EVENT_READ, self._hear)
+            while not self._stopped:
+                for key, events in self.selector.select(0 if self.turns else None):
+                    key.data(events)
+                if self.turns:
+                    region, chunk = self.turns.popleft()
+                    region.work_on(chunk)
+
+    def take_in(self, region: Region) -> None:
+        """Work for a region."""
+        self.selector.register(region.channel.socket, selectors.EVENT_READ, region.on_ready)
+
+    def left(self, region: Region) -> None:
+        """Work for a region no more."""
+        self.selector.unregister(region.channel.socket)
+        if self.control is None:
+            self._stopped = True
 
     def _hear(self, _: int) -> None:
+        assert self.control is not None
         word, files, _, _ = socket.recv_fds(self.control, 1, 1)
         if word == JOIN:
-            region = Region(self, Channel(socket.socket(fileno=files[0])))
-            self.selector.register(region.channel.socket, selectors.EVENT_READ, region.on_ready)
+            self.take_in(Region(self, Channel(socket.socket(fileno=files[0]))))
         else:
             self._stopped = True
 
 
 @define(eq=False)
 class Region:
-    """One region in this worker; it ends when its event loop hangs up."""
+    """One region in this worker; it ends when its event loop says so or hangs up."""
 
     worker: Worker
     channel: Channel
+    dumps: Callable[[object, Buffers], bytes] = dumps
+    place: str = field(factory=lambda: f"worker process {os.getpid()}")
+    """Where this is, in words, for the tracebacks of failures."""
     _work: Any = field(init=False, default=None)
     _most: int = field(init=False, default=0)
     _context: contextvars.Context = field(init=False, factory=contextvars.copy_context)
@@ -120,6 +140,7 @@ class Region:
     """Why there is no work that could be done."""
     _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
     _watching: int = field(init=False, default=selectors.EVENT_READ)
+    _closed: bool = field(init=False, default=False)
 
     def on_ready(self, events: int) -> None:
         """Take what has come, and send what has waited."""
@@ -129,22 +150,24 @@ class Region:
         if events & selectors.EVENT_READ:
             for frame in self.channel.receive():
                 self._heard(frame)
+                if self._closed:
+                    return
             if self.channel.ended:
                 self._close()
 
     def _heard(self, frame: Frame) -> None:
         if frame.kind == CHUNK:
-            chunk = Chunk(frame.number, self._context.copy(), frame)
+            chunk = Chunk(frame.number, self._context.copy(), frame, self._most, frame.detail)
             self._chunks[frame.number] = chunk
-            self._has_turn(chunk)
-        elif frame.kind == GO_ON and frame.number in self._chunks:
-            self._has_turn(self._chunks[frame.number])
+            self.worker.turns.append((self, chunk))
+        elif frame.kind == CREDIT and (waiting := self._chunks.get(frame.number)) is not None:
+            if not waiting.left:
+                self.worker.turns.append((self, waiting))
+            waiting.left += frame.count
         elif frame.kind == REGION:
             self._begin(frame)
-
-    def _has_turn(self, chunk: Chunk) -> None:
-        chunk.left = self._most
-        self.worker.turns.append((self, chunk))
+        elif frame.kind == STOP:
+            self._close()
 
     def _begin(self, frame: Frame) -> None:
         self._most = frame.count
@@ -155,7 +178,7 @@ class Region:
             self._work = pickle.loads(pickled)
         except BaseException as error:  # importing a module runs its code
             error.add_note("while the functions of the region were imported in a worker process")
-            self._failure = pack(error, _here())
+            self._failure = pack(error, self.place)
 
     # -- work
 
@@ -166,7 +189,7 @@ class Region:
         if self._failure is not None:
             self._send_failure(chunk, 0, self._failure)
             return
-        started = perf_counter()
+        started = perf_counter_ns()
         try:
             items = chunk.context.run(self._part, chunk)
         except BaseException as error:  # of the pickle of the elements, or of a stage as it begins
@@ -174,7 +197,7 @@ class Region:
             return
         run = chunk.run
         over = run.over and run.failure is None
-        sent = self._send(chunk, items, perf_counter() - started, LAST if over else PART)
+        sent = self._send(chunk, items, perf_counter_ns() - started, LAST if over else PART)
         if not sent:
             run.close()
         elif run.failure is not None:
@@ -195,21 +218,24 @@ class Region:
             except Exception as error:
                 error.add_note("while elements were unpickled in a worker process")
                 raise
-            chunk.run = self._work.begin(items, frame.count)
-        results: list[Any] = chunk.run.part(chunk.left)
+            chunk.run = self._work.begin(items, frame.place)
+        results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
+        if chunk.leave_out:
+            chunk.leave_out -= len(results)
+            return []
         return results
 
-    def _send(self, chunk: Chunk, items: list[Any], seconds: float, kind: int) -> bool:
+    def _send(self, chunk: Chunk, items: list[Any], nanoseconds: int, kind: int) -> bool:
         """Send results; where one can't be pickled those before it and the failure, and False."""
         failure: Exception | None = None
         buffers: Buffers = []
         try:
-            data = dumps(items, buffers)
+            data = self.dumps(items, buffers)
         except Exception as error:
-            failure, items, kind, buffers = error, picklable(items), PART, []
+            failure, items, kind, buffers = error, picklable(items, self.dumps), PART, []
             failure.add_note("an element that leaves a worker process has to be picklable")
-            data = dumps(items, buffers)
-        self.channel.send(kind, chunk.number, chunk.run.taken, seconds, data, buffers)
+            data = self.dumps(items, buffers)
+        self.channel.send(Frame(kind, chunk.number, len(items), chunk.run.taken, nanoseconds, data, buffers))
         if failure is not None:
             self._fail(chunk, chunk.run.taken, failure)
         else:
@@ -217,11 +243,11 @@ class Region:
         return failure is None
 
     def _fail(self, chunk: Chunk, taken: int, error: BaseException) -> None:
-        self._send_failure(chunk, taken, pack(error, _here()))
+        self._send_failure(chunk, taken, pack(error, self.place))
 
     def _send_failure(self, chunk: Chunk, taken: int, packed: bytes) -> None:
         del self._chunks[chunk.number]
-        self.channel.send(FAILED, chunk.number, taken, 0.0, packed)
+        self.channel.send(Frame(FAILED, chunk.number, 0, taken, 0, packed))
         self._watch()
 
     # -- the socket
@@ -234,7 +260,8 @@ class Region:
 
     def _close(self) -> None:
         """Let go of what is half done, and hang up: the loop waits for that."""
-        self.worker.selector.unregister(self.channel.socket)
+        self._closed = True
+        self.worker.left(self)
         for chunk in self._chunks.values():
             if chunk.run is not None:
                 chunk.context.run(chunk.run.close)
@@ -242,22 +269,8 @@ class Region:
         self.channel.close()
 
 
-def picklable(items: list[Any]) -> list[Any]:
-    """Give the elements before the first that can't be pickled."""
-    for at, item in enumerate(items):
-        try:
-            dumps([item])
-        except Exception:
-            return items[:at]
-    return items
-
-
 def _find(variable: tuple[str, str]) -> contextvars.ContextVar[Any]:
     module, name = variable
     __import__(module)
     found: contextvars.ContextVar[Any] = getattr(sys.modules[module], name)
     return found
-
-
-def _here() -> str:
-    return f"worker process {os.getpid()}"

@@ -22,10 +22,11 @@ from attrs import define, field, frozen
 
 from ..errors import WorkerDiedError
 from ..remote import worker
-from ..remote.channel import CHUNK, FAILED, GO_ON, LAST, REGION, Channel, Frame
-from ..remote.failures import unpack
-from ..remote.pickling import MAIN, Buffers, by_value_dumps, dumps, main_module
+from ..remote.channel import Channel
+from ..remote.frames import CREDIT, REGION, Frame
+from ..remote.pickling import MAIN, by_value_dumps, dumps, main_module
 from .base import Hired, Released, Report, Reports, Work
+from .lines import Line, chunk_frame, report
 from .pool import Pool
 from .threads import check_workers
 
@@ -192,7 +193,7 @@ class _Team:
         self._stopping = True
         for process in self._processes:
             with suppress(OSError):
-                process.control.send(worker.STOP)
+                process.control.send(worker.END)
 
     def _end_all(self) -> None:
         """Wait a moment for all, then insist."""
@@ -216,7 +217,8 @@ class _Member:
     team: _Team
     reports: Reports
     loop: asyncio.AbstractEventLoop
-    _channels: dict[Channel, set[int]] = field(init=False, factory=dict[Channel, set[int]])
+    _most: int = field(init=False, default=0)
+    _lines: dict[Line, set[int]] = field(init=False, factory=dict[Line, set[int]])
     """The chunks that each worker has."""
     _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
     """Chunks that lack the rest of their elements, which could not be pickled."""
@@ -224,42 +226,34 @@ class _Member:
 
     def begin(self, region: bytes, most: int) -> None:
         """Connect, and send the function."""
+        self._most = most
         ends: list[socket.socket] = []
         for _ in range(self.team.count):
             ours, theirs = socket.socketpair()
             ends.append(theirs)
-            channel = Channel(ours)
-            self._channels[channel] = set()
-            self.loop.add_reader(ours.fileno(), self._read, channel)
-            channel.send(REGION, 0, most, 0.0, region)
-            self._watch(channel)
+            line = Line(self.loop, Channel(ours), self._heard, self._ended)
+            self._lines[line] = set()
+            line.open()
+            line.send(Frame(REGION, count=most, pickled=region))
         self.team.connect(ends)
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Send a chunk to the worker that has the fewest."""
-        buffers: Buffers = []
-        try:
-            data = dumps(items, buffers)
-        except Exception as error:
-            error.add_note("an element that goes to a worker process has to be picklable")
-            items, buffers = worker.picklable(items), []
-            error.add_note(f"it is element #{index + len(items)}")
-            if not items:
-                self.reports.reported(Report(chunk, [], 0, 0.0, True, error))
+        frame, failure = chunk_frame(chunk, items, index, dumps)
+        if failure is not None:
+            if not frame.count:
+                self.reports.reported(Report(chunk, [], 0, 0.0, True, failure))
                 return
-            self._failing[chunk] = error
-            data = dumps(items, buffers)
-        channel = min(self._channels, key=lambda channel: len(self._channels[channel]))
-        self._channels[channel].add(chunk)
-        channel.send(CHUNK, chunk, index, 0.0, data, buffers)
-        self._watch(channel)
+            self._failing[chunk] = failure
+        line = min(self._lines, key=lambda line: len(self._lines[line]))
+        self._lines[line].add(chunk)
+        line.send(frame)
 
     def go_on(self, chunk: int) -> None:
         """Tell the worker that has the chunk."""
-        for channel, chunks in self._channels.items():
+        for line, chunks in self._lines.items():
             if chunk in chunks:
-                channel.send(GO_ON, chunk)
-                self._watch(channel)
+                line.send(Frame(CREDIT, chunk, self._most))
 
     def leave(self, released: Released) -> None:
         """Hang up; where the workers go on for others, wait until each has dropped what it was at."""
@@ -267,12 +261,12 @@ class _Member:
         if self.pool.ends_with(self):
             self._hang_up()
             return
-        for channel in tuple(self._channels):
+        for line in tuple(self._lines):
             try:
-                channel.socket.shutdown(socket.SHUT_WR)
+                line.channel.socket.shutdown(socket.SHUT_WR)
             except OSError:
-                self._drop(channel)
-        self._gone()
+                line.drop()
+        self._ended()
 
     def expel(self, error: BaseException) -> None:
         """Fail the region, because the pool is closed or a worker has died."""
@@ -281,59 +275,25 @@ class _Member:
             self._hang_up()  # nobody else will
 
     def _hang_up(self) -> None:
-        for channel in tuple(self._channels):
-            self._drop(channel)
-        self._gone()
+        for line in self._lines:
+            line.drop()
+        self._ended()
 
-    def _drop(self, channel: Channel) -> None:
-        del self._channels[channel]
-        if not self.loop.is_closed():
-            self.loop.remove_reader(channel.socket.fileno())
-            self.loop.remove_writer(channel.socket.fileno())
-        channel.close()
-
-    def _gone(self) -> None:
+    def _ended(self) -> None:
+        """Be gone with the last line. That a worker has died tells the thread that looks after it, which knows how."""
         released = self._released
-        if released is not None and not self._channels:
+        if released is not None and not any(line.is_open for line in self._lines):
             self._released = None
             self.pool.let_go(self, self.team, released)
 
-    # -- the sockets
-
-    def _watch(self, channel: Channel) -> None:
-        if channel.waits:
-            self.loop.add_writer(channel.socket.fileno(), self._write, channel)
-
-    def _write(self, channel: Channel) -> None:
-        channel.flush()
-        if not channel.waits:
-            self.loop.remove_writer(channel.socket.fileno())
-
-    def _read(self, channel: Channel) -> None:
-        for frame in channel.receive():
-            if self._released is None:
-                self._heard(channel, frame)
-        if channel.ended:
-            # That a worker has died tells the thread that looks after it, which knows how.
-            self._drop(channel)
-            self._gone()
-
-    def _heard(self, channel: Channel, frame: Frame) -> None:
-        items: list[Any] = []
-        failure: BaseException | None = None
-        over = frame.kind in {LAST, FAILED}
-        if frame.kind == FAILED:
-            failure = unpack(frame.pickled)
-        else:
-            try:
-                items = frame.loads()
-            except Exception as error:
-                error.add_note("while elements that came from a worker process were unpickled")
-                failure, over = error, True
-        if over:
-            self._channels[channel].discard(frame.number)
-            failure = failure or self._failing.pop(frame.number, None)
-        self.reports.reported(Report(frame.number, items, frame.count, frame.seconds, over, failure))
+    def _heard(self, frame: Frame) -> None:
+        if self._released is None:
+            told = report(frame, self._failing.get(frame.number))
+            if told.over:
+                self._failing.pop(frame.number, None)
+                for chunks in self._lines.values():
+                    chunks.discard(frame.number)
+            self.reports.reported(told)
 
 
 @frozen

@@ -1,0 +1,136 @@
+"""The frames of the credit boundary: what a region that is not in this process and its event loop say to each other.
+
+No input or output happens here, so the protocol can be tested, and written again, without either.
+
+::
+
+    loop -> worker   REGION   the function and the context of the region
+                     CHUNK    number, count, place in the input, results to leave out; list of elements
+                     CREDIT   number of a chunk, count of the results that may be given for it
+                     STOP     nothing more is wanted
+
+    worker -> loop   READY    count of the chunks that it may hold
+                     PART     number, count, elements worked on, nanoseconds; list of results
+                     LAST     the same, and the chunk is over
+                     FAILED   number, 0, elements worked on; the packed exception, and the chunk is over
+                     BEAT     it is alive
+
+Every frame is a head of fixed size, the sizes of its buffers, its pickle, and the buffers: the large pieces of memory
+that the pickle refers to (PEP 574), which are sent from where they are and received into memory of their own.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+
+HEAD: Final = struct.Struct("!BQQQQQI")
+"""Kind, number, count, place, detail, length of the pickle, count of the buffers."""
+SIZE: Final = struct.Struct("!Q")
+
+REGION: Final = 1
+CHUNK: Final = 2
+CREDIT: Final = 3
+PART: Final = 4
+LAST: Final = 5
+FAILED: Final = 6
+READY: Final = 7
+BEAT: Final = 8
+STOP: Final = 9
+
+LARGE_PICKLE: Final = 65_536
+"""Bytes of a pickle that are not copied to go out in one piece with what stands before them."""
+
+
+@frozen
+class Frame:
+    """What is said in one piece; what the numbers mean depends on its kind."""
+
+    kind: int
+    number: int = 0
+    """Of the chunk that it is about."""
+    count: int = 0
+    """Of the elements that it carries or allows for."""
+    place: int = 0
+    detail: int = 0
+    pickled: bytes | bytearray = b""
+    buffers: Sequence[pickle.PickleBuffer | bytearray] = ()
+
+    def loads(self) -> Any:
+        """Unpickle what it carries."""
+        return pickle.loads(self.pickled, buffers=self.buffers)
+
+    def encoded(self) -> Iterator[memoryview]:
+        """Give the pieces of memory that are to be sent, in order; none is empty."""
+        views = [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
+        head = bytearray(
+            HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(self.pickled), len(views))
+        )
+        for view in views:
+            head += SIZE.pack(view.nbytes)
+        if len(self.pickled) < LARGE_PICKLE:
+            yield memoryview(head + self.pickled)
+        else:
+            yield memoryview(head)
+            yield memoryview(self.pickled)
+        yield from (view for view in views if view.nbytes)
+
+
+class Decoder:
+    """Turns what arrives into frames: fill `room`, and say by `filled` how far."""
+
+    def __init__(self) -> None:
+        self._target = memoryview(b"")
+        self._at = 0
+        self._frames = self._read()
+        next(self._frames)
+
+    @property
+    def room(self) -> memoryview:
+        """The memory that waits for what comes next; never empty."""
+        return self._target[self._at :]
+
+    def filled(self, count: int) -> Frame | None:
+        """Take note of so many more bytes in the room, and give the frame that they complete."""
+        self._at += count
+        return next(self._frames) if self._at == len(self._target) else None
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take bytes that somebody else has received, and give the frames that they complete."""
+        left = memoryview(data)
+        while left:
+            room = self.room
+            count = min(len(room), len(left))
+            room[:count] = left[:count]
+            left = left[count:]
+            if (frame := self.filled(count)) is not None:
+                yield frame
+
+    def _read(self) -> Iterator[Frame | None]:
+        """Say what to read next, by ``_target``, and give each frame that is complete."""
+        done: Frame | None = None
+        while True:
+            head = self._want(HEAD.size)
+            yield done
+            kind, number, count, place, detail, length, pieces = HEAD.unpack(head)
+            sizes = self._want(SIZE.size * pieces)
+            if pieces:
+                yield None
+            pickled = self._want(length)
+            if length:
+                yield None
+            buffers: list[bytearray] = []
+            for (size,) in SIZE.iter_unpack(sizes):
+                buffers.append(self._want(size))
+                if size:
+                    yield None
+            done = Frame(kind, number, count, place, detail, pickled, buffers)
+
+    def _want(self, size: int) -> bytearray:
+        memory = bytearray(size)
+        self._target, self._at = memoryview(memory), 0
+        return memory

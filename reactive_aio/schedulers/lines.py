@@ -1,0 +1,110 @@
+"""What event loops do alike with the workers at the other end of a channel: watch it, pack chunks, read results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from ..remote.channel import Channel
+from ..remote.failures import unpack
+from ..remote.frames import CHUNK, FAILED, LAST, Frame
+from ..remote.pickling import Buffers, picklable
+from .base import Report
+
+Dumps = Callable[[object, Buffers], bytes]
+
+
+@define(eq=False)
+class Line:
+    """A channel that an event loop watches, from `open` until it ends or is dropped."""
+
+    loop: asyncio.AbstractEventLoop
+    channel: Channel
+    heard: Callable[[Frame], None]
+    ended: Callable[[], None]
+    """Called once, when the other side has hung up and the line has been dropped."""
+    _writing: bool = field(init=False, default=False)
+    _open: bool = field(init=False, default=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is watched."""
+        return self._open
+
+    def open(self) -> None:
+        """Begin to listen."""
+        self._open = True
+        self.loop.add_reader(self.channel.socket.fileno(), self._read)
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame, when there is room for it."""
+        self.channel.send(frame)
+        if self.channel.waits and not self._writing:
+            self._writing = True
+            self.loop.add_writer(self.channel.socket.fileno(), self._write)
+
+    def drop(self) -> None:
+        """Hang up."""
+        if self._open:
+            self._open = False
+            if not self.loop.is_closed():
+                self.loop.remove_reader(self.channel.socket.fileno())
+                self.loop.remove_writer(self.channel.socket.fileno())
+            self.channel.close()
+
+    def _read(self) -> None:
+        for frame in self.channel.receive():
+            self.heard(frame)
+            if not self._open:
+                return
+        if self.channel.ended:
+            self.drop()
+            self.ended()
+
+    def _write(self) -> None:
+        self.channel.flush()
+        if not self.channel.waits:
+            self._writing = False
+            self.loop.remove_writer(self.channel.socket.fileno())
+
+
+def packed(items: list[Any], dumps: Dumps) -> tuple[int, bytes, Buffers, Exception | None]:
+    """Pickle elements for a worker: how many, and the failure of the next where it can't be pickled."""
+    buffers: Buffers = []
+    try:
+        return len(items), dumps(items, buffers), buffers, None
+    except Exception as error:
+        items, buffers = picklable(items, dumps), []
+        return len(items), dumps(items, buffers), buffers, error
+
+
+def chunk_frame(
+    chunk: int, items: list[Any], index: int, dumps: Dumps, leave_out: int = 0
+) -> tuple[Frame, Exception | None]:
+    """Pack a chunk; where an element can't be pickled, those before it, and the failure that belongs behind them."""
+    count, data, buffers, failure = packed(items, dumps)
+    if failure is not None:
+        failure.add_note("an element that goes to a worker process has to be picklable")
+        failure.add_note(f"it is element #{index + count}")
+    return Frame(CHUNK, chunk, count, index, leave_out, data, buffers), failure
+
+
+def report(frame: Frame, failing: BaseException | None) -> Report:
+    """Read what a worker says of a chunk; ``failing`` is why the chunk lacks the rest of its elements, if it does."""
+    items: list[Any] = []
+    failure: BaseException | None = None
+    over = frame.kind in {LAST, FAILED}
+    if frame.kind == FAILED:
+        failure = unpack(frame.pickled)
+    else:
+        try:
+            items = frame.loads()
+        except Exception as error:
+            error.add_note("while elements that came from a worker process were unpickled")
+            failure, over = error, True
+    if over:
+        failure = failure or failing
+    return Report(frame.number, items, frame.place, frame.detail * 1e-9, over, failure)

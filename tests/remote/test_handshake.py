@@ -1,0 +1,89 @@
+"""Both ends prove that they know the secret, and nothing is believed before."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactive_aio.remote.handshake import GREETING, MAGIC, REPLY, Greeter, Guard, HandshakeError
+
+SECRET, OTHER = b"s" * 32, b"o" * 32
+
+
+def test_who_knows_the_secret_gets_through_byte_by_byte() -> None:
+    greeter, guard = Greeter(SECRET, partition=3, attempt=1), Guard(SECRET)
+    said = b"".join(guard.feed(bytes([byte])) for byte in greeter.greeting)
+
+    assert not guard.through
+    for byte in greeter.answer(said):
+        assert not guard.through
+        assert b"" == guard.feed(bytes([byte]))
+
+    assert guard.through
+    assert (3, 1) == (guard.partition, guard.attempt)
+
+
+def test_the_guard_wants_no_byte_of_what_comes_behind() -> None:
+    greeter, guard = Greeter(SECRET, 0, 0), Guard(SECRET)
+    assert GREETING.size == guard.wants
+    guard.feed(greeter.greeting[:10])
+    assert GREETING.size - 10 == guard.wants
+    guard.feed(greeter.greeting[10:])
+
+    assert 32 == guard.wants
+
+
+def test_a_worker_with_another_secret_is_found_out_by_the_guard() -> None:
+    guard = Guard(SECRET)
+    guard.feed(Greeter(OTHER, 0, 0).greeting)
+
+    with pytest.raises(HandshakeError, match="secret"):
+        guard.feed(b"x" * 32)
+    assert not guard.through
+
+
+def test_a_loop_with_another_secret_is_found_out_by_the_worker() -> None:
+    greeter = Greeter(SECRET, 0, 0)
+
+    with pytest.raises(HandshakeError, match="secret"):
+        greeter.answer(Guard(OTHER).feed(greeter.greeting))
+
+
+def test_the_proof_of_one_side_is_none_of_the_other() -> None:
+    greeter, guard = Greeter(SECRET, 0, 0), Guard(SECRET)
+    _, _, proof = REPLY.unpack(guard.feed(greeter.greeting))
+
+    with pytest.raises(HandshakeError):
+        guard.feed(proof)
+
+
+def test_the_proof_of_one_connection_is_of_no_use_for_the_next() -> None:
+    greeter, guard = Greeter(SECRET, 0, 0), Guard(SECRET)
+    heard = greeter.answer(guard.feed(greeter.greeting))
+    again = Guard(SECRET)
+    again.feed(greeter.greeting)
+
+    with pytest.raises(HandshakeError):
+        again.feed(heard)
+
+
+def test_the_secret_does_not_travel() -> None:
+    greeter, guard = Greeter(SECRET, 0, 0), Guard(SECRET)
+    reply = guard.feed(greeter.greeting)
+
+    assert SECRET not in greeter.greeting + reply + greeter.answer(reply)
+    assert "ssss" not in repr(greeter) + repr(guard)
+
+
+def test_noise_is_refused_at_its_first_bytes() -> None:
+    with pytest.raises(HandshakeError, match="something else"):
+        Guard(SECRET).feed(b"GET ")
+
+
+def test_another_version_is_named() -> None:
+    greeter = Greeter(SECRET, 0, 0)
+    old = b"rea1" + greeter.greeting[len(MAGIC) :]
+
+    with pytest.raises(HandshakeError, match="another version"):
+        Guard(SECRET).feed(old)
+    with pytest.raises(HandshakeError, match="another version"):
+        greeter.answer(b"rea9" + bytes(REPLY.size - len(MAGIC)))
