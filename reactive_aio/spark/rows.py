@@ -13,6 +13,8 @@ import attrs
 from attrs import frozen
 from pyspark.sql import Row
 
+from .fitting import check_fit, check_names
+
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
@@ -29,13 +31,15 @@ class Reading:
     """The columns that are read, or None for all."""
     blank: bool = False
     """Whether there are rows without columns, under a column that stands in for them."""
+    labels: tuple[str, ...] | None = None
+    """The names of the columns, where several have one and so pass under others."""
 
     def elements(self, batch: Any) -> Iterator[Any]:
         """Turn a batch into elements, each made when it is asked for."""
         if self.blank:
             return self.made((), repeat((), batch.num_rows))
         columns = [values_of(column, self.kind) for column in batch.columns]
-        return self.made(tuple(batch.schema.names), zip(*columns, strict=True))
+        return self.made(self.labels or tuple(batch.schema.names), zip(*columns, strict=True))
 
     def made(self, names: tuple[str, ...], rows: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
         """Turn tuples into elements."""
@@ -64,24 +68,22 @@ class ReadingClass(Reading):
 
 
 def reading(as_: type[Any], schema: Callable[[], StructType]) -> Reading:
-    """Check ``as_``; the schema is only asked for, which takes a call into the JVM, where a class has to fit it."""
-    if as_ in (Row, tuple, dict):
+    """Check ``as_``; the schema takes a call into the JVM, so it is only asked for where names matter."""
+    if as_ in (Row, tuple):
+        return Reading(as_)
+    if as_ is dict:
+        check_names(as_, schema())
         return Reading(as_)
     if not attrs.has(as_):
         raise TypeError(f"from_spark(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
-    return _fitted(as_, schema())
+    columns = schema()
+    check_fit(as_, columns)
+    return _fitted(as_, columns)
 
 
 def _fitted(kind: type[Any], schema: StructType) -> ReadingClass:
     fields = [each for each in attrs.fields(kind) if each.init]
-    present = set(schema.names)
-    missing = [each.name for each in fields if each.default is attrs.NOTHING and each.name not in present]
-    if missing:
-        raise TypeError(
-            f"from_spark(as_={kind.__name__}): the frame has no column for {', '.join(missing)}; "
-            f"it has {', '.join(schema.names) or 'none'}"
-        )
-    read = [each for each in fields if each.name in present]
+    read = [each for each in fields if each.name in schema.names]
     in_order = read == fields[: len(read)] and not any(each.kw_only for each in read)
     return ReadingClass(
         kind,

@@ -89,10 +89,15 @@ class FromSpark(Pushed[Any]):
         assert self.reading is not None
         columns = self.reading.columns
         frame = self.data if columns is None else self.data.select(*(f"`{name}`" for name in columns))
-        if not frame.columns:
+        labels = tuple(frame.columns)
+        if not labels:
             # Batches without columns would arrive without rows as well.
             frame = frame.select(lit(True))
             task = evolve(task, reading=evolve(self.reading, blank=True))
+        elif len({label.lower() for label in labels}) < len(labels):
+            # Spark refers to columns by name here, so those that share one pass under another.
+            frame = frame.toDF(*map(str, range(len(labels))))
+            task = evolve(task, reading=evolve(self.reading, labels=labels))
         work: Any = frame.mapInArrow(task.over_batches, ENDS)
         return work._jdf.javaToPython()
 

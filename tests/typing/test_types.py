@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import NoReturn, TypeGuard, assert_type
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
+
+import attrs
 
 from reactive_aio import (
     Completed,
@@ -18,6 +20,10 @@ from reactive_aio import (
     schedulers,
 )
 from reactive_aio.segments import Stage
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, Row
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -43,6 +49,20 @@ def keep(n: int, sink: SynchronousSink[str]) -> None:
 class Shown(Stage[int, str]):
     def apply(self, items: Iterator[int]) -> Iterator[str]:
         return map(str, items)
+
+
+@attrs.frozen
+class Point:
+    x: int
+
+
+def rows_of_spark(frame: DataFrame, rdd: RDD[bytes]) -> None:
+    """Never called: it takes a session."""
+    assert_type(Flow.from_spark(rdd), Flow[bytes])
+    assert_type(Flow.from_spark(frame), Flow[Row])
+    assert_type(Flow.from_spark(frame, as_=tuple), Flow[tuple[Any, ...]])
+    assert_type(Flow.from_spark(frame, as_=dict, ordered=False), Flow[dict[str, Any]])
+    assert_type(Flow.from_spark(frame, as_=Point, prefetch=64), Flow[Point])
 
 
 def test_sources() -> None:
@@ -84,6 +104,7 @@ def test_operators() -> None:
     assert_type(flow.materialize(), Flow[Next[int] | Failed | Completed])
     assert_type(flow.materialize().dematerialize(), Flow[int])
     assert_type(flow.concat(Flow.of("a")), Flow[int | str])
+    assert_type(flow.merge(Flow.of("a"), prefetch=8), Flow[int | str])
     assert_type(flow.repeat(2).retry(2), Flow[int])
     assert_type(flow.on_error_resume_next(Flow.of("a")), Flow[int | str])
     assert_type(flow.on_error_resume_next(lambda error: Flow.of(str(error))), Flow[int | str])

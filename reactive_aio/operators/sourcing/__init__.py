@@ -267,7 +267,19 @@ class Sourcing(Fluent[T_co]):
     def from_spark(cls, data: RDD[U], *, ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
     @overload
     @classmethod
-    def from_spark(cls, data: DataFrame, *, ordered: bool = ..., prefetch: int = ...) -> Flow[Row]: ...
+    def from_spark(
+        cls, data: DataFrame, *, as_: type[Row] | None = ..., ordered: bool = ..., prefetch: int = ...
+    ) -> Flow[Row]: ...
+    @overload
+    @classmethod
+    def from_spark(
+        cls, data: DataFrame, *, as_: type[tuple[Any, ...]], ordered: bool = ..., prefetch: int = ...
+    ) -> Flow[tuple[Any, ...]]: ...
+    @overload
+    @classmethod
+    def from_spark(
+        cls, data: DataFrame, *, as_: type[dict[Any, Any]], ordered: bool = ..., prefetch: int = ...
+    ) -> Flow[dict[str, Any]]: ...
     @overload
     @classmethod
     def from_spark(cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
@@ -286,7 +298,8 @@ class Sourcing(Fluent[T_co]):
         a time, and so computes on one core, because what the others make would have to be kept somewhere.
 
         A row of a DataFrame becomes a ``Row``, as in ``collect()``, or by ``as_`` a ``tuple`` (the fastest), a
-        ``dict``, or an object of an attrs class, for which only the columns named as its fields are read. Times
+        ``dict``, or an object of an attrs class, for which only the columns named as its fields are read; names and
+        types are checked against the frame at once, apart from fields with a converter of their own. Times
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
 
@@ -298,7 +311,7 @@ class Sourcing(Fluent[T_co]):
         arguments and notes, the operator, the element, and the remote traceback as a note; as RemoteError if it
         can't be pickled. SparkJobError when the job itself fails. UnsupportedOnSparkError when the flow is built,
         for a function that can't be pickled and for a session of Spark Connect; TypeError for a class that does
-        not fit the columns.
+        not fit the columns, which lists every misfit.
         Cancel: stops the tasks and the job; a terminal returns when that is done.
         Spark: the workers connect to this process, on ``spark.driver.host`` (loopback for a local master). A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
