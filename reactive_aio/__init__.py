@@ -14,6 +14,7 @@ from .errors import FlowError as FlowError
 from .errors import LimitExceededError as LimitExceededError
 from .errors import ProtocolViolation as ProtocolViolation
 from .errors import RemoteError as RemoteError
+from .errors import SchemaMismatchError as SchemaMismatchError
 from .errors import SchedulerClosedError as SchedulerClosedError
 from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError

@@ -14,6 +14,8 @@ from .segments import Snapshot
 from .spec import Subscriber
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from .flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
@@ -228,6 +230,51 @@ class Ends(Reductions[T_co]):
         if concurrency > 1:
             raise ValueError("for_each(concurrency>1) needs an `async def`: an ordinary function runs one at a time")
         await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
+
+    async def to_spark(
+        self,
+        writer: BatchWriter,
+        schema: str | StructType | type[Any],
+        *,
+        batch: int = 10_000,
+        offset: int = 0,
+        retries: int = 0,
+        progress: Callable[[Committed], object] | None = None,
+    ) -> Committed:
+        """Write the elements by Spark, in batches of ``batch``, and tell what is committed.
+
+        ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
+        function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
+        for. Batches are numbered within the ``run`` of the writer: to write the same elements again under the same run
+        goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles nothing.
+        ``offset`` says how many elements of the run come before the first one of this flow. ``retries`` is how often a
+        batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
+
+        By ``schema`` an element is an object of an attrs class; or, for a StructType or a text such as
+        ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
+        Demand: ``batch`` elements at a time, and none while a batch is written.
+        Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
+        its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
+        what is committed. A schema or writer that is none is refused before the flow begins, and so are ``offset`` in
+        front of which rows would be missing, and ``retries`` for a writer that can't be sure of its batches.
+        Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
+        (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
+
+        .. code-block:: python
+
+            from reactive_aio.spark.sink import Files
+
+            done = await readings.to_spark(Files(session, "out/readings", run="monday"), Reading, batch=100_000)
+            print(done)  # Committed(run='monday', batches=3, rows=214870)
+        """
+        from .spark.sink.writing import to_spark
+
+        check_count("to_spark", "batch", batch, 1)
+        check_count("to_spark", "offset", offset, 0)
+        check_count("to_spark", "retries", retries, 0)
+        if progress is not None:
+            check_function("to_spark", progress, "report with an ordinary function")
+        return await to_spark(self.as_flow(), writer, schema, batch, offset, retries, progress)
 
     @overload
     def run_sync(self) -> list[T_co]: ...

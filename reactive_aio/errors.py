@@ -13,6 +13,7 @@
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
+    ├── SchemaMismatchError (ValueError)  an element does not fit the columns it is to be written to
     └── RemoteError                       stands for an exception that could not be pickled
 
 Bad arguments are ``TypeError`` and ``ValueError``, raised when the flow is built.
@@ -63,6 +64,10 @@ class UnsupportedOnSparkError(FlowError):
 
 class SparkJobError(FlowError):
     """The Spark job behind a region failed for good, or its session is gone."""
+
+
+class SchemaMismatchError(FlowError, ValueError):
+    """An element does not fit the columns that it is to be written to."""
 
 
 class RemoteError(FlowError):

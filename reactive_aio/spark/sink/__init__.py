@@ -1,0 +1,12 @@
+"""A flow written by Spark, in batches: what ``Flow.to_spark`` writes to, and what it tells of it.
+
+`schema` and `columns` turn elements into a table of Arrow; `writers` are the places it can go to; `writing` takes
+a flow there, batch by batch, and `calls` keeps the JVM off the event loop.
+"""
+
+from .writers import Batch as Batch
+from .writers import BatchWriter as BatchWriter
+from .writers import Committed as Committed
+from .writers import Files as Files
+from .writers import Frames as Frames
+from .writers import Table as Table

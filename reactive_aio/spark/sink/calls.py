@@ -1,0 +1,71 @@
+"""Calls into the JVM from a coroutine, on one thread of their own, that a cancellation stops."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+AGAIN: Final = 0.25
+"""Seconds after which jobs are cancelled once more: one may have been submitted just then."""
+
+
+@define(eq=False)
+class Calls:
+    """A thread for calls into the JVM, whose jobs are of one group; an asynchronous context manager."""
+
+    context: SparkContext
+    description: str
+    _group: str = field(init=False, factory=lambda: f"reactive_aio-{secrets.token_hex(8)}")
+    _thread: ThreadPoolExecutor = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reactive_aio-spark-calls", initializer=self._enter)
+
+    def _enter(self) -> None:
+        with suppress(Exception):  # the JVM is gone, and the call will say so
+            self.context.setJobGroup(self._group, self.description)
+
+    async def __call__(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Make a call; when this is cancelled, its jobs are, and the cancellation is raised when it has ended."""
+        call = asyncio.wrap_future(self._thread.submit(lambda: fn(*args, **kwargs)))
+        cancelled: asyncio.CancelledError | None = None
+        while not call.done():
+            try:
+                await asyncio.wait([call], timeout=None if cancelled is None else AGAIN)
+            except asyncio.CancelledError as error:
+                cancelled = error
+            if cancelled is not None and not call.done():
+                await self._cancel()
+        if cancelled is not None:
+            call.exception()  # looked at, so that nobody is told that nobody has
+            raise cancelled
+        return call.result()
+
+    async def _cancel(self) -> None:
+        def cancel() -> None:
+            with suppress(Exception):  # the JVM is gone, and the call will end
+                self.context.cancelJobGroup(self._group)
+
+        with suppress(asyncio.CancelledError):
+            await asyncio.get_running_loop().run_in_executor(None, cancel)
+
+    async def __aenter__(self) -> Calls:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._thread.shutdown()  # it has nothing to do: every call has been waited for

@@ -1,0 +1,114 @@
+"""What the columns are: a schema of PySpark, its text, or an attrs class whose fields are the columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+import types
+from decimal import Decimal
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import attrs
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+# `Any` stands for annotations here, which are of no type that could be named.
+
+Schema = str | StructType | type[Any]
+
+PLAIN: Final[dict[Any, DataType]] = {
+    bool: BooleanType(),
+    int: LongType(),
+    float: DoubleType(),
+    str: StringType(),
+    bytes: BinaryType(),
+    Decimal: DecimalType(38, 18),
+    dt.datetime: TimestampType(),
+    dt.date: DateType(),
+    dt.timedelta: DayTimeIntervalType(),
+}
+
+
+def struct_of(method: str, schema: Schema) -> StructType:
+    """Give the columns; a text is parsed by the JVM, so that this belongs on a thread."""
+    if isinstance(schema, str):
+        return _parsed(method, schema)
+    struct = schema if isinstance(schema, StructType) else _of_class(method, schema)
+    if not struct.fields:
+        raise ValueError(f"{method}(schema=...): there are no columns")
+    return struct
+
+
+def check_schema(method: str, schema: object) -> None:
+    """Refuse at once what is no schema, and a class with a field that has no column type."""
+    if isinstance(schema, type) and attrs.has(schema):
+        struct_of(method, schema)
+    elif not isinstance(schema, (str, StructType)):
+        raise TypeError(
+            f"{method}(schema={schema!r}): a schema is a text such as 'id long, name string', a StructType, or an "
+            "attrs class"
+        )
+
+
+def _parsed(method: str, text: str) -> StructType:
+    from pyspark.errors import PySparkException
+
+    try:
+        struct = StructType.fromDDL(text)
+    except PySparkException as error:
+        raise ValueError(f"{method}(schema={text!r}): {(str(error).strip() or 'no schema').splitlines()[0]}") from error
+    if not isinstance(struct, StructType):
+        raise ValueError(f"{method}(schema={text!r}): that is one type; a schema has names: 'value {text}'")
+    return struct
+
+
+def _of_class(method: str, kind: type[Any]) -> StructType:
+    hints = get_type_hints(kind)
+    columns: list[StructField] = []
+    for each in attrs.fields(kind):
+        hint, nullable = _optional(hints.get(each.name, each.type))
+        try:
+            columns.append(StructField(each.name, _of_hint(method, hint), nullable))
+        except TypeError as error:
+            raise TypeError(f"{method}(schema={kind.__name__}), field {each.name}: {error}") from None
+    return StructType(columns)
+
+
+def _optional(hint: Any) -> tuple[Any, bool]:
+    """Take `| None` off an annotation."""
+    if get_origin(hint) in (Union, types.UnionType):
+        rest = [each for each in get_args(hint) if each is not type(None)]
+        if len(rest) == 1:
+            return rest[0], True
+    return hint, False
+
+
+def _of_hint(method: str, hint: Any) -> DataType:
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if isinstance(hint, type) and attrs.has(hint):
+        return _of_class(method, hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is list or (origin is tuple and arguments[1:] == (...,)):
+        item, nullable = _optional(arguments[0])
+        return ArrayType(_of_hint(method, item), nullable)
+    if origin is dict:
+        value, nullable = _optional(arguments[1])
+        return MapType(_of_hint(method, arguments[0]), _of_hint(method, value), nullable)
+    raise TypeError(
+        f"{hint!r} has no column type; there are {', '.join(each.__name__ for each in PLAIN)}, list[...], "
+        "tuple[..., ...], dict[..., ...], attrs classes, and each of them | None; for others give a StructType"
+    )

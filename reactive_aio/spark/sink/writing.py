@@ -1,0 +1,126 @@
+"""A flow written in batches, one after the other, each of them all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from attrs import define, field
+from pyspark.errors import PySparkException
+
+from ...errors import SparkJobError
+from .calls import Calls
+from .columns import Columns, zone_of
+from .schema import Schema, check_schema, struct_of
+from .writers import Batch, BatchWriter, Committed
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+
+async def to_spark(
+    flow: Flow[Any],
+    writer: BatchWriter,
+    schema: Schema,
+    batch: int,
+    offset: int,
+    retries: int,
+    progress: Callable[[Committed], object] | None,
+) -> Committed:
+    """Write a flow; the arguments are those of ``Flow.to_spark``."""
+    given: Any = writer
+    if not isinstance(given, BatchWriter):
+        raise TypeError(
+            f"to_spark() takes a writer of reactive_aio.spark.sink, such as Files(session, path), not "
+            f"{type(given).__name__}"
+        )
+    check_schema("to_spark", schema)
+    if retries and not writer.repeatable:
+        raise ValueError(f"to_spark(retries={retries}): {writer} can't tell what is there of a batch that has failed")
+    async with Calls(writer.session.sparkContext, f"reactive_aio: to_spark({writer})") as calls:
+        sink = Sink(writer, calls, retries)
+        committed = await sink.begin(schema)
+        first = committed.rows - offset
+        if first < 0:
+            raise ValueError(
+                f"to_spark(offset={offset}): {committed.rows} rows of run {writer.run!r} are there, so that those in "
+                "between would be lost"
+            )
+        async with flow.skip(first).buffer(batch).open() as batches:
+            async for items in batches:
+                await sink.add(items)
+                if progress is not None:
+                    progress(sink.done)
+    return sink.done
+
+
+@define(eq=False)
+class Sink:
+    """What has been written of a run, and how to write more."""
+
+    writer: BatchWriter
+    calls: Calls
+    retries: int
+    done: Committed = field(init=False)
+    _columns: Columns = field(init=False)
+
+    async def begin(self, schema: Schema) -> Committed:
+        """Learn what is there."""
+        self.done = await self.calls(self._begin, schema)
+        return self.done
+
+    def _begin(self, schema: Schema) -> Committed:
+        session = self.writer.session
+        kind = schema if isinstance(schema, type) else None
+        struct = struct_of("to_spark", schema)
+        try:
+            self._columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
+            self.writer.prepare(session.createDataFrame([], struct))
+            return self.writer.committed()
+        except Exception as error:
+            self._raise(error, "what there is could not be read")
+
+    async def add(self, items: list[Any]) -> None:
+        """Write a batch."""
+        done = self.done
+        batch = Batch(done.run, done.batches, len(items), done.rows)
+        try:
+            await self.calls(self._add, items, batch)
+        except Exception as error:
+            error.add_note(f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
+            raise
+        self.done = Committed(done.run, done.batches + 1, done.rows + len(items))
+
+    def _add(self, items: list[Any], batch: Batch) -> None:
+        table = self._columns.table(items, batch.before)
+        for left in range(self.retries, -1, -1):
+            try:
+                frame = self.writer.session.createDataFrame(table, self._columns.struct)
+                self.writer.write(frame, batch)
+            except Exception as error:
+                # A write whose answer was lost may have been done all the same.
+                if self.writer.repeatable and self._is_there(batch):
+                    return
+                if not left:
+                    self._raise(error, f"batch #{batch.id} was not written")
+            else:
+                return
+
+    def _is_there(self, batch: Batch) -> bool:
+        try:
+            return self.writer.committed().rows >= batch.before + batch.rows
+        except Exception:
+            return False  # the failure of the write says more
+
+    def _raise(self, error: Exception, what: str) -> NoReturn:
+        """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
+        from py4j.protocol import Py4JError
+
+        if not isinstance(error, (PySparkException, Py4JError, OSError)):
+            raise error
+        try:
+            text = str(error).strip()
+        except Exception:
+            text = ""  # what py4j raises asks the JVM for its message, which may be gone
+        lines = text.splitlines() or [type(error).__name__]
+        raise SparkJobError(f"to_spark({self.writer}): {what}: {lines[0]}") from error

@@ -1,0 +1,127 @@
+"""Elements as columns: what fits, and how what doesn't is named."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import attrs
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import Row
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from reactive_aio import SchemaMismatchError
+from reactive_aio.spark.sink.columns import Columns, zone_of
+from reactive_aio.spark.sink.schema import struct_of
+
+pytestmark = pytest.mark.spark
+
+UTC = dt.UTC
+
+
+@attrs.frozen
+class Place:
+    lat: float
+    tags: list[str]
+
+
+PLACE: Any = Place
+"""The class by no type, to be given what is wrong."""
+
+
+@attrs.frozen
+class Visit:
+    id: int
+    name: str | None
+    at: dt.datetime
+    place: Place | None = None
+
+
+def columns(schema: Any, zone: str = "UTC") -> Columns:
+    return Columns(struct_of("to_spark", schema), schema if isinstance(schema, type) else None, ZoneInfo(zone))
+
+
+TWO = StructType([StructField("id", LongType(), False), StructField("name", StringType())])
+HERE = dt.datetime(2024, 7, 1, 12)
+
+
+@pytest.mark.parametrize(
+    "item", [(1, "a"), [1, "a"], {"name": "a", "id": 1, "more": 2}, Row(name="a", id=1), Visit(1, "a", HERE)]
+)
+def test_a_row_is_a_sequence_or_has_the_fields_by_name(item: Any) -> None:
+    assert [{"id": 1, "name": "a"}] == columns(TWO).table([item], 0).to_pylist()
+
+
+def test_the_value_itself_is_a_row_of_one_column() -> None:
+    one = StructType([StructField("n", LongType())])
+
+    assert [{"n": 1}, {"n": 2}] == columns(one).table([1, 2], 0).to_pylist()
+
+
+def test_objects_inside_objects_become_structs() -> None:
+    items = [Visit(1, None, HERE, Place(1.5, ["x"])), Visit(2, "b", HERE)]
+
+    made = columns(Visit).table(items, 0).to_pylist()
+
+    assert [{"lat": 1.5, "tags": ["x"]}, None] == [row["place"] for row in made]
+
+
+def test_a_time_without_a_zone_has_that_of_the_session_and_others_keep_theirs() -> None:
+    items = [Visit(1, "a", HERE), Visit(2, "b", HERE.replace(tzinfo=UTC))]
+
+    made = columns(Visit, "Europe/Berlin").table(items, 0).column("at").to_pylist()
+
+    assert [HERE.replace(hour=10, tzinfo=UTC), HERE.replace(tzinfo=UTC)] == made
+
+
+def test_a_zone_may_be_an_offset() -> None:
+    assert dt.timedelta(hours=2) == zone_of("+02:00").utcoffset(HERE)
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ((1.5, "a"), r"element #12, field id: 1.5 is not bigint not null: it is of type float"),
+        ((True, "a"), r"element #12, field id: True is not bigint not null: it is of type bool"),
+        ((None, "a"), r"element #12, field id: None is not bigint not null: it must not be missing"),
+        ((2**70, "a"), r"element #12, field id: \d+ is not bigint not null: .*too large"),
+        ((1, 5), r"element #12, field name: 5 is not string: it is of type int"),
+        ((1,), r"element #12, field name: \(1,\) is not a row of 2 columns \(id, name\): it has no name"),
+        ((1, "a", 2), r"element #12: .* is not a row of 2 columns"),
+        ({"id": 1}, r"element #12, field name: .* it has no name"),
+        (7, r"element #12: 7 is not a row of 2 columns"),
+    ],
+)
+def test_what_does_not_fit_is_named_by_index_and_field(bad: Any, told: str) -> None:
+    with pytest.raises(SchemaMismatchError, match=told):
+        columns(TWO).table([(1, "a"), (2, None), bad, (4, "d")], 10)
+
+
+def test_a_number_too_large_for_its_column_is_not_cut() -> None:
+    small = StructType([StructField("n", IntegerType())])
+
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field n: 1099511627776 is not int"):
+        columns(small).table([1, 2**40], 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (PLACE("north", []), "it is of type str"),
+        (PLACE(1.0, "tag"), "it is of type str"),
+        (PLACE(1.0, [None]), "a part of it must not be missing"),
+        ((1.0,), "it has no tags"),
+    ],
+)
+def test_what_does_not_fit_inside_is_named_by_the_field_of_the_element(place: Any, told: str) -> None:
+    with pytest.raises(SchemaMismatchError, match=rf"element #1, field place: .*: {told}"):
+        columns(Visit).table([Visit(1, "a", HERE), Visit(2, "b", HERE, place)], 0)
+
+
+def test_an_object_of_another_class_is_refused() -> None:
+    with pytest.raises(SchemaMismatchError, match=r"element #3: \(1, 'a'\) is not a Visit"):
+        columns(Visit).table([(1, "a")], 3)
