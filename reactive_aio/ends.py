@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from .flow import Flow
+    from .spark.sink import BatchWriter, Committed
 
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
