@@ -70,6 +70,8 @@ class Entry:
     """The most elements that an input is asked for at a time, for a number that are wanted; but the prefetch anyway."""
     holds: int = 0
     """The most elements that it keeps, beside the prefetch, where it passes them."""
+    mixes: bool = False
+    """Whether it reads several inputs at a time, so that what comes of each is a matter of time."""
     kind: str = field(default="operator")
 
     def __str__(self) -> str:
@@ -434,4 +436,5 @@ def entered(name: str) -> bool:
 
 
 # The entries of the operators are many, and stand on what is above.
+import tests.registry_gathering  # noqa: E402 # pyright: ignore[reportUnusedImport] - it enters them
 import tests.registry_stages  # noqa: E402, F401 # pyright: ignore[reportUnusedImport] - it enters them

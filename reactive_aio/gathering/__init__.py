@@ -1,1 +1,7 @@
-"""What the operators that read several flows, or wait for time, are made of."""
+"""What the operators that read several flows at a time, or wait for time, are made of."""
+
+from .drain import Drain as Drain
+from .gathering import Gathering as Gathering
+from .inner import Inner as Inner
+from .inner import Owner as Owner
+from .merging import Merging as Merging

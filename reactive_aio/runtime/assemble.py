@@ -78,14 +78,9 @@ class RegionInlet:
 
     def hold(self) -> Callable[[], None]:
         """Take a hold on the lifetime of the region, given up too if the loop ends first."""
-        held: list[Callable[[], None]] = [self.lifetime.hold()]
-
-        def release() -> None:
-            if held:
-                held.pop()()
-
-        self.driver.abandoned.append(release)
-        return release
+        hold = _Hold(self.driver, self.lifetime.hold())
+        self.driver.abandoned.add(hold)
+        return hold
 
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
@@ -99,9 +94,24 @@ class RegionInlet:
         driver = assemble(self._plan, receiver, self.lifetime, self.context, called=at_once)
         if len(self._plan.regions) == 1:
             driver.nest(self.driver)
+        driver.read_by(self.driver)
         self.driver.inner = driver
         if at_once:
             driver.turn()
+
+
+@define(eq=False)
+class _Hold:
+    """A hold on a lifetime: given up when it is called for the first time, or when the loop of its region ends."""
+
+    _driver: RegionDriver
+    _release: Callable[[], None] | None
+
+    def __call__(self) -> None:
+        self._driver.abandoned.discard(self)
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
 
 @frozen(eq=False)

@@ -37,7 +37,8 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
     __slots__ = (
-        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "lifetime", "region",
+        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
+        "outer", "region",
     )  # fmt: skip
 
     def __init__(
@@ -58,15 +59,19 @@ class RegionDriver(Emission):
         """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
         self.depth = 0
         self.hops = False
-        # For snapshots: the region that feeds this one, or the last region of the flow that a combinator reads now,
-        # or the place where the elements are made.
+        # The last regions of the flows that a combinator here reads and that have not ended, and the region that such
+        # a one is read by.
+        self.inners: set[RegionDriver] = set()
+        self.outer: RegionDriver | None = None
+        # For snapshots: the region that feeds this one, or the last region of the flow that a combinator began with
+        # most lately, or the place where the elements are made.
         self.before: RegionDriver | None = None
         self.inner: RegionDriver | None = None
         self.elsewhere: Elsewhere | None = None
         # For snapshots: what a source that can't be slowed keeps and drops.
         self.gauge: Gauge | None = None
         # What to let go of if the loop ends before it could be cleaned up there.
-        self.abandoned: list[Callable[[], None]] = []
+        self.abandoned: set[Callable[[], None]] = set()
 
     # -- the Subscription of downstream, from any thread
 
@@ -188,14 +193,15 @@ class RegionDriver(Emission):
         self._abandon()
 
     def _dependent(self) -> list[RegionDriver]:
-        """Give the drivers of the flow that a combinator here reads, as far as they are on the same loop."""
+        """Give the drivers of the flows that a combinator here reads, as far as they are on the same loop."""
         found: list[RegionDriver] = []
-        todo = [self.inner]
+        todo = [*self.inners]
         while todo:
             driver = todo.pop()
-            if driver is not None:
-                found += [driver] if driver.loop is self.loop else []
-                todo += [driver.before, driver.inner]
+            found += [driver] if driver.loop is self.loop else []
+            todo += driver.inners
+            if driver.before is not None:
+                todo.append(driver.before)
         return found
 
     def leave(self) -> None:
@@ -206,7 +212,7 @@ class RegionDriver(Emission):
         self._abandon()
 
     def _abandon(self) -> None:
-        for release in self.abandoned:
+        for release in tuple(self.abandoned):
             release()
 
     def _note(self, _: None) -> None:
@@ -218,6 +224,12 @@ class RegionDriver(Emission):
             self.request(int(n))
         elif not self.closed and not self.cancelled:
             self._fail(wrong)
+
+    def read_by(self, outer: RegionDriver) -> None:
+        """Take a place among what the region of a combinator reads, until this one has ended."""
+        if not self.closed:
+            self.outer = outer
+            outer.inners.add(self)
 
     def nest(self, outer: RegionDriver) -> None:
         """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
@@ -288,6 +300,9 @@ class RegionDriver(Emission):
 
         That may need turns of this loop, which therefore is not to be let go before.
         """
+        outer, self.outer = self.outer, None
+        if outer is not None:
+            outer.inners.discard(self)
         release, self._release = self._release, None
         if release is not None:
             if self.lifetime is None:

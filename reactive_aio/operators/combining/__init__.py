@@ -9,6 +9,7 @@ from ...segments import Stage
 from .._fluent import Fluent, check_flow
 from .concat import Concat, parts
 from .default_if_empty import DefaultIfEmpty
+from .merge import Merge
 from .start_with import StartWith
 from .switch_if_empty import SwitchIfEmpty
 
@@ -40,6 +41,31 @@ class Combining(Fluent[T_co]):
         for other in others:
             check_flow("concat", other)
         return self.begin(Concat(tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))))
+
+    def merge(self, *others: Flow[U], prefetch: int = 32, delay_errors: bool = False) -> Flow[T_co | U]:
+        """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
+
+        It is fair: where several have elements waiting, each gives what it has in its turn, so that none has its
+        turn again before the others; the elements of one flow keep their order.
+
+        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
+        been emitted; at most ``prefetch`` elements of each are buffered until they are wanted.
+        Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled,
+        and what is buffered goes to ``hooks.on_discard``. With ``delay_errors`` the others are read to their ends
+        first; several failures are an ExceptionGroup then. What is no flow is refused with TypeError and a
+        ``prefetch`` below 1 with ValueError when the flow is built.
+        (Reactor, RxJava: ``merge``, ``mergeWith``; Pekko, RxPY, aiostream: ``merge``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> fast, slow = Flow.interval(1).map("fast {}".format), Flow.interval(2.5).map("slow {}".format)
+        >>> run_virtual(fast.merge(slow).take(4).to_list())
+        ['fast 0', 'fast 1', 'slow 0', 'fast 2']
+        """
+        for other in others:
+            check_flow("merge", other)
+        check_count("merge", "prefetch", prefetch, 1)
+        return self.begin(Merge[T_co | U]((self.as_flow(), *others), prefetch, delay_errors))
 
     def start_with(self, *items: U) -> Flow[T_co | U]:
         """Emit ``items``, then the elements of this flow.

@@ -1,0 +1,80 @@
+"""Merging: elements of several inner flows as they come, each flow in its turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from attrs import define, field
+
+from ..hooks import drop_error
+from .gathering import Gathering
+from .inner import Inner
+
+
+@define(eq=False)
+class Merging(Gathering):
+    """Emits what arrives while it is wanted; else keeps it, and gives of each flow in turn when there is demand.
+
+    Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
+    """
+
+    delay_errors: bool = False
+    _ready: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
+    """The flows of which something is kept, each once; the first has its turn next."""
+    _errors: list[BaseException] = field(
+        init=False, factory=list[BaseException]
+    )  # bounded by the flows that have failed
+    """The failures that wait for the end."""
+
+    def cancel(self) -> None:
+        """Cancel all, and report what waits for the end."""
+        self._ready.clear()
+        super().cancel()
+        errors, self._errors = self._errors, []
+        for error in errors:
+            drop_error(error)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
+        if self.demand >= len(items) and not self._ready and not self.busy:
+            inner.passed(len(items))
+            self.emit(items)
+            self.feed(inner)
+            return
+        if not inner.kept:
+            self._ready.append(inner)
+        super().on_chunk(inner, items)
+
+    def step(self) -> bool:
+        """Emit what is kept of the next flow, as far as it is wanted."""
+        if not self._ready or not self.demand:
+            return False
+        inner = self._ready.popleft()
+        items = inner.take(self.demand)
+        if inner.kept:
+            self._ready.append(inner)
+        self.emit(items)
+        if inner.spent and inner in self.inners:
+            self.on_spent(inner)
+        else:
+            self.feed(inner)
+        return True
+
+    def on_spent(self, inner: Inner) -> None:
+        """Fail, or note the failure for the end; complete behind the last."""
+        if self.delay_errors and inner.error is not None:
+            self._errors.append(inner.error)
+            inner.take_error()
+        super().on_spent(inner)
+        if not self.inners and not self.over:
+            self._finish()
+
+    def _finish(self) -> None:
+        errors, self._errors = self._errors, []
+        if not errors:
+            self.complete()
+        elif len(errors) == 1:
+            self.fail(errors[0])
+        else:
+            self.fail(BaseExceptionGroup(f"{len(errors)} of the flows failed", errors))

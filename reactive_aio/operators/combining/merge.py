@@ -1,0 +1,34 @@
+"""The combinator that reads several flows at a time and emits what comes, as it comes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+
+from ...gathering import Merging
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+
+@frozen
+class Merge(Pushed[T]):
+    """Source of ``Flow.merge``."""
+
+    flows: tuple[FlowLike, ...]
+    ahead: int
+    delay_errors: bool = field(repr=False)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows, in the order in which they are subscribed to."""
+        return self.flows
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with all flows."""
+        merging = Merging(inlet, self.delay_errors)
+        merging.start(self.flows, self.ahead)
+        return merging

@@ -1,0 +1,13 @@
+"""Types survive what reads several flows at a time: read by mypy and pyright in strict mode."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from reactive_aio import Flow
+
+
+def test_flows_side_by_side() -> None:
+    flow = Flow.range(3)
+    assert_type(flow.merge(Flow.of("a"), prefetch=8), Flow[int | str])
+    assert_type(flow.merge(flow, delay_errors=True), Flow[int])
