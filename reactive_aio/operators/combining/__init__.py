@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...segments import Stage
-from .._fluent import Fluent, check_flow
+from .._fluent import Fluent, check_count, check_flow
 from .concat import Concat, parts
 from .default_if_empty import DefaultIfEmpty
 from .merge import Merge
