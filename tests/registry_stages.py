@@ -33,6 +33,12 @@ wide(
     lambda _, via, __: via(failed(via).take_until(bool)),
     asks=lambda n: n + 1,
 )
+wide(
+    "take_until_other",
+    lambda n, via, _: via(via(Flow.range(n)).take_until_other(via(Flow.never()))),
+    lambda _, via, __: via(failed(via).take_until_other(via(Flow.never()))),
+    passes=True,
+)
 operator("take_last", lambda flow: flow.take_last(10_000), asks=unbounded, holds=10_000)
 wide(
     "skip_last",
@@ -145,6 +151,12 @@ wide(
     "switch_if_empty",
     lambda n, via, _: via(via(Flow.empty()).switch_if_empty(via(Flow.range(n)))),
     lambda _, via, __: via(via(Flow.empty()).switch_if_empty(failed(via))),
+)
+wide(
+    "race",
+    lambda n, via, _: via(via(Flow.range(n)).race(via(Flow.never()))),
+    lambda _, via, __: via(via(Flow.never()).race(failed(via))),
+    passes=True,
 )
 
 # -- recovering

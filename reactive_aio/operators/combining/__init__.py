@@ -10,6 +10,7 @@ from .._fluent import Fluent, check_count, check_flow
 from .concat import Concat, parts
 from .default_if_empty import DefaultIfEmpty
 from .merge import Merge
+from .race import Race
 from .start_with import StartWith
 from .switch_if_empty import SwitchIfEmpty
 
@@ -111,3 +112,21 @@ class Combining(Fluent[T_co]):
         """
         check_flow("switch_if_empty", other)
         return self.begin(SwitchIfEmpty[T_co | U](self.as_flow(), other))
+
+    def race(self, *others: Flow[U]) -> Flow[T_co | U]:
+        """Emit the elements of whichever of the flows signals first: an element, a failure or its end.
+
+        Demand: every flow is asked for all of it until one has signalled, and that one alone from then on; the others
+        are cancelled. Nothing is buffered; what they had made by then goes to ``hooks.on_discard``. The flows are
+        subscribed to in order, up to one that ends at once.
+        Errors: the failure of the flow that was first; one that fails before any has signalled is the first. What is no
+        flow is refused with TypeError when the flow is built.
+        (Reactor: ``firstWithSignal``; RxJava, RxPY: ``amb``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.never().race(Flow.of("first", "of all")).run_sync()
+        ['first', 'of all']
+        """
+        for other in others:
+            check_flow("race", other)
+        return self.begin(Race[T_co | U]((self.as_flow(), *others)))

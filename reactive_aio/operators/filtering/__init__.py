@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
-from .._fluent import Fluent, check_count, check_function
+from .._fluent import Fluent, check_count, check_flow, check_function
 from .distinct import Distinct
 from .distinct_until_changed import DistinctUntilChanged
 from .filter import Filter
@@ -18,6 +18,7 @@ from .skip_while import SkipWhile
 from .slice import sliced
 from .take import Take
 from .take_last import TakeLast
+from .take_until_other import TakeUntilOther
 from .take_while import TakeUntil, TakeWhile
 
 if TYPE_CHECKING:
@@ -131,6 +132,22 @@ class Filtering(Fluent[T_co]):
         """
         check_function("take_until", predicate, "an ordinary predicate is needed")
         return self.then(TakeUntil(predicate))
+
+    def take_until_other(self, other: Flow[object]) -> Flow[T_co]:
+        """Emit elements until ``other`` emits or completes, then cancel and complete, without further demand.
+
+        Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
+        is buffered. Where this flow ends first, ``other`` is cancelled.
+        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. What is no
+        flow is refused with TypeError when the flow is built.
+        (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).concat(Flow.never()).take_until_other(Flow.interval(0.01)).run_sync()
+        [0, 1, 2]
+        """
+        check_flow("take_until_other", other)
+        return self.begin(TakeUntilOther[T_co](self.as_flow(), other))
 
     def skip_last(self, n: int) -> Flow[T_co]:
         """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.

@@ -1,0 +1,62 @@
+"""The combinator that goes on with the flow that signals first."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...gathering import Gathering, Inner
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+
+@frozen
+class Race(Pushed[T]):
+    """Source of ``Flow.race``."""
+
+    flows: tuple[FlowLike, ...]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows in order."""
+        return self.flows
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Have the flows start."""
+        racing = Racing(inlet)
+        racing.start(self.flows, None)
+        return racing
+
+
+@define(eq=False)
+class Racing(Gathering):
+    """Asks all flows for the demand until one has signalled; then that one alone is left in the table."""
+
+    def request(self, n: int) -> None:
+        """Ask those that are in the race."""
+        for inner in tuple(self.inners):
+            inner.request(n)
+
+    def step(self) -> bool:
+        """Nothing is kept."""
+        return False
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Cancel the others, the first time, and pass elements on."""
+        if len(self.inners) > 1:
+            for other in tuple(self.inners):
+                if other is not inner:
+                    self.remove(other)
+        self.inlet.on_chunk(items)
+
+    def on_end(self, inner: Inner) -> None:
+        """End the whole: it is the first signal, or the winner's last."""
+        error = inner.take_error()
+        if error is None:
+            self.complete()
+        else:
+            self.fail(error)
