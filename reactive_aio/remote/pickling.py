@@ -27,10 +27,10 @@ Buffers = list[pickle.PickleBuffer]
 def dumps(value: object, buffers: Buffers | None = None) -> bytes:
     """Pickle a value; large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``."""
     first = len(buffers) if buffers is not None else 0
-    aside = None if buffers is None else _aside(buffers)
+    callback = None if buffers is None else aside(buffers)
     by_value = None
     try:
-        data = pickle.dumps(value, 5, buffer_callback=aside)
+        data = pickle.dumps(value, 5, buffer_callback=callback)
         # What was defined in an interactive session can't be imported anywhere. Where these bytes mean something else,
         # nothing is lost by pickling again.
         if MAIN not in data or main_module() != ("", "") or (by_value := by_value_dumps()) is None:
@@ -41,10 +41,12 @@ def dumps(value: object, buffers: Buffers | None = None) -> bytes:
             raise
     if buffers is not None:
         del buffers[first:]
-    return by_value(value, protocol=5, buffer_callback=aside)
+    return by_value(value, protocol=5, buffer_callback=callback)
 
 
-def _aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
+def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
+    """Give the buffer callback of a pickler that has large buffers appended to ``buffers``, and the small ones inside."""
+
     def keep(buffer: pickle.PickleBuffer) -> bool:
         try:
             large = buffer.raw().nbytes >= LARGE

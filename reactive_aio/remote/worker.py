@@ -77,9 +77,9 @@ class Chunk:
     context: contextvars.Context
     frame: Frame | None
     left: int
-    """The results that may still be given."""
+    """The results that may still be given, or left out."""
     leave_out: int
-    """The results that another worker has given, which was lost."""
+    """The results that a worker has given that was lost; they use up credit as they did there."""
     run: Any = None
 
 
@@ -204,10 +204,8 @@ class Region:
             self._fail(chunk, run.taken, run.failure)
         elif over:
             del self._chunks[chunk.number]
-        else:
-            chunk.left -= len(items)
-            if chunk.left:
-                self.worker.turns.append((self, chunk))
+        elif chunk.left:
+            self.worker.turns.append((self, chunk))
 
     def _part(self, chunk: Chunk) -> list[Any]:
         if chunk.run is None:
@@ -219,7 +217,8 @@ class Region:
                 error.add_note("while elements were unpickled in a worker process")
                 raise
             chunk.run = self._work.begin(items, frame.place)
-        results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
+        results: list[Any] = chunk.run.part(min(chunk.leave_out or chunk.left, chunk.left))
+        chunk.left -= len(results)
         if chunk.leave_out:
             chunk.leave_out -= len(results)
             return []

@@ -9,6 +9,7 @@ from .base import Workers as Workers
 from .current import current as current
 from .loop import loop as loop
 from .processes import processes as processes
+from .spark import spark as spark
 from .thread import thread as thread
 from .threads import threads as threads
 from .virtual import virtual_time as virtual_time

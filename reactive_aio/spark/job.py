@@ -19,15 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
-from .worker import Address, RegionTask
+from .worker import Address
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from .source import FromSpark
-
 GRACE: Final = 0.05
-"""Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
 AGAIN: Final = 0.25
 
 
@@ -64,10 +61,14 @@ class Events(Protocol):
 class Job:
     """The threads of one subscription."""
 
-    source: FromSpark
+    context: SparkContext
     name: str
+    java_rdd: Callable[[Address], Any]
+    """Gives the JavaRDD whose partitions are to run, by what its tasks have to know; called on a thread."""
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
+    grace: float = GRACE
+    """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
     _group: str = field(init=False, factory=lambda: f"reactive_aio-{secrets.token_hex(8)}")
     _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
@@ -149,15 +150,13 @@ class Job:
             self._loop()
 
     def _prepare(self) -> Prepared:
-        context = self.source.context
-        self._enter(context)
+        context = self.context
+        self._enter()
         local = str(context.master).startswith("local")
         host = "127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1")
         listening = socket.create_server(("127.0.0.1" if local else "", 0), backlog=128)
         try:
-            address = Address(host, listening.getsockname()[1], self.secret)
-            task = RegionTask(address, self.name, self.source.pickled(), self.source.reading)
-            self._rdd = self.source.java_rdd(task)
+            self._rdd = self.java_rdd(Address(host, listening.getsockname()[1], self.secret))
             partitions: int = self._rdd.getNumPartitions()
             return Prepared(listening, partitions, _slots(context))
         except BaseException:
@@ -165,7 +164,7 @@ class Job:
             raise
 
     def _work(self) -> None:
-        self._enter(self.source.context)
+        self._enter()
         self._loop()
 
     def _loop(self) -> None:
@@ -177,9 +176,9 @@ class Job:
             else:
                 self.post(self._done, (partition, None))
 
-    def _enter(self, context: SparkContext) -> None:
+    def _enter(self) -> None:
         """Put the jobs of this thread into the group, by which they can be cancelled."""
-        context.setJobGroup(self._group, f"reactive_aio: {self.name}")
+        self.context.setJobGroup(self._group, f"reactive_aio: {self.name}")
 
     def _run(self, partition: int) -> None:
         """Run the job of one partition; it has no results, for the elements take the other way.
@@ -190,7 +189,7 @@ class Job:
         from pyspark import serializers, util
 
         read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - see above
-        context: Any = self.source.context
+        context: Any = self.context
         results = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
         with read(results, serializers.CPickleSerializer()) as nothing:
             for _ in nothing:
@@ -212,11 +211,11 @@ class Job:
 
     def _cancel(self) -> None:
         """Cancel the jobs of the group, and again those that were submitted just then, until the threads have ended."""
-        wait = GRACE
+        wait = self.grace
         while not self._ended.wait(wait):
             wait = AGAIN
             with suppress(Exception):  # the JVM is gone, and the threads will notice
-                self.source.context.cancelJobGroup(self._group)
+                self.context.cancelJobGroup(self._group)
 
 
 def _slots(context: Any) -> int:

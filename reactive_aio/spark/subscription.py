@@ -12,9 +12,8 @@ from ..hooks import drop_error
 from .delivery import Delivery
 from .job import Job, Prepared
 from .link import Link
-from .ordered import OrderedDelivery
 from .slots import Seat
-from .unordered import UnorderedDelivery
+from .worker import Address, RegionTask
 
 if TYPE_CHECKING:
     from ..segments import Inlet
@@ -41,10 +40,13 @@ class SparkSubscription:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        kind = OrderedDelivery if self.source.ordered else UnorderedDelivery
-        self._delivery = kind(self.inlet, self, self.source.ahead)
-        self._job = Job(self.source, str(self.source), self, self.inlet.post)
+        self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
+        self._job = Job(self.source.context, str(self.source), self._java_rdd, self, self.inlet.post)
         self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
+
+    def _java_rdd(self, address: Address) -> Any:
+        source = self.source
+        return source.java_rdd(RegionTask(address, str(source), source.pickled(), source.reading))
 
     def begin(self) -> None:
         """Start the job; nothing here waits for it."""

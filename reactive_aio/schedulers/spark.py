@@ -1,0 +1,37 @@
+"""The scheduler that runs functions on a Spark cluster; PySpark is imported when it is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ..spark.resident.scheduler import SparkWorkers
+
+
+def spark(session: SparkSession, slots: int | None = None, *, idle: float = 10.0) -> SparkWorkers:
+    """Run the functions that follow in the Python workers of a Spark cluster, in at most ``slots`` resident tasks.
+
+    It is for ``publish_on``. A resident task connects back to the event loop and works on one chunk after another, so a
+    chunk goes there and back in a fraction of a millisecond, and elements come back in order. The tasks start with the
+    first elements, one for each chunk that waits, and take slots of the cluster as ``Flow.from_spark`` does, which leaves
+    one free where it can; by default ``slots`` is one less than ``defaultParallelism``. A task that has had nothing to do for
+    ``idle`` seconds ends and gives its slot back; with the next elements it starts again, in some tenths of a second.
+
+    Operators that depend on an element's place in the stream, such as ``take``, run with what follows them on the event
+    loop that reads. The functions travel by value; what can't be pickled, or belongs to this process, such as a lock, an
+    event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. The subscriber's
+    context stays behind.
+
+    A task that is lost is replaced, and what it was at is done again: no element is lost, doubled or out of place, and
+    effects of the functions may happen again. A chunk that is lost four times fails the flow with WorkerDiedError, a job that
+    can't be run with SparkJobError. Needs a classic session; Spark Connect is refused. (Reactor, RxJava: none.)
+
+    >>> from reactive_aio import Flow, schedulers
+    >>> def on_spark(session):
+    ...     return Flow.range(3).publish_on(schedulers.spark(session, slots=2)).map(str)
+    """
+    from ..spark.resident.scheduler import workers
+
+    return workers(session, slots, idle)

@@ -1,0 +1,68 @@
+"""What can be sent to Spark's workers: found out when the flow is built, with the operator and its line."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import RDD, SparkContext
+from pyspark import cloudpickle as _untyped
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import UnsupportedOnSparkError
+
+if TYPE_CHECKING:
+    # The real one is a C class that takes these as methods.
+    class _Pickler:
+        def __init__(self, file: io.BytesIO) -> None: ...
+        def dump(self, obj: object) -> None: ...
+
+else:
+    _Pickler = _untyped.Pickler
+
+# Some of these can be pickled, and would be something of their own in each worker.
+BOUND_HERE: Final[tuple[tuple[str, tuple[type[Any], ...]], ...]] = (
+    ("an event loop", (asyncio.AbstractEventLoop,)),
+    ("a task or future", (asyncio.Future,)),
+    ("a queue of an event loop", (asyncio.Queue,)),
+    (
+        "a lock of an event loop",
+        (asyncio.Lock, asyncio.Event, asyncio.Condition, asyncio.Semaphore, asyncio.Barrier),
+    ),
+    (
+        "a lock",
+        (
+            type(threading.Lock()),
+            type(threading.RLock()),
+            threading.Event,
+            threading.Condition,
+            threading.Semaphore,
+            threading.Barrier,
+        ),
+    ),
+    ("a Spark session", (SparkSession, SparkContext)),
+    ("data of Spark's, which only the driver can use", (DataFrame, RDD)),
+)
+
+
+class _Checker(_Pickler):
+    """Pickles by value, and refuses what has a meaning in this process only."""
+
+    def persistent_id(self, value: object) -> None:
+        """Look at each thing that is about to be pickled."""
+        for words, kinds in BOUND_HERE:
+            if isinstance(value, kinds):
+                raise TypeError(f"it captures {words} ({type(value).__qualname__})")
+
+
+def check_portable(stage: object) -> None:
+    """Refuse a stage that can't be sent to Spark's workers."""
+    try:
+        _Checker(io.BytesIO()).dump(stage)
+    except Exception as error:
+        raise UnsupportedOnSparkError(
+            f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
+            "function, or keep it here with .publish_on(schedulers.current()) before it"
+        ) from error

@@ -1,0 +1,70 @@
+"""The scheduler whose workers are tasks of a Spark cluster that stay as long as there is work."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context
+from typing import Any, Final
+
+from attrs import define
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from ...errors import UnsupportedOnSparkError
+from ...remote.frames import REGION, Frame
+from ...schedulers.base import Hired, Reports, Work
+from ...schedulers.threads import check_workers
+from ..pickling import dumps_by_value
+from ..portable import check_portable
+from .elements import dumps
+from .region import ResidentRegion
+
+BEAT: Final = 5.0
+"""Seconds between two signs of life of a task."""
+
+
+@define(eq=False, repr=False)
+class SparkWorkers:
+    """Resident tasks of a cluster (Workers)."""
+
+    context: SparkContext
+    count: int
+    """The tasks that work at the same time."""
+    idle: float
+    """Seconds without work after which a task ends."""
+    beat: float = BEAT
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return f"spark({self.context.master}, slots={self.count})"
+
+    def check(self, stage: object) -> None:
+        """Refuse what can't be sent to the cluster."""
+        check_portable(stage)
+
+    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+        """Take a region in; its tasks start with the first chunk."""
+        function: tuple[bytes, list[object]] = (dumps_by_value(work), [])
+        introduction = Frame(REGION, count=most, pickled=dumps(function, []))
+        region = ResidentRegion(self, introduction, most, reports, asyncio.get_running_loop())
+        region.begin()
+        return region
+
+
+def workers(session: Any, slots: int | None, idle: float) -> SparkWorkers:
+    """Check the arguments of ``schedulers.spark``."""
+    given = session  # by its declared type, which isinstance narrows
+    if not isinstance(session, SparkSession):
+        if type(given).__module__.startswith("pyspark.sql.connect."):
+            raise UnsupportedOnSparkError(
+                "schedulers.spark() needs a classic session: with Spark Connect there is no way yet for the workers to "
+                "reach this process; build the session with .master(...) rather than .remote(...)"
+            )
+        raise TypeError(f"schedulers.spark() takes a session of PySpark, not {type(given).__name__}")
+    if slots is not None:
+        check_workers("spark", slots)
+    if not idle > 0:
+        raise ValueError(f"schedulers.spark(idle={idle!r}): a time without work in seconds, above 0")
+    context = session.sparkContext
+    return SparkWorkers(context, slots or max(1, context.defaultParallelism - 1), idle)

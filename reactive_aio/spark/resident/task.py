@@ -1,0 +1,109 @@
+"""What runs in Spark's Python workers for a resident region: a worker like any other, at the end of a TCP connection."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from ...remote.channel import Channel
+from ...remote.frames import BEAT, READY, Frame
+from ...remote.handshake import REPLY, Greeter
+from ...remote.worker import Region, Worker
+from ..entrance import prepare
+from ..worker import Address
+from .elements import dumps
+
+PATIENCE: Final = 30.0
+"""Seconds for the loop to answer, which may be busy."""
+AT_A_TIME: Final = 2
+"""The chunks that a task holds: the one it works on, and the next."""
+
+
+@frozen
+class ResidentTask:
+    """The work of each task of a resident region; travels to the workers, and the region's functions come after it."""
+
+    address: Address
+    beat: float
+    """Seconds between two signs of life."""
+
+    def serve(self, partition: int, nothing: Iterable[Any]) -> Iterator[int]:
+        """Work for the loop until it says that it is enough, or hangs up."""
+        from pyspark import TaskContext
+
+        for _ in nothing:  # else Spark ends the Python worker, and the next task has to wait for a new one
+            pass
+        task = TaskContext.get()
+        attempt = 0 if task is None else task.attemptNumber()
+        channel = SharedChannel(connect(self.address, partition, attempt))
+        worker = Worker()
+        place = f"task {partition} on Spark, process {os.getpid()} on {socket.gethostname()}"
+        worker.take_in(Region(worker, channel, dumps, place))
+        channel.send(Frame(READY, count=AT_A_TIME))
+        with Pulse(channel, self.beat):
+            worker.serve()
+        return iter(())
+
+
+def connect(address: Address, partition: int, attempt: int) -> socket.socket:
+    """Connect to the loop, and prove to each other to be who one says."""
+    connection = socket.create_connection((address.host, address.port), PATIENCE)
+    try:
+        prepare(connection)
+        greeter = Greeter(address.secret, partition, attempt)
+        connection.sendall(greeter.greeting)
+        reply = b""
+        while len(reply) < REPLY.size:
+            if not (more := connection.recv(REPLY.size - len(reply))):
+                raise ConnectionError("the event loop that this task is to work for has hung up")
+            reply += more
+        connection.sendall(greeter.answer(reply))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class SharedChannel(Channel):
+    """A channel on which a second thread sends too."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._lock = threading.RLock()
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame."""
+        with self._lock:
+            super().send(frame)
+
+    def flush(self) -> None:
+        """Send what goes out without blocking."""
+        with self._lock:
+            super().flush()
+
+
+@define(eq=False)
+class Pulse:
+    """Signs of life from a thread of its own, because a function may keep the other one for long."""
+
+    channel: Channel
+    seconds: float
+    _over: threading.Event = field(init=False, factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __enter__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="reactive_aio-pulse", daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self.seconds):
+            self.channel.send(Frame(BEAT))
