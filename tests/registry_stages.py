@@ -158,6 +158,27 @@ wide(
     lambda _, via, __: via(via(Flow.never()).race(failed(via))),
     passes=True,
 )
+wide(
+    "zip",
+    lambda n, via, _: via(via(Flow.range(n)).zip(via(Flow.range(n + 3)), prefetch=2)),
+    lambda _, via, __: via(via(Flow.never()).zip(failed(via), prefetch=2)),
+    asks=lambda n: max(n, 2),
+    holds=4,
+)
+# Which of two flows is the first to have its turn is anybody's guess on some loops: one element of each gives one tuple.
+wide(
+    "combine_latest",
+    lambda n, via, _: via(via(via(Flow.of("left")).combine_latest(via(Flow.of("right")), prefetch=2)).repeat(n)),
+    lambda _, via, __: via(via(Flow.never()).combine_latest(failed(via), prefetch=2)),
+    asks=lambda n: max(n, 2),
+    holds=4,
+)
+wide(
+    "with_latest_from",
+    lambda n, via, _: via(via(Flow.range(n)).with_latest_from(via(Flow.of("latest")))),
+    lambda _, via, __: via(via(Flow.never()).with_latest_from(failed(via))),
+    asks=unbounded,
+)
 
 # -- recovering
 

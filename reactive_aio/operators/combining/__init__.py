@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...segments import Stage
 from .._fluent import Fluent, check_count, check_flow
+from .combine_latest import CombineLatest
 from .concat import Concat, parts
 from .default_if_empty import DefaultIfEmpty
 from .merge import Merge
 from .race import Race
 from .start_with import StartWith
 from .switch_if_empty import SwitchIfEmpty
+from .with_latest_from import WithLatestFrom
+from .zip import Zip
 
 if TYPE_CHECKING:
     from ...flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 
 class Combining(Fluent[T_co]):
@@ -130,3 +137,93 @@ class Combining(Fluent[T_co]):
         for other in others:
             check_flow("race", other)
         return self.begin(Race[T_co | U]((self.as_flow(), *others)))
+
+    @overload
+    def zip(self, a: Flow[A], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A]]: ...
+    @overload
+    def zip(self, a: Flow[A], b: Flow[B], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A, B]]: ...
+    @overload
+    def zip(self, a: Flow[A], b: Flow[B], c: Flow[C], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A, B, C]]: ...
+    @overload
+    def zip(
+        self, a: Flow[A], b: Flow[B], c: Flow[C], d: Flow[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[T_co, A, B, C, D]]: ...
+    @overload
+    def zip(self, *others: Flow[U], prefetch: int = ...) -> Flow[tuple[T_co | U, ...]]: ...
+    def zip(self, *others: Flow[Any], prefetch: int = 256) -> Flow[Any]:
+        """Emit tuples of one element of this flow and one of each of ``others``, in order.
+
+        It completes as soon as there can be no further tuple: when a flow has ended and all it gave has been used, also
+        without demand; the others are cancelled then.
+        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
+        used; at most ``prefetch`` elements of each are buffered until there is one of each and they are wanted.
+        Errors: the failure of a flow stands behind the elements that came of it, and ends the whole when they have been
+        used; where several have ended the first in order decides, as in the builtin. What is left of the others goes
+        to ``hooks.on_discard``, and a failure that nobody came to see to ``hooks.on_error_dropped``. What is no
+        flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
+        (Reactor, RxJava, Pekko, RxPY: ``zip``; the builtin ``zip``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("a", "b").zip(Flow.range(1, 4)).run_sync()
+        [('a', 1), ('b', 2)]
+        """
+        for other in others:
+            check_flow("zip", other)
+        check_count("zip", "prefetch", prefetch, 1)
+        return self.begin(Zip[Any]((self.as_flow(), *others), prefetch))
+
+    @overload
+    def combine_latest(self, a: Flow[A], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A]]: ...
+    @overload
+    def combine_latest(self, a: Flow[A], b: Flow[B], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A, B]]: ...
+    @overload
+    def combine_latest(
+        self, a: Flow[A], b: Flow[B], c: Flow[C], /, *, prefetch: int = ...
+    ) -> Flow[tuple[T_co, A, B, C]]: ...
+    @overload
+    def combine_latest(
+        self, a: Flow[A], b: Flow[B], c: Flow[C], d: Flow[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[T_co, A, B, C, D]]: ...
+    @overload
+    def combine_latest(self, *others: Flow[U], prefetch: int = ...) -> Flow[tuple[T_co | U, ...]]: ...
+    def combine_latest(self, *others: Flow[Any], prefetch: int = 32) -> Flow[Any]:
+        """Emit, for each element of any of the flows, a tuple of the latest ones of all.
+
+        The first tuple comes when all have emitted. Elements make tuples in the order in which they arrive, and none
+        is left out after the first tuple: a flow that is faster than its subscriber is slowed, not sampled. It
+        completes when all flows have, or one of them without having emitted.
+        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
+        used; at most ``prefetch`` elements of each are buffered until they are wanted.
+        Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled.
+        What is buffered, and what was replaced before it was in a tuple, goes to ``hooks.on_discard``. What is no
+        flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
+        (Reactor, RxJava: ``combineLatest``; RxPY, aioreactive: ``combine_latest``; kotlinx: ``combine``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> fast, slow = Flow.interval(1).take(4), Flow.interval(1.6).map("abc".__getitem__).take(2)
+        >>> run_virtual(fast.combine_latest(slow).to_list())
+        [(0, 'a'), (1, 'a'), (2, 'a'), (2, 'b'), (3, 'b')]
+        """
+        for other in others:
+            check_flow("combine_latest", other)
+        check_count("combine_latest", "prefetch", prefetch, 1)
+        return self.begin(CombineLatest[Any]((self.as_flow(), *others), prefetch))
+
+    def with_latest_from(self, other: Flow[U]) -> Flow[tuple[T_co, U]]:
+        """Emit each element of this flow with the latest one of ``other``.
+
+        This flow is asked for elements when ``other`` has emitted, and not sooner; so none has to be left out.
+        It completes when this flow does, or when ``other`` does without having emitted.
+        Demand: passed to this flow one for one; a source that can't be slowed needs an ``on_backpressure_`` operator
+        before this one. ``other`` is asked for all it has, whatever the demand; the latest element is kept.
+        Errors: the failure of either flow ends the whole at once. An element of ``other`` that was in no pair goes to
+        ``hooks.on_discard``. What is no flow is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``withLatestFrom``, which leave out what comes before; RxPY: ``with_latest_from``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).with_latest_from(Flow.of("old", "new")).run_sync()
+        [(0, 'new'), (1, 'new'), (2, 'new')]
+        """
+        check_flow("with_latest_from", other)
+        return self.begin(WithLatestFrom[tuple[T_co, U]](self.as_flow(), other))

@@ -1,0 +1,100 @@
+"""The combinator that makes an element of the latest of each flow whenever one of them emits."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Gathering, Inner
+from ...hooks import discard
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+NOTHING: Final = object()
+"""Stands for the latest element of a flow that has not emitted yet."""
+
+
+@frozen
+class CombineLatest(Pushed[T]):
+    """Source of ``Flow.combine_latest``."""
+
+    flows: tuple[FlowLike, ...]
+    ahead: int
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows in order."""
+        return self.flows
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with all flows."""
+        combining = CombiningLatest(inlet, len(self.flows))
+        combining.start(self.flows, self.ahead)
+        return combining
+
+
+@define(eq=False)
+class CombiningLatest(Gathering):
+    """Takes the elements of all flows in the order in which they have arrived, each when it is wanted."""
+
+    _missing: int
+    """How many flows have not emitted yet."""
+    _latest: list[Any] = field(init=False)
+    _arrived: deque[tuple[Inner, int]] = field(init=False, factory=deque[tuple[Inner, int]])  # bounded by what is kept
+    """How many elements of which flow come next."""
+
+    def __attrs_post_init__(self) -> None:
+        self._latest = [NOTHING] * self._missing
+
+    def cancel(self) -> None:
+        """Cancel all, and let go of the elements that have been in no tuple."""
+        super().cancel()
+        self._arrived.clear()
+        latest, self._latest = self._latest, []
+        if self._missing:
+            discard(each for each in latest if each is not NOTHING)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Note whose turn it is."""
+        self._arrived.append((inner, len(items)))
+        super().on_chunk(inner, items)
+
+    def step(self) -> bool:
+        """Take the next elements, as many as are wanted."""
+        if not self.demand or not self._arrived:
+            return False
+        inner, count = self._arrived.popleft()
+        # Before all have emitted, one after another: an element that makes no tuple uses up no demand.
+        n = 1 if self._missing else min(count, self.demand)
+        if n < count:
+            self._arrived.appendleft((inner, count - n))
+        items = inner.take(n)
+        self._combine(inner.key, items)
+        if inner.spent and inner in self.inners:
+            self.on_spent(inner)
+        else:
+            self.feed(inner)
+        return True
+
+    def _combine(self, place: int, items: list[Any]) -> None:
+        """Emit a tuple for each element, or keep the last one for those to come."""
+        latest = self._latest
+        before, after = latest[:place], latest[place + 1 :]
+        replaced, latest[place] = latest[place], items[-1]
+        if replaced is NOTHING:
+            self._missing -= 1
+        elif self._missing:
+            discard([replaced])
+        if not self._missing:
+            self.emit([(*before, item, *after) for item in items])
+
+    def on_spent(self, inner: Inner) -> None:
+        """Complete behind the last flow, or one that has never emitted."""
+        super().on_spent(inner)
+        if not self.over and (not self.inners or self._latest[inner.key] is NOTHING):
+            self.complete()
