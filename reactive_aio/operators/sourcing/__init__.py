@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from ...spec import Publisher
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from ...flow import Flow
+    from ...spark.streaming import MicroBatch
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -283,9 +285,43 @@ class Sourcing(Fluent[T_co]):
     @overload
     @classmethod
     def from_spark(cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
+    @overload
     @classmethod
     def from_spark(
-        cls, data: object, *, as_: type[Any] | None = None, ordered: bool = True, prefetch: int = 8192
+        cls,
+        data: DataFrame,
+        *,
+        checkpoint: str | PathLike[str],
+        output_mode: str = ...,
+        trigger: Mapping[str, Any] | None = ...,
+        as_: type[Row] | None = ...,
+        ordered: bool = ...,
+        prefetch: int = ...,
+    ) -> Flow[MicroBatch[Row]]: ...
+    @overload
+    @classmethod
+    def from_spark(
+        cls,
+        data: DataFrame,
+        *,
+        checkpoint: str | PathLike[str],
+        as_: type[U],
+        output_mode: str = ...,
+        trigger: Mapping[str, Any] | None = ...,
+        ordered: bool = ...,
+        prefetch: int = ...,
+    ) -> Flow[MicroBatch[U]]: ...
+    @classmethod
+    def from_spark(
+        cls,
+        data: object,
+        *,
+        as_: type[Any] | None = None,
+        ordered: bool = True,
+        prefetch: int = 8192,
+        checkpoint: str | PathLike[str] | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
     ) -> Flow[Any]:
         """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
 
@@ -303,6 +339,11 @@ class Sourcing(Fluent[T_co]):
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
 
+        Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``): Spark makes
+        one when it is requested and the one before has been acknowledged, and delivers it at least once. Its ``rows``
+        are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are
+        those of ``DataStreamWriter``; the flow completes when the query does.
+
         Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
         however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
         ahead of the one whose turn it is, for an eighth of that; else as many run as the cluster has slots but one,
@@ -312,7 +353,8 @@ class Sourcing(Fluent[T_co]):
         can't be pickled. SparkJobError when the job itself fails. UnsupportedOnSparkError when the flow is built,
         for a function that can't be pickled and for a session of Spark Connect; TypeError for a class that does
         not fit the columns, which lists every misfit.
-        Cancel: stops the tasks and the job; a terminal returns when that is done.
+        Cancel: stops the tasks and the job; a terminal returns when that is done. A streaming query that does not stop
+        within 10 seconds is left to Spark.
         Spark: the workers connect to this process, on ``spark.driver.host`` (loopback for a local master). A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
         again gives the same elements. A flow leaves one slot of the cluster free, and one for each other flow that
@@ -331,4 +373,8 @@ class Sourcing(Fluent[T_co]):
         from ...spark.source import from_spark
 
         check_count("from_spark", "prefetch", prefetch, 1)
+        if checkpoint is not None:
+            from ...spark.streaming.source import from_stream
+
+            return cls.begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
         return cls.begin(from_spark(data, as_, prefetch, ordered))
