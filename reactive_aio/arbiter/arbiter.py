@@ -40,6 +40,10 @@ class SubscriptionArbiter:
     def cancel(self) -> None:
         """Cancel the current source, and every one to come."""
         self.cancelled = True
+        self.leave()
+
+    def leave(self) -> None:
+        """Cancel the current source in favour of the next, of which what it has left unmet will be asked."""
         current, self._current = self._current, None
         if current is not None:
             current.cancel()

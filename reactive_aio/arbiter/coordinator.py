@@ -36,6 +36,8 @@ class Coordinator(ABC):
     emitted: bool = field(init=False, default=False)
     """Whether a source has emitted anything."""
     _next: FlowLike | None = field(init=False, default=None)
+    _inner: Inner | None = field(init=False, default=None)
+    """The subscriber of the source that is read now."""
     _advancing: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
@@ -44,8 +46,21 @@ class Coordinator(ABC):
 
     def cancel(self) -> None:
         """Cancel by the arbiter, and forget the source to come."""
-        self._next = None
+        self._next = self._inner = None
         self.arbiter.cancel()
+
+    def leave(self) -> None:
+        """Cancel the source that is read now, before its end; what may still come of it goes to the hooks."""
+        inner, self._inner = self._inner, None
+        self._next = None
+        if inner is not None:
+            inner.leave()
+        self.arbiter.leave()
+
+    def ended(self) -> None:
+        """Note that the source that was read has ended."""
+        self._inner = None
+        self.arbiter.ended()
 
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""
@@ -65,7 +80,7 @@ class Coordinator(ABC):
         try:
             while (flow_now := self._next) is not None and not self.arbiter.cancelled:
                 self._next = None
-                inner = Inner(self)
+                inner = self._inner = Inner(self)
                 try:
                     self.inlet.subscribe(flow_now, inner, at_once=perf_counter() < until)
                 except Exception as error:
@@ -80,6 +95,12 @@ class Coordinator(ABC):
     def fail(self, error: BaseException) -> None:
         """Fail the whole."""
         self.inlet.on_error(error)
+
+    def on_source_chunk(self, items: list[Any]) -> None:
+        """Account for elements, then pass them on."""
+        self.emitted = True
+        self.arbiter.produced(len(items))
+        self.inlet.on_chunk(items)
 
     @abstractmethod
     def on_source_complete(self) -> None:
@@ -107,14 +128,12 @@ class Inner:
             owner.arbiter.switch_to(subscription)
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Account for elements, then pass them on."""
+        """Have the owner see to elements."""
         owner = self._owner
         if owner is None or owner.arbiter.cancelled:
             discard(items)
         else:
-            owner.emitted = True
-            owner.arbiter.produced(len(items))
-            owner.inlet.on_chunk(items)
+            owner.on_source_chunk(items)
 
     def on_error(self, error: BaseException) -> None:
         """End this source, and have the owner decide."""
@@ -130,9 +149,13 @@ class Inner:
         if owner is not None:
             owner.on_source_complete()
 
+    def leave(self) -> None:
+        """Hear of nothing any more."""
+        self._owner = None
+
     def _end(self) -> Coordinator | None:
         owner, self._owner = self._owner, None
         if owner is None or owner.arbiter.cancelled:
             return None
-        owner.arbiter.ended()
+        owner.ended()
         return owner

@@ -206,6 +206,44 @@ def test_a_subscription_after_the_end_is_cancelled() -> None:
     assert late.cancels == 1
 
 
+# -- a source that is left before its end
+
+
+def test_a_source_that_is_left_is_cancelled_and_the_next_is_asked_for_what_it_left_unmet() -> None:
+    inlet = Inlet()
+    row = InARow(inlet)
+    row.advance("first")
+    row.request(3)
+    first = inlet.sources[0]
+    first.receiver.on_chunk([1])
+    row.leave()
+    row.advance("second")
+
+    assert first.cancels == 1
+    assert inlet.sources[1].requests == [2]
+
+
+def test_what_still_comes_of_a_source_that_was_left_goes_to_the_hooks() -> None:
+    discarded: list[Any] = []
+    dropped: list[Any] = []
+    inlet, late, subscription = Inlet(lambda source: None), OSError("late"), Played()
+    row = InARow(inlet, 1)
+    row.advance("first")
+    left = inlet.sources[0].receiver
+    row.leave()
+    row.advance("second")
+    with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
+        left.on_subscribe(subscription)
+        left.on_chunk([1])
+        left.on_error(late)
+        left.on_complete()
+
+    assert subscription.cancels == 1
+    assert (discarded, dropped) == ([1], [late])
+    assert inlet.signals == []
+    assert len(inlet.sources) == 2
+
+
 # -- the arbiter
 
 

@@ -125,6 +125,8 @@ def test_operators() -> None:
     assert_type(flow.on_error_return("a").on_error_complete(errors=(OSError, KeyError)), Flow[int | str])
     assert_type(flow.on_error_map(lambda error: OSError(error.args), errors=KeyError), Flow[int])
     assert_type(flow.retry_if(lambda error, attempt: attempt < 3), Flow[int])
+    assert_type(flow.timeout(1), Flow[int])
+    assert_type(flow.timeout(1.5, Flow.of("a")), Flow[int | str])
     assert_type(flow.start_with("a"), Flow[int | str])
     assert_type(flow.default_if_empty(None), Flow[int | None])
     assert_type(flow.switch_if_empty(Flow.of("a")), Flow[int | str])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from .._fluent import Fluent, check_count, check_errors, check_function, is_flow
+from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
 from .on_error_map import OnErrorMap
 from .repeat import Repeat
 from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
 from .retry import Retry
 from .retry_if import RetryIf
+from .timeout import Timeout
 
 if TYPE_CHECKING:
     from ...flow import Flow
@@ -166,3 +167,25 @@ class Recovering(Fluent[T_co]):
         check_function("on_error_map", fn, "return the exception from an ordinary function")
         check_errors("on_error_map", errors)
         return self.begin(OnErrorMap[T_co](self.as_flow(), fn, errors))
+
+    def timeout(self, seconds: float, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
+        """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
+
+        Time counts, by the clock of the loop, while there is demand: from the first that is not met, and anew behind
+        each element. Where nobody asks, nobody waits. ``fallback`` has all the time.
+        Demand: passed on one for one; what this flow leaves unmet is asked of ``fallback``, once. Nothing is buffered.
+        Errors: TimeoutError, where there is no ``fallback``. The flow is cancelled, and cleaned up before the end is
+        heard of; an element of it that was on its way goes to ``hooks.on_discard``. A number of seconds that is not
+        above 0, and what is no flow, are refused when the flow is built.
+        (Reactor, RxJava, RxPY: ``timeout``; Pekko: ``idleTimeout``, ``backpressureTimeout`` being the other way round.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> slow = Flow.interval(60.0)
+        >>> run_virtual(slow.timeout(5.0, Flow.of("late")).to_list())
+        ['late']
+        """
+        check_seconds("timeout", "seconds", seconds, above=True)
+        if fallback is not None:
+            check_flow("timeout", fallback)
+        return self.begin(Timeout[T_co | U](self.as_flow(), seconds, fallback))

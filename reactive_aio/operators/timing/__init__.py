@@ -1,0 +1,1 @@
+"""Operators that look at the clock of their event loop."""

@@ -1,0 +1,39 @@
+"""What coordinators that wait for time have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from attrs import define, field
+
+from ...arbiter import Coordinator
+from ...gathering.timer import Timer
+
+
+@define(eq=False)
+class Waiting(Coordinator):
+    """A coordinator with a timer, which ends with it."""
+
+    timer: Timer = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.timer = Timer(self.inlet, self.on_time)
+
+    @abstractmethod
+    def on_time(self) -> None:
+        """See to what was to be seen to when the timer's time has come."""
+
+    def cancel(self) -> None:
+        """Cancel the timer as well."""
+        self.timer.cancel()
+        super().cancel()
+
+    def complete(self) -> None:
+        """Complete the whole, without the timer."""
+        self.timer.cancel()
+        super().complete()
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the whole, without the timer."""
+        self.timer.cancel()
+        super().fail(error)
