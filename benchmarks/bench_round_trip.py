@@ -179,7 +179,8 @@ async def janus_pair(n: int) -> int:
 
 @TRIPS_ACROSS.contestant("reactive_aio")
 async def ours_across(n: int) -> int:
-    return await Flow.range(n).publish_on(schedulers.thread("counting"), 1).count()
+    made = Flow.range(n).subscribe_on(schedulers.thread("making"))
+    return await made.publish_on(schedulers.current(), 1).count()
 
 
 @TRIPS_ACROSS.contestant("call_soon_threadsafe both ways")

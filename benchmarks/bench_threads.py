@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from attrs import evolve
+
 from reactive_aio import Flow, schedulers
 
 from . import queues
@@ -12,51 +14,52 @@ from .by_hand import another_loop, hand_over
 from .harness import Bar, Row
 from .workload import Field, LoopFactory, Workload, peer
 
-SIZE = 256
 BY_HAND = "lists by hand"
 
 FIELD = Field()
-BETWEEN = Workload(
-    title=f"boundary between two loop threads, prefetch {SIZE}",
-    by=FIELD,
-    bars=(Bar(BY_HAND, at_most=1.3), Bar("culsans", times_faster=10)),
-    limit=BY_HAND,
-)
+
+
+def between_threads(size: int, *near: Bar) -> Workload:
+    """Say what is done: made on one loop, at most so many on the way, and counted on the other."""
+    return Workload(
+        title=f"boundary between two loop threads, prefetch {size}",
+        by=FIELD,
+        given={"size": size},
+        bars=(*near, Bar("culsans", times_faster=10)),
+        limit=BY_HAND,
+    )
 
 
 def rows(n: int) -> list[Row]:
-    """On each kind of event loop."""
-    return BETWEEN.rows(n)
+    """With a prefetch of 256 all of them; with four times as much those that lists are for."""
+    more = evolve(between_threads(1024), only=("reactive_aio", BY_HAND, "culsans"))
+    return between_threads(256, Bar(BY_HAND, at_most=1.3)).rows(n) + more.rows(n)
 
 
 @FIELD.contestant("reactive_aio")
-async def ours(n: int) -> int:
-    return await Flow.range(n).publish_on(schedulers.thread("counting"), SIZE).count()
+async def ours(n: int, size: int) -> int:
+    made = Flow.range(n).subscribe_on(schedulers.thread("making"))
+    return await made.publish_on(schedulers.current(), size).count()
 
 
 @FIELD.contestant(BY_HAND)
-async def lists_by_hand(n: int) -> int:
+async def lists_by_hand(n: int, size: int) -> int:
     """The limit with as much under way: one list, and one wake-up for it each way."""
     async with another_loop() as other:
         home = asyncio.get_running_loop()
-        return await hand_over(n, SIZE, other.call_soon_threadsafe, home.call_soon_threadsafe)
+        return await hand_over(n, size, other.call_soon_threadsafe, home.call_soon_threadsafe)
 
 
-@FIELD.contestant(f"{BY_HAND}, two under way", note="512 under way")
-async def two_lists_by_hand(n: int) -> int:
+@FIELD.contestant(f"{BY_HAND}, two under way", note="twice as much under way")
+async def two_lists_by_hand(n: int, size: int) -> int:
     """What twice as much under way would buy."""
     async with another_loop() as other:
         home = asyncio.get_running_loop()
-        return await hand_over(n, SIZE, other.call_soon_threadsafe, home.call_soon_threadsafe, 2)
-
-
-@FIELD.contestant("reactive_aio, prefetch 512", note="512 under way")
-async def ours_with_twice_as_much(n: int) -> int:
-    return await Flow.range(n).publish_on(schedulers.thread("counting"), 2 * SIZE).count()
+        return await hand_over(n, size, other.call_soon_threadsafe, home.call_soon_threadsafe, 2)
 
 
 @FIELD.contestant("asyncio.Queue, call_soon_threadsafe", note="unbounded")
-async def asyncio_queue(n: int) -> int:
+async def asyncio_queue(n: int, size: int) -> int:
     home = asyncio.get_running_loop()
     queue: asyncio.Queue[int | None] = asyncio.Queue()
 
@@ -80,12 +83,12 @@ async def between(n: int, queue: queues.Queue) -> int:
 
 
 @FIELD.contestant("aiologic", needs="aiologic")
-async def aiologic(n: int) -> int:
-    return await between(n, queues.aiologic_queue(SIZE))
+async def aiologic(n: int, size: int) -> int:
+    return await between(n, queues.aiologic_queue(size))
 
 
 @FIELD.contestant("aiologic, SimpleQueue", needs="aiologic", note="unbounded")
-async def aiologic_simple(n: int) -> int:
+async def aiologic_simple(n: int, size: int) -> int:
     queue = peer("aiologic").SimpleQueue()
 
     def make() -> None:
@@ -102,13 +105,13 @@ async def aiologic_simple(n: int) -> int:
 
 
 @FIELD.contestant("culsans", needs="culsans")
-async def culsans(n: int) -> int:
-    return await between(n, queues.culsans_queue(SIZE))
+async def culsans(n: int, size: int) -> int:
+    return await between(n, queues.culsans_queue(size))
 
 
 @FIELD.contestant("janus", needs="janus", note="from a thread without a loop")
-async def janus(n: int) -> int:
-    queue = peer("janus").Queue(SIZE)
+async def janus(n: int, size: int) -> int:
+    queue = peer("janus").Queue(size)
 
     def make() -> None:
         for item in range(n):
@@ -124,15 +127,15 @@ async def janus(n: int) -> int:
 
 
 @FIELD.contestant("pypeln.thread", needs="pypeln", note="threads without loops")
-def pypeln(n: int, _: LoopFactory) -> int:
+def pypeln(n: int, _: LoopFactory, size: int) -> int:
     def same(item: int) -> int:
         return item
 
-    return sum(1 for _ in peer("pypeln").thread.map(same, range(n), maxsize=SIZE))
+    return sum(1 for _ in peer("pypeln").thread.map(same, range(n), maxsize=size))
 
 
 @FIELD.contestant("reactivex", needs="reactivex", note="unbounded")
-async def reactivex(n: int) -> int:
+async def reactivex(n: int, size: int) -> int:
     operators, schedulers = peer("reactivex.operators"), peer("reactivex.scheduler")
     here = peer("reactivex.scheduler.eventloop").AsyncIOThreadSafeScheduler(asyncio.get_running_loop())
     source = peer("reactivex").from_iterable(range(n))

@@ -30,6 +30,7 @@ from ..segments import (
 from ..spec import Subscription
 from .driver import RegionDriver
 from .lifetime import Lifetime
+from .turns import Company
 
 PREFETCH: Final = 256
 HERE: Final = Current()
@@ -194,9 +195,19 @@ def assemble(
         if drivers:
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
+    _introduce(drivers)
     drivers[0].each = each
     _begin(plan, drivers, receiver, lifetime, called)
     return drivers[0]
+
+
+def _introduce(drivers: list[RegionDriver]) -> None:
+    """Make a company of the regions that share an event loop."""
+    companies: dict[int, Company] = {}
+    loops = [id(driver.loop) for driver in drivers]
+    for driver, loop in zip(drivers, loops, strict=True):
+        if loops.count(loop) > 1:
+            driver.company = companies.setdefault(loop, Company())
 
 
 def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lifetime: Lifetime, called: bool) -> None:

@@ -1,7 +1,9 @@
 """Turns on an event loop: the one door through which anything reaches a region.
 
 What comes from another thread (a request, a cancel, a chunk from the region upstream) goes through one queue and
-wakes the loop once, however much has gathered; none is needed while the region is awake.
+wakes the loop once, however much has gathered; none is needed while the region is awake. Nor is one needed between
+regions of one subscription on one loop: they are a company, whose members take their turns one after another in one
+callback, for as long as that is short.
 """
 
 from __future__ import annotations
@@ -12,17 +14,50 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from threading import get_ident
-from typing import Any
+from time import perf_counter
+from typing import Any, Final
+
+from attrs import define, field
 
 from ..errors import SchedulerClosedError
 
 Event = tuple[Callable[[Any], None], Any]
 
+SHORT: Final = 2e-4
+"""Seconds after which a company lets the event loop have its turn."""
+
+
+@define(eq=False)
+class Company:
+    """Regions of one subscription that share an event loop; all of it is confined to that loop's thread."""
+
+    waiting: deque[Turns] = field(init=False, factory=deque["Turns"])
+    """The members whose turn comes in the callback that is running; empty when none is."""
+    meeting: bool = field(init=False, default=False)
+    """Whether a member's callback is running."""
+    context: Context = field(init=False, factory=Context)
+    """The context of the callbacks: nobody's, since a context that has been entered can't be entered again."""
+
+    def meet(self, first: Turns) -> None:
+        """Have a member take its turn, and then those that it has woken."""
+        waiting = self.waiting
+        self.meeting = True
+        try:
+            until = perf_counter() + SHORT
+            first.context.run(first.take_turn)
+            while waiting and perf_counter() < until:
+                member = waiting.popleft()
+                member.context.run(member.take_turn)
+        finally:
+            self.meeting = False
+            while waiting:
+                waiting.popleft().schedule()
+
 
 class Turns(ABC):
     """What works in turns on one event loop, and can be reached from any thread."""
 
-    __slots__ = ("_awake", "_events", "_ident", "context", "loop")
+    __slots__ = ("_awake", "_events", "_ident", "company", "context", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
@@ -31,6 +66,7 @@ class Turns(ABC):
         self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
         self._awake = False
         self._ident = 0  # of the loop's thread, once it is known
+        self.company: Company | None = None
 
     @abstractmethod
     def _work(self) -> bool:
@@ -49,18 +85,34 @@ class Turns(ABC):
     def _wake(self) -> None:
         """Have a turn come, from any thread, where none is due."""
         self._awake = True
+        if get_ident() != self._ident:
+            self._schedule_by(self.loop.call_soon_threadsafe)
+        elif self.company is not None and self.company.meeting:
+            self.company.waiting.append(self)
+        else:
+            self.schedule()
+
+    def schedule(self) -> None:
+        """Have a turn come in a callback of its own; on the loop."""
+        self._schedule_by(self.loop.call_soon)
+
+    def _schedule_by(self, call: Callable[..., object]) -> None:
         try:
-            if get_ident() == self._ident:
-                self.loop.call_soon(self.turn, context=self.context)
-            else:
-                self.loop.call_soon_threadsafe(self.turn, context=self.context)
+            call(self.turn, context=self.context if self.company is None else self.company.context)
         except RuntimeError as closed:
             error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
             error.__cause__ = closed
             self.lost(error)
 
     def turn(self) -> None:
-        """The scheduled callback: take what has been posted, then work."""
+        """The scheduled callback."""
+        if self.company is None or self.company.meeting:
+            self.take_turn()
+        else:
+            self.company.meet(self)
+
+    def take_turn(self) -> None:
+        """Take what has been posted, then work."""
         events = self._events
         try:
             while True:
@@ -68,7 +120,7 @@ class Turns(ABC):
                     handle, value = events.popleft()
                     handle(value)
                 if self._work():
-                    self.loop.call_soon(self.turn, context=self.context)
+                    self.schedule()
                     return
                 # In this order: a post that finds `awake` still true is seen by the check that follows.
                 self._awake = False
