@@ -5,11 +5,11 @@ No input or output happens here, so the protocol can be tested, and written agai
 ::
 
     loop -> worker   REGION   the function and the context of the region
-                     CHUNK    number, count, place in the input, results to leave out; list of elements
-                     CREDIT   number of a chunk, count of the results that may be given for it
+                     CHUNK    number, results that may be given, place in the input, results to leave out; list of elements
+                     CREDIT   number, further results that may be given
                      STOP     nothing more is wanted
 
-    worker -> loop   READY    count of the chunks that it may hold
+    worker -> loop   READY    0, chunks that it may hold
                      PART     number, count, elements worked on, nanoseconds; list of results
                      LAST     the same, and the chunk is over
                      FAILED   number, 0, elements worked on; the packed exception, and the chunk is over
@@ -54,7 +54,7 @@ class Frame:
     number: int = 0
     """Of the chunk that it is about."""
     count: int = 0
-    """Of the elements that it carries or allows for."""
+    """Of the results that it carries or allows for."""
     place: int = 0
     detail: int = 0
     pickled: bytes | bytearray = b""

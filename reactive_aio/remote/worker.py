@@ -77,9 +77,9 @@ class Chunk:
     context: contextvars.Context
     frame: Frame | None
     left: int
-    """The results that may still be given, or left out."""
+    """The results that may still be given."""
     leave_out: int
-    """The results that a worker has given that was lost; they use up credit as they did there."""
+    """The results that have been given by a worker that was lost."""
     run: Any = None
 
 
@@ -134,7 +134,6 @@ class Region:
     place: str = field(factory=lambda: f"worker process {os.getpid()}")
     """Where this is, in words, for the tracebacks of failures."""
     _work: Any = field(init=False, default=None)
-    _most: int = field(init=False, default=0)
     _context: contextvars.Context = field(init=False, factory=contextvars.copy_context)
     _failure: bytes | None = field(init=False, default=None)
     """Why there is no work that could be done."""
@@ -157,11 +156,11 @@ class Region:
 
     def _heard(self, frame: Frame) -> None:
         if frame.kind == CHUNK:
-            chunk = Chunk(frame.number, self._context.copy(), frame, self._most, frame.detail)
+            chunk = Chunk(frame.number, self._context.copy(), frame, frame.count, frame.detail)
             self._chunks[frame.number] = chunk
             self.worker.turns.append((self, chunk))
         elif frame.kind == CREDIT and (waiting := self._chunks.get(frame.number)) is not None:
-            if not waiting.left:
+            if not (waiting.left or waiting.leave_out):
                 self.worker.turns.append((self, waiting))
             waiting.left += frame.count
         elif frame.kind == REGION:
@@ -170,7 +169,6 @@ class Region:
             self._close()
 
     def _begin(self, frame: Frame) -> None:
-        self._most = frame.count
         try:
             pickled, variables = frame.loads()
             for variable, value in variables:
@@ -204,7 +202,7 @@ class Region:
             self._fail(chunk, run.taken, run.failure)
         elif over:
             del self._chunks[chunk.number]
-        elif chunk.left:
+        elif chunk.left or chunk.leave_out:
             self.worker.turns.append((self, chunk))
 
     def _part(self, chunk: Chunk) -> list[Any]:
@@ -217,11 +215,11 @@ class Region:
                 error.add_note("while elements were unpickled in a worker process")
                 raise
             chunk.run = self._work.begin(items, frame.place)
-        results: list[Any] = chunk.run.part(min(chunk.leave_out or chunk.left, chunk.left))
-        chunk.left -= len(results)
+        results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
         if chunk.leave_out:
             chunk.leave_out -= len(results)
             return []
+        chunk.left -= len(results)
         return results
 
     def _send(self, chunk: Chunk, items: list[Any], nanoseconds: int, kind: int) -> bool:

@@ -71,25 +71,22 @@ class Line:
             self.loop.remove_writer(self.channel.socket.fileno())
 
 
-def packed(items: list[Any], dumps: Dumps) -> tuple[int, bytes, Buffers, Exception | None]:
-    """Pickle elements for a worker: how many, and the failure of the next where it can't be pickled."""
-    buffers: Buffers = []
-    try:
-        return len(items), dumps(items, buffers), buffers, None
-    except Exception as error:
-        items, buffers = picklable(items, dumps), []
-        return len(items), dumps(items, buffers), buffers, error
-
-
 def chunk_frame(
-    chunk: int, items: list[Any], index: int, dumps: Dumps, leave_out: int = 0
-) -> tuple[Frame, Exception | None]:
-    """Pack a chunk; where an element can't be pickled, those before it, and the failure that belongs behind them."""
-    count, data, buffers, failure = packed(items, dumps)
-    if failure is not None:
+    chunk: int, items: list[Any], index: int, credit: int, dumps: Dumps, leave_out: int = 0
+) -> tuple[Frame | None, Exception | None]:
+    """Pack a chunk; where an element can't be pickled, those before it, if any, and the failure that follows them."""
+    buffers: Buffers = []
+    failure: Exception | None = None
+    try:
+        data = dumps(items, buffers)
+    except Exception as error:
+        failure, items, buffers = error, picklable(items, dumps), []
         failure.add_note("an element that goes to a worker process has to be picklable")
-        failure.add_note(f"it is element #{index + count}")
-    return Frame(CHUNK, chunk, count, index, leave_out, data, buffers), failure
+        failure.add_note(f"it is element #{index + len(items)}")
+        if not items:
+            return None, failure
+        data = dumps(items, buffers)
+    return Frame(CHUNK, chunk, credit, index, leave_out, data, buffers), failure
 
 
 def report(frame: Frame, failing: BaseException | None) -> Report:

@@ -234,16 +234,16 @@ class _Member:
             line = Line(self.loop, Channel(ours), self._heard, self._ended)
             self._lines[line] = set()
             line.open()
-            line.send(Frame(REGION, count=most, pickled=region))
+            line.send(Frame(REGION, pickled=region))
         self.team.connect(ends)
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Send a chunk to the worker that has the fewest."""
-        frame, failure = chunk_frame(chunk, items, index, dumps)
+        frame, failure = chunk_frame(chunk, items, index, self._most, dumps)
+        if frame is None:
+            self.reports.reported(Report(chunk, [], 0, 0.0, True, failure))
+            return
         if failure is not None:
-            if not frame.count:
-                self.reports.reported(Report(chunk, [], 0, 0.0, True, failure))
-                return
             self._failing[chunk] = failure
         line = min(self._lines, key=lambda line: len(self._lines[line]))
         self._lines[line].add(chunk)

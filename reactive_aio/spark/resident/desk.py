@@ -62,16 +62,16 @@ class Desk:
 
     def give(self, sent: Sent) -> None:
         """Have a chunk worked on, behind the results that an earlier task has given."""
-        frame, sent.failing = chunk_frame(sent.number, sent.items, sent.index, dumps, leave_out=sent.given)
-        if not frame.count and sent.failing is not None:
-            self.region.failed(sent, sent.failing)
+        frame, sent.failing = chunk_frame(
+            sent.number, sent.items, sent.index, sent.credit - sent.given, dumps, leave_out=sent.given
+        )
+        if frame is None:
+            self.region.failed(sent)
             return
         self.room -= 1
         self.idle = 0
         self.chunks[sent.number] = sent
         self.line.send(frame)
-        if sent.credit > self.region.most:
-            self.line.send(Frame(CREDIT, sent.number, sent.credit - self.region.most))
 
     def allow(self, sent: Sent, more: int) -> None:
         """Allow for more results of a chunk."""

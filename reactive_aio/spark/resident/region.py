@@ -181,9 +181,9 @@ class ResidentRegion:
         if told.over:
             self.hand_out()
 
-    def failed(self, sent: Sent, failure: BaseException) -> None:
+    def failed(self, sent: Sent) -> None:
         """Pass on that not even the first element of a chunk could be sent."""
-        self.reports.reported(Report(sent.number, [], 0, 0.0, True, failure))
+        self.reports.reported(Report(sent.number, [], 0, 0.0, True, sent.failing))
 
     def _fail(self, error: BaseException) -> None:
         """Fail the flow, which then leaves."""

@@ -46,7 +46,7 @@ class SparkWorkers:
     def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
         """Take a region in; its tasks start with the first chunk."""
         function: tuple[bytes, list[object]] = (dumps_by_value(work), [])
-        introduction = Frame(REGION, count=most, pickled=dumps(function, []))
+        introduction = Frame(REGION, pickled=dumps(function, []))
         region = ResidentRegion(self, introduction, most, reports, asyncio.get_running_loop())
         region.begin()
         return region
