@@ -86,7 +86,7 @@ class Gathering(Drain):
     def subscribe(self, flow: FlowLike, inner: Inner, *, at_once: bool) -> None:
         """Subscribe to a flow that has been entered."""
         try:
-            self.inlet.subscribe(flow, inner, at_once=at_once)
+            self.inlet.subscribe(flow, inner, at_once=at_once, ahead=inner.prefetch is not None)
         except Exception as error:
             inner.on_error(error)
 

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from ..hooks import discard, drop_error
-from ..spec import Subscription, add_demand
+from ..spec import UNBOUNDED, Subscription, add_demand
 
 
 class Owner(Protocol):
     """What hears of the signals of inner flows."""
 
     def on_chunk(self, inner: Inner, items: list[Any], /) -> None:
-        """See to elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.passed`."""
+        """See to elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.consumed`."""
 
     def on_end(self, inner: Inner, /) -> None:
         """See to the end of an inner flow, which stands behind the elements that are kept."""
@@ -43,13 +43,15 @@ class Inner:
     _subscription: Subscription | None = field(init=False, default=None)
     _wanted: int = field(init=False, default=0)
     """What is to be requested when there is a subscription."""
-    _consumed: int = field(init=False, default=0)
-    _limit: int = field(init=False, default=0)
+    consumed: int = field(init=False, default=0)
+    """Elements that have been consumed and not been asked for again."""
+    limit: int = field(init=False, default=UNBOUNDED)
+    """With how many consumed it is `hungry`."""
 
     def __attrs_post_init__(self) -> None:
         if self.prefetch is not None:
             self._wanted = self.prefetch
-            self._limit = self.prefetch - (self.prefetch >> 2)
+            self.limit = self.prefetch - (self.prefetch >> 2)
 
     @property
     def spent(self) -> bool:
@@ -79,22 +81,18 @@ class Inner:
             kept.clear()
         else:
             taken = [kept.popleft() for _ in range(n)]
-        self._consumed += len(taken)
+        self.consumed += len(taken)
         return taken
-
-    def passed(self, n: int) -> None:
-        """Count elements that were passed on as they came; then it may be `hungry`."""
-        self._consumed += n
 
     @property
     def hungry(self) -> bool:
         """Whether there is a prefetch and so much of it has been consumed that more is to be asked for."""
-        return self.prefetch is not None and self._consumed >= self._limit and not self.ended
+        return self.consumed >= self.limit and not self.ended
 
     def replenish(self) -> None:
         """Ask for as much as has been consumed, if it is hungry; by `Gathering.feed` the others have their turn before."""
         if self.hungry and self._subscription is not None:
-            consumed, self._consumed = self._consumed, 0
+            consumed, self.consumed = self.consumed, 0
             self._subscription.request(consumed)
 
     def take_error(self) -> BaseException | None:

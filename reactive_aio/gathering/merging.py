@@ -38,9 +38,10 @@ class Merging(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
         if self.demand >= len(items) and not self._ready and not self.busy:
-            inner.passed(len(items))
+            inner.consumed += len(items)
             self.emit(items)
-            self.feed(inner)
+            if inner.consumed >= inner.limit:
+                self.feed(inner)
             return
         if not inner.kept:
             self._ready.append(inner)

@@ -61,6 +61,11 @@ class RegionInlet:
         """The source and the line it was chained on."""
         return self.driver.region.source
 
+    @property
+    def ahead(self) -> bool:
+        """Whether elements may come in lists: what follows here must not be told from work on one after another."""
+        return self.driver.ahead and self.driver.run.empty
+
     def on_chunk(self, items: list[Any]) -> None:
         """Deliver elements."""
         self.driver.on_chunk(items)
@@ -87,12 +92,12 @@ class RegionInlet:
         """Have snapshots show what the source keeps and drops by itself."""
         self.driver.gauge = gauge
 
-    def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool) -> None:
+    def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool, ahead: bool = False) -> None:
         """Assemble an inner flow that signals on this loop."""
         if flow is not self._flow:
             self._flow, self._plan = flow, Plan.of(at_home(flow))
         at_once = at_once and not self.driver.hops
-        driver = assemble(self._plan, receiver, self.lifetime, self.context, called=at_once)
+        driver = assemble(self._plan, receiver, self.lifetime, self.context, called=at_once, ahead=ahead)
         if len(self._plan.regions) == 1:
             driver.nest(self.driver)
         driver.read_by(self.driver)
@@ -174,12 +179,14 @@ def assemble(
     *,
     each: bool = False,
     called: bool = False,
+    ahead: bool = False,
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
     What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
     With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
-    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take.
+    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. With ``ahead`` the
+    receiver keeps what it asks for, as a boundary does.
     """
     try:
         runs = [_run(plan, region) for region in plan.regions]
@@ -192,6 +199,7 @@ def assemble(
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         downstream = Crossing(drivers[-1], drivers[-1].upstream.add) if drivers else receiver
         driver = _driver(plan, region, run, place, downstream, lifetime, context.copy())
+        driver.ahead = ahead or bool(drivers)
         if drivers:
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)

@@ -37,7 +37,7 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
 
     __slots__ = (
-        "__weakref__", "_release", "abandoned", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
+        "__weakref__", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
         "outer", "region",
     )  # fmt: skip
 
@@ -57,6 +57,8 @@ class RegionDriver(Emission):
         self._release: Callable[[], None] | None = release
         self.lifetime: Lifetime | None = None
         """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
+        self.ahead = False
+        """Whether downstream keeps what it asks for until it is wanted."""
         self.depth = 0
         self.hops = False
         # The last regions of the flows that a combinator here reads and that have not ended, and the region that such

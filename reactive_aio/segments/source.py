@@ -78,6 +78,11 @@ class Inlet(Protocol[T]):
         """The source and the line it was chained on, for errors."""
         ...
 
+    @property
+    def ahead(self) -> bool:
+        """Whether what is requested is read ahead and kept as it is, so that elements may as well come in lists."""
+        ...
+
     def on_chunk(self, items: list[T], /) -> None:
         """Deliver elements; no more of them than were requested."""
 
@@ -97,10 +102,11 @@ class Inlet(Protocol[T]):
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
 
-    def subscribe(self, flow: FlowLike, receiver: Receiver[T], *, at_once: bool) -> None:
+    def subscribe(self, flow: FlowLike, receiver: Receiver[T], *, at_once: bool, ahead: bool = False) -> None:
         """Subscribe to an inner flow in the same subscription, with signals on this event loop.
 
-        With ``at_once`` it does what it can before the call returns, else in a scheduled callback.
+        With ``at_once`` it does what it can before the call returns, else in a scheduled callback. With ``ahead`` the
+        receiver keeps what it asks for until it is wanted.
         """
 
 

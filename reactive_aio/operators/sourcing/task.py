@@ -21,6 +21,7 @@ from ...errors import SourceCancelledError, SourceConsumedError
 from ...hooks import drop_error
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
+from .ahead import Ahead
 
 T = TypeVar("T")
 
@@ -34,7 +35,8 @@ class Production:
 
     inlet: Inlet[Any]
     produce: Callable[[Production], Awaitable[None]]
-    _demand: int = field(init=False, default=0)
+    wanted: int = field(init=False, default=0)
+    """Elements that have been asked for and not delivered."""
     _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
     _started: bool = field(init=False, default=False)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
@@ -46,7 +48,7 @@ class Production:
         """Let the producer go on; the first demand starts its task."""
         if self.cancelled:
             return
-        self._demand = add_demand(self._demand, n)
+        self.wanted = add_demand(self.wanted, n)
         if not self._started:
             self._started = True
             release = self.inlet.hold()
@@ -69,27 +71,42 @@ class Production:
 
     async def demand(self) -> None:
         """Wait until an element is wanted, and let others run from time to time."""
-        if perf_counter() >= self._turn_over:
+        if self.wanted and perf_counter() < self._turn_over and not self.cancelled:
+            return
+        if self.wanted or self.cancelled:
             await asyncio.sleep(0)
-            self._turn_over = perf_counter() + TURN
-        while not self._demand:
+        while not self.wanted:
             waiter: asyncio.Future[None] = self.inlet.loop.create_future()
             self._waiters.append(waiter)
             try:
                 await waiter
             finally:
                 self._waiters.remove(waiter)
+        self._turn_over = perf_counter() + TURN
+
+    async def resume(self, iterator: AsyncIterator[Any]) -> list[Any]:
+        """Wait until elements are wanted; a cancellation meanwhile is the iterator's, which may answer by an element."""
+        try:
+            await self.demand()
+        except asyncio.CancelledError as cancelled:
+            # Not ours, so most likely a timeout of the generator's own that ran out while it was not asked: it
+            # alone can tell, so it is where the cancellation belongs.
+            throw = getattr(iterator, "athrow", None)
+            if self.cancelled or throw is None:
+                raise
+            return [await throw(cancelled)]
+        return []
 
     async def emit(self, item: Any) -> None:
         """Wait until the element is wanted, and deliver it."""
         await self.demand()
-        self.deliver(item)
+        self.deliver([item])
 
-    def deliver(self, item: Any) -> None:
-        """Deliver an element that is wanted."""
-        if self._demand != UNBOUNDED:
-            self._demand -= 1
-        self.inlet.on_chunk([item])
+    def deliver(self, items: list[Any]) -> None:
+        """Deliver elements that are wanted."""
+        if self.wanted != UNBOUNDED:
+            self.wanted -= len(items)
+        self.inlet.on_chunk(items)
 
     async def _run(self) -> None:
         try:
@@ -149,27 +166,17 @@ class FromAsyncIterable(TaskSource[T]):
         """Advance the iterator by what is wanted, and close it, all in this task."""
         iterator = self._iterator()
         try:
+            if production.inlet.ahead:
+                await Ahead(production, iterator).read()
             while True:
-                production.deliver(await self._next(iterator, production))
+                given = await production.resume(iterator)
+                production.deliver(given or [await anext(iterator)])
         except StopAsyncIteration:
             return
         finally:
             close = getattr(iterator, "aclose", None)
             if close is not None:
                 await close()
-
-    async def _next(self, iterator: AsyncIterator[T], production: Production) -> T:
-        try:
-            await production.demand()
-        except asyncio.CancelledError as cancelled:
-            # Not ours, so most likely a timeout of the generator's own that ran out while it was not asked: it
-            # alone can tell, so it is where the cancellation belongs.
-            throw = getattr(iterator, "athrow", None)
-            if production.cancelled or throw is None:
-                raise
-            item: T = await throw(cancelled)
-            return item
-        return await anext(iterator)
 
     def _iterator(self) -> AsyncIterator[T]:
         iterator = aiter(self.items)
