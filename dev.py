@@ -5,6 +5,7 @@
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
     python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
     python3 dev.py bench                 the benchmarks
+    python3 dev.py docs                  write the generated pages and pictures anew
     python3 dev.py pins                  choose the newest versions again (requirements/pins.txt)
 
     --python 3.12                        run or test in .venv-3.12, which has no Spark
@@ -340,6 +341,14 @@ def bench(environment: Environment, arguments: list[str]) -> int:
     return call(environment, "benchmarks", *arguments)
 
 
+GENERATED = (["tests.catalogue.page"], ["tests.tck.rules_page"], ["examples.selector", "docs/pictures"])
+
+
+def docs(environment: Environment, _: list[str]) -> int:
+    """Write the generated pages and pictures; the page of the benchmarks needs `bench --docs`."""
+    return max(call(environment, *each) for each in GENERATED)
+
+
 def pins(_: Environment, arguments: list[str]) -> int:
     """Resolve all extras and groups again, for every Python and platform, without a word on where they come from."""
     uv = find_uv()
@@ -353,7 +362,7 @@ def pins(_: Environment, arguments: list[str]) -> int:
     return 0
 
 
-COMMANDS = {"run": run, "test": test, "lint": lint, "bench": bench, "pins": pins}
+COMMANDS = {"run": run, "test": test, "lint": lint, "bench": bench, "docs": docs, "pins": pins}
 
 
 def main(arguments: list[str]) -> int:

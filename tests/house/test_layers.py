@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reductions": STAGES | {"operators"},
     "ends": STAGES | {"operators", "reductions"},
     "flow": STAGES | {"operators", "ends"},
+    "catalogue": STAGES | {"operators", "reductions", "ends", "flow"},
     "processor": STAGES | {"operators", "flow"},
     "runtime": STAGES | {"arbiter", "gathering", "operators"},
     "spark": STAGES | {"arbiter", "gathering", "operators", "remote"},

@@ -1,0 +1,71 @@
+"""What a docstring of the house says, by its parts: the sentence, the paragraphs with a head, the names elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from attrs import field, frozen
+
+HEADS: Final = ("Demand", "Errors", "Cancel", "Spark", "Runs", "Scheduling")
+PEERS: Final = ("Reactor", "RxJava", "RxPY", "aiostream", "Pekko", "Kotlin")
+SNAKES: Final = ("RxPY", "aiostream")
+"""The libraries of Python, whose names are as the others' and in snake case."""
+
+
+@frozen
+class Told:
+    """The parts of a docstring."""
+
+    sentence: str
+    parts: dict[str, str] = field(factory=dict[str, str])
+    """The paragraphs that begin with one of the heads."""
+    origin: str = ""
+    """What the parentheses say of where the name comes from."""
+
+    @property
+    def peers(self) -> dict[str, tuple[str, ...]]:
+        """The operator's names in other libraries."""
+        return names_in(self.origin)
+
+
+def read(text: str) -> Told:
+    r"""Take a docstring apart.
+
+    >>> told = read("Do it.\n\nDemand: one for one;\nnothing is kept.\n(Reactor, RxJava: ``do``.)")
+    >>> told.sentence, told.parts, told.peers
+    ('Do it.', {'Demand': 'one for one; nothing is kept.'}, {'Reactor': ('do',), 'RxJava': ('do',)})
+    """
+    prose = re.split(r"^(?:>>>|\.\. code-block)", text, maxsplit=1, flags=re.MULTILINE)[0]
+    sentence, *lines = prose.strip().splitlines()
+    while lines and not sentence.rstrip().endswith((".", ":")):
+        sentence += f" {lines.pop(0).strip()}"
+    parts: dict[str, str] = {}
+    head = ""
+    for line in lines:
+        found = re.match(rf"({'|'.join(HEADS)}): ", line)
+        if found or not line.strip() or line.startswith("("):
+            head = found[1] if found else "(" if line.startswith("(") else ""
+        if head:
+            parts[head] = f"{parts.get(head, '')} {line.strip().removeprefix(f'{head}: ')}".strip()
+    return Told(sentence, parts, parts.pop("(", "").strip("()").removesuffix("."))
+
+
+def names_in(origin: str) -> dict[str, tuple[str, ...]]:
+    """Give the names that are quoted, by the libraries that they are said to come from.
+
+    >>> names_in("RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first")
+    {'RxJava': ('repeat',), 'Reactor': ('repeat(n)',)}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for part in origin.split(";"):
+        before, _, _ = part.partition("``")
+        names = re.findall(r"``(.+?)``", part)
+        for peer in PEERS:
+            if names and re.search(rf"\b{peer}x?\b", before, re.IGNORECASE):
+                found[peer] = (*found.get(peer, ()), *(map(_snake, names) if peer in SNAKES else names))
+    return found
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", lambda capital: f"_{capital[1].lower()}", name)

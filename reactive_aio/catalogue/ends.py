@@ -1,0 +1,36 @@
+"""The ends."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .traits import Completes, Traits
+
+TRAITS: Final[dict[str, Traits]] = {
+    "subscribe": Traits(names="Reactor, RxJava, RxPY: ``subscribe``"),
+    "open": Traits("1"),
+    "to_list": Traits(
+        "unbounded", keeps="unbounded", names="RxJava: ``toList``; RxPY: ``to_list``; aiostream: ``list``"
+    ),
+    "first": Traits("1", completes=Completes.EARLY, names="RxPY: ``first``; aiostream: ``item(0)``"),
+    "last": Traits("unbounded", keeps="1", names="RxPY: ``last``; aiostream: ``item(-1)``"),
+    "reduce": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
+    "count": Traits("unbounded", names="RxPY: ``count``"),
+    "for_each": Traits("unbounded", names="RxPY: ``for_each``; aiostream: ``action``"),
+    "to_spark": Traits("batch", keeps="batch"),
+    "run_sync": Traits(
+        "unbounded", keeps="unbounded", names="Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``"
+    ),
+    "to_set": Traits("unbounded", keeps="unbounded"),
+    "to_dict": Traits("unbounded", keeps="unbounded"),
+    "single": Traits("2", keeps="1", names="RxPY: ``single``"),
+    "element_at": Traits("index + 1", completes=Completes.EARLY, names="RxPY: ``element_at``; aiostream: ``item``"),
+    "sum": Traits("unbounded", keeps="1"),
+    "min": Traits("unbounded", keeps="1"),
+    "max": Traits("unbounded", keeps="1"),
+    "all": Traits("1", completes=Completes.EARLY, names="RxPY: ``all``"),
+    "any": Traits("1", completes=Completes.EARLY, names="RxPY: ``some``"),
+    "contains": Traits("1", completes=Completes.EARLY),
+    "is_empty": Traits("1", completes=Completes.EARLY),
+    "drain": Traits("unbounded", names="RxPY: ``ignore_elements``"),
+}

@@ -1,0 +1,22 @@
+"""Operators that gather elements into groups."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .traits import Completes, Fails, Traits
+
+TRAITS: Final[dict[str, Traits]] = {
+    "buffer": Traits(
+        "n * d",
+        keeps="n - 1",
+        fails=Fails.DISCARDS,
+        names="RxPY: ``buffer_with_count``; aiostream: ``chunks``",
+    ),
+    "sliding": Traits(
+        "size + (d - 1) * step", keeps="size", fails=Fails.DISCARDS, names="RxPY: ``buffer_with_count(count, skip)``"
+    ),
+    "buffer_until_changed": Traits(
+        keeps="max_size", completes=Completes.BEHIND, fails=Fails.DISCARDS, names="Pekko: ``groupedAdjacentBy``"
+    ),
+}

@@ -1,0 +1,195 @@
+"""Makes docs/operators.md and its diagrams: ``python -m tests.catalogue.page`` writes them.
+
+The page is made of the catalogue, which is checked by measuring, and of the examples, each of which is a test.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from reactive_aio import Flow
+from reactive_aio.catalogue import PEERS, Completes, Fails, Operator, operators
+from reactive_aio.segments import Placed, PublishOn, Pushed, Stage, SubscribeOn
+
+from .examples import Example, all_examples
+from .picture import picture
+from .running import Ran, ran
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "operators.md"
+PICTURES = DOCS / "pictures" / "operators"
+
+NO_EXAMPLE = {
+    "from_spark": "it starts a job on a cluster",
+    "to_spark": "it starts jobs on a cluster",
+    "subscribe": "its signals are those of every diagram",
+    "open": "what it gives is asked for one element at a time by the block",
+    "run_sync": "it runs an event loop of its own",
+}
+"""What has no diagram, and why."""
+
+HEAD = """# The operators
+
+This page is generated (`python -m tests.catalogue.page`) from what each operator declares of itself, and tests compare that
+with what is measured. Each diagram is a run on virtual time, and its text is a test.
+
+How to read a diagram: time goes from left to right, in seconds. A lane is a flow, with its elements, its end ┃ or its
+failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
+reads, below it what it gives and what its subscriber asks for. Faint elements were not made any more, or were discarded.
+
+In the tables, `d` is the demand: what is *asked* of the flow that is read when `d` elements are wanted and none has come yet.
+*Keeps* is the bound of what is taken and neither passed on nor dropped. *Runs* says where: *fused* is in the region of what it
+reads; *apart* is between two regions, on the subscriber's event loop. *Spark* says whether it runs in the workers of a cluster
+behind `from_spark`.
+"""
+
+
+@cache
+def examples() -> dict[str, list[tuple[Example, Ran]]]:
+    """Give the examples by operator, as they are written and as they ran."""
+    found: dict[str, list[tuple[Example, Ran]]] = {}
+    for example in all_examples():
+        found.setdefault(example.operator, []).append((example, ran(example)))
+    return found
+
+
+def families() -> list[tuple[type, list[Operator]]]:
+    """Give the operators by family, those of the flow itself behind the others and before the ends."""
+    found: dict[type, list[Operator]] = {}
+    for each in sorted(operators(), key=lambda each: (each.is_end, each.family is Flow)):
+        found.setdefault(each.family, []).append(each)
+    return list(found.items())
+
+
+def place(operator: Operator) -> tuple[str, str]:
+    """Tell where an operator runs, by the flow of its example, and whether Spark's workers run it."""
+    if operator.is_end:
+        return "where it is awaited", ""
+    if operator.name not in examples():
+        return "in Spark's workers", ""
+    flow = examples()[operator.name][0][1].flow
+    assert flow is not None
+    last: Placed[object] = flow.steps[-1] if flow.steps else flow.source
+    if operator.name == "through":
+        return "as what it applies", ""
+    match last.operator:
+        case Stage():
+            return "fused", spark(last.operator)
+        case PublishOn():
+            return "what follows, on the scheduler", ""
+        case SubscribeOn():
+            return "the source, on the scheduler", ""
+        case Pushed():
+            return "apart", ""
+        case _:
+            return "fused", ""
+
+
+def spark(stage: Stage[object, object]) -> str:
+    """Tell whether Spark's workers run a stage."""
+    if not stage.positional:
+        return "in the workers"
+    return "" if getattr(stage, "in_parts", lambda: None)() is None else "in parts"
+
+
+def row(cells: Iterable[str]) -> str:
+    """Give a row of a table."""
+    return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |\n"
+
+
+def code(expression: str) -> str:
+    """Show an expression."""
+    return f"`{expression}`" if expression else ""
+
+
+def link(operator: Operator) -> str:
+    """Link to the section of an operator."""
+    return f"[`{operator.name}`](#{operator.name})"
+
+
+def semantics(family: list[Operator]) -> str:
+    """Give the table of what the operators of a family do."""
+    table = row(["", "asks", "keeps", "completes", "a failure", "runs", "Spark"]) + row(["---"] * 7)
+    for each in family:
+        traits = each.traits
+        asks = code(traits.demand)
+        keeps = "" if traits.keeps == "0" else code(traits.keeps)
+        if traits.others:
+            asks += " of each" if traits.others == traits.demand else f", of others {code(traits.others)}"
+            keeps += " of each" if keeps else ""
+        failure = "" if traits.fails is Fails.NONE else traits.fails.value
+        completes = "" if traits.completes is Completes.NEVER else traits.completes.value
+        table += row([link(each), asks, keeps, completes, failure, *place(each)])
+    return table
+
+
+def names() -> str:
+    """Give the table of the names in other libraries."""
+    table = row(["", *PEERS]) + row(["---"] * (len(PEERS) + 1))
+    for each in operators():
+        told = each.peers
+        table += row([link(each), *(", ".join(map(code, told.get(peer, ()))) for peer in PEERS)])
+    return table
+
+
+def pictures_of(operator: Operator) -> dict[str, str]:
+    """Give the diagrams of an operator, by the names of their files."""
+    name = operator.name.strip("_")
+    return {
+        f"{name}{f'_{number}' if number > 1 else ''}.svg": picture(run)
+        for number, (_, run) in enumerate(examples().get(operator.name, []), 1)
+    }
+
+
+def section(operator: Operator) -> str:
+    """Give the section of an operator."""
+    told = operator.told
+    lines = [f"### {operator.name}", "", single(told.sentence), ""]
+    shown = zip(pictures_of(operator), examples().get(operator.name, []), strict=True)
+    lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown] + [""]
+    lines += [f"- **{head}**: {single(text)}" for head, text in told.parts.items()]
+    if told.origin:
+        also = f"; {operator.traits.names}" if operator.traits.names else ""
+        lines += [f"- **Elsewhere**: {single(told.origin + also)}."]
+    return "\n".join(lines).rstrip() + "\n\n"
+
+
+def single(text: str) -> str:
+    """Give the text of a docstring in the quotes of Markdown."""
+    return text.replace("``", "`")
+
+
+def page() -> str:
+    """Give the whole page."""
+    text = HEAD
+    for family, members in families():
+        text += f"\n## {heading(family)}\n\n{semantics(members)}\n" + "".join(map(section, members)).rstrip() + "\n"
+    return text + f"\n## The names elsewhere\n\n{names()}"
+
+
+def heading(family: type) -> str:
+    """Give the heading of a family: what its docstring begins with."""
+    first = (inspect.getdoc(family) or "").split(".")[0]
+    return "Operators of one's own" if family is Flow else first
+
+
+def pictures() -> dict[str, str]:
+    """Give all diagrams, by the names of their files."""
+    return {file: text for each in operators() for file, text in pictures_of(each).items()}
+
+
+def write() -> None:
+    """Write the page and its diagrams, and remove what is not theirs."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for old in PICTURES.glob("*.svg"):
+        old.unlink()
+    for file, text in pictures().items():
+        (PICTURES / file).write_text(text, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

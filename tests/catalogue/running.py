@@ -1,0 +1,326 @@
+"""Runs an example in virtual time, and writes down what went over each of its lanes."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import functools
+import operator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+import reactive_aio
+from reactive_aio import (
+    UNBOUNDED,
+    Emitter,
+    Failed,
+    Flow,
+    Next,
+    Subscriber,
+    Subscription,
+    SynchronousSink,
+    hooks,
+    schedulers,
+)
+from reactive_aio.segments import Stage
+from reactive_aio.testing import from_marbles, run_virtual
+from reactive_aio.testing.marbles import MarbleError, render
+
+from .examples import MEASURED, Example
+
+HORIZON = 60
+"""Seconds after which an example is given up."""
+DIGITS = {str(n): n for n in range(10)}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@define
+class Lane:
+    """One subscription: what was asked, what came, and how it ended, each with its time."""
+
+    begun: float = 0.0
+    asked: list[tuple[float, float]] = field(factory=list[tuple[float, float]])
+    """How much was asked for; 0 stands for a cancel."""
+    given: list[tuple[float, Any]] = field(factory=list[tuple[float, Any]])
+    end: tuple[float, BaseException | None] | None = None
+    """The time of the end, and the error if it was none."""
+
+    @property
+    def cancelled(self) -> float | None:
+        """The time of the cancel."""
+        return next((at for at, n in self.asked if not n), None)
+
+    def request(self, at: float, n: float) -> None:
+        """Enter a request, or with 0 a cancel; a number that comes in parts at one time is one."""
+        if self.end is None and self.cancelled is None and at < HORIZON:
+            if n and self.asked and self.asked[-1][0] == at:
+                n += self.asked.pop()[1]
+            self.asked.append((at, n))
+
+    def __str__(self) -> str:
+        return " ".join(f"{'∞' if n == float('inf') else f'{n:g}' if n else 'x'}@{at:g}" for at, n in self.asked)
+
+
+def clock() -> float:
+    """Give the seconds since the start, for the loop's clock may have begun at another number."""
+    return round(asyncio.get_running_loop().time() - _Start.at, 6)
+
+
+class _Start:
+    at = 0.0
+
+
+@define(eq=False)
+class Watched:
+    """A publisher whose subscriptions are written down."""
+
+    flow: Flow[Any]
+    lanes: list[Lane] = field(factory=list[Lane])
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        """Subscribe, with a lane of its own."""
+        lane = Lane(clock())
+        self.lanes.append(lane)
+        self.flow.subscribe(Listening(lane, subscriber))
+
+
+@define(eq=False)
+class Listening:
+    """Stands between a publisher and a subscriber, and writes down."""
+
+    lane: Lane
+    subscriber: Subscriber[Any] | None = None
+    subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        if self.subscriber:
+            self.subscriber.on_subscribe(self)
+
+    def on_next(self, item: Any) -> None:
+        self.lane.given.append((clock(), item))
+        if self.subscriber:
+            self.subscriber.on_next(item)
+
+    def on_error(self, error: BaseException) -> None:
+        self.lane.end = (clock(), error)
+        if self.subscriber:
+            self.subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self.lane.end = (clock(), None)
+        if self.subscriber:
+            self.subscriber.on_complete()
+
+    def request(self, n: int) -> None:
+        self.lane.request(clock(), n if n < UNBOUNDED else float("inf"))
+        if self.subscription:
+            self.subscription.request(n)
+
+    def cancel(self) -> None:
+        self.lane.request(clock(), 0)
+        if self.subscription:
+            self.subscription.cancel()
+
+
+@frozen
+class Ran:
+    """What came of an example."""
+
+    example: Example
+    """The example as the run writes it."""
+    flows: dict[str, list[Lane]]
+    result: Lane
+    told: list[tuple[float, str]]
+    lost: list[tuple[float, str]]
+    flow: Flow[Any] | None
+    """The flow that was run; None where it was run by an end."""
+
+
+async def slow(n: int) -> int:
+    """Give ``n``, after as many seconds."""
+    await asyncio.sleep(n)
+    return n
+
+
+def attempts(*flows: Flow[Any]) -> Flow[Any]:
+    """Give a flow that is another at each subscription."""
+    return Flow.defer(iter(flows).__next__)
+
+
+async def ticks(n: int) -> AsyncIterator[int]:
+    """Give so many numbers, two seconds apart."""
+    for each in range(n):
+        await asyncio.sleep(2)
+        yield each
+
+
+async def producer(emit: Callable[[str], Awaitable[None]]) -> None:
+    """Emit three elements, each two seconds after the one before has been taken."""
+    for each in "xyz":
+        await asyncio.sleep(2)
+        await emit(each)
+
+
+def ringing(emitter: Emitter[int]) -> None:
+    """Call back five times, two seconds apart, and complete."""
+    loop = asyncio.get_running_loop()
+    for each in range(1, 6):
+        loop.call_later(2 * each - 1, emitter.next, each)
+    loop.call_later(11, emitter.complete)
+
+
+def parse(item: Any, sink: SynchronousSink[int]) -> None:
+    """Give ten times each number to the sink, and complete at a dot."""
+    if item == ".":
+        sink.complete()
+    elif isinstance(item, int):
+        sink.next(10 * item)
+
+
+class Doubled(Stage[int, int]):
+    """An operator of one's own."""
+
+    def apply(self, items: Iterator[int]) -> Iterator[int]:
+        for item in items:
+            yield 2 * item
+
+
+HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, parse, Doubled)}
+"""What examples may call, beside what there is anyway."""
+
+
+def ran(example: Example) -> Ran:
+    """Run an example."""
+    try:
+        return run_virtual(_run(example))
+    except Exception as error:
+        error.add_note(f"in the example of {example.file}:\n{example}")
+        raise
+
+
+async def _run(example: Example) -> Ran:
+    _Start.at = asyncio.get_running_loop().time()
+    told: list[tuple[float, str]] = []
+    lost: list[tuple[float, str]] = []
+    letters: dict[str, str] = {}
+    watched = {
+        name: Watched(from_marbles(text, values=DIGITS | _where(example))) for name, text in example.flows.items()
+    }
+
+    def tell(*args: object) -> None:
+        told.append((clock(), ",".join("∞" if each == UNBOUNDED else _sign(each, letters) for each in args) or "!"))
+
+    names = {name: Flow.from_publisher(each) for name, each in watched.items()}
+    result = Lane()
+    with hooks.using(on_discard=lambda item: lost.append((clock(), _sign(item, letters)))):
+        made = eval(example.call, _namespace() | names | {"tell": tell})
+        if isinstance(made, Flow):
+            await _listen(made, result, example)
+        else:
+            await _await(made, result)
+    lanes = {name: each.lanes for name, each in watched.items()}
+    whole = Ran(example, lanes, result, told, lost, made if isinstance(made, Flow) else None)
+    return evolve(whole, example=evolve(example, lines=tuple(_written(whole, letters))))
+
+
+def _namespace() -> dict[str, Any]:
+    exported = {name: value for name, value in vars(reactive_aio).items() if name[0].isupper()}
+    modules = {"schedulers": schedulers, "functools": functools, "operator": operator, "asyncio": asyncio}
+    return vars(builtins) | exported | modules | HELPERS
+
+
+def _where(example: Example) -> dict[str, Any]:
+    """Give the elements that letters stand for, as far as they are needed to run."""
+    return {
+        name: eval(text, _namespace())
+        for name, _, text in (each.partition(" = ") for each in example.said("let").split("; ") if each)
+    }
+
+
+async def _listen(flow: Flow[Any], result: Lane, example: Example) -> None:
+    loop, listening = asyncio.get_running_loop(), Listening(result)
+    flow.subscribe(listening)
+    for at, n in example.wanted:
+        demand = listening.cancel if not n else functools.partial(listening.request, int(min(n, UNBOUNDED)))
+        loop.call_at(_Start.at + at, demand)
+    await asyncio.sleep(HORIZON)
+    if result.end is None and result.cancelled is None and listening.subscription:
+        listening.subscription.cancel()
+        await asyncio.sleep(0)
+
+
+async def _await(end: Awaitable[Any], result: Lane) -> None:
+    try:
+        value = await asyncio.wait_for(end, HORIZON)
+    except Exception as error:
+        result.end = (clock(), error)
+        return
+    if value is not None:
+        result.given.append((clock(), value))
+    result.end = (clock(), None)
+
+
+def _sign(item: Any, letters: dict[str, str]) -> str:
+    """Give the sign of an element: itself, or a letter from now on."""
+    if len(text := str(item)) == 1:
+        return text
+    shown = label(item)
+    for letter, each in letters.items():
+        if each == shown:
+            return letter
+    letter = LETTERS[len(letters)]
+    letters[letter] = shown
+    return letter
+
+
+def label(item: Any) -> str:
+    """Show an element, as short as that can be."""
+    match item:
+        case BaseException():
+            return type(item).__name__
+        case Next():
+            return f"Next({label(item.item)})"
+        case Failed():
+            return f"Failed({label(item.error)})"
+        case list() | tuple() | set():
+            brackets = {list: "[{}]", tuple: "({})", set: "{{{}}}"}[type(item)]
+            return brackets.format(", ".join(label(each) for each in item))
+        case _:
+            return str(item)
+
+
+def _written(whole: Ran, letters: dict[str, str]) -> list[tuple[str, str]]:
+    """Give the lines of the example as the run writes them."""
+    lines: list[tuple[str, str]] = []
+    example, result = whole.example, whole.result
+    for word, text in example.lines:
+        if word not in MEASURED:
+            lines.append((word, text))
+        if word in whole.flows:
+            lines.append(("asked", " , ".join(str(lane) or "0@0" for lane in whole.flows[word]) or "never"))
+    lines.append(("given", marbles(result, letters)))
+    for word, calls in (("told", whole.told), ("lost", whole.lost)):
+        if calls:
+            lines.append((word, " ".join(f"{sign}@{at:g}" for at, sign in calls)))
+    error = result.end[1] if result.end else None
+    if error is not None and not isinstance(error, MarbleError):
+        lines.append(("fails", type(error).__name__))
+    if letters:
+        lines.append(("where", "; ".join(f"{letter} = {text}" for letter, text in letters.items())))
+    return lines
+
+
+def marbles(lane: Lane, letters: dict[str, str]) -> str:
+    """Write what came over a lane in marbles; with times, where these would take more room than there is."""
+    signs = [(at, _sign(item, letters)) for at, item in lane.given]
+    if lane.end:
+        signs.append((lane.end[0], "#" if lane.end[1] else "|"))
+    try:
+        if all(at == int(at) for at, _ in signs):
+            return render((int(at), sign) for at, sign in signs) or "-"
+    except ValueError:
+        pass
+    return " ".join(f"{sign}@{at:g}" for at, sign in signs)

@@ -1,0 +1,95 @@
+"""The catalogue is complete: each operator, source and end has its traits and an example, and they speak of what there is."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+
+from reactive_aio.catalogue import LEFT_OUT, TRAITS, Operator, methods, names_in, operators
+from reactive_aio.catalogue.docstring import read
+from reactive_aio.segments import Stage
+
+from .examples import all_examples
+from .page import NO_EXAMPLE, spark
+from .running import ran
+
+KNOWN = {"d", "unbounded", "min", "max", "len", "range", "MISSING"}
+EXPRESSIONS = {"demand", "others", "keeps"}
+
+each = pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
+
+
+def test_every_method_has_its_traits() -> None:
+    assert set() == {name for name, _, _ in methods()} - set(TRAITS), (
+        "give it a line in reactive_aio/catalogue, as docs/writing-an-operator.md says, and an example in "
+        "tests/catalogue/marbles; then run python -m tests.catalogue.page"
+    )
+
+
+def test_there_are_no_traits_without_a_method() -> None:
+    assert set(TRAITS) <= {name for name, _, _ in methods()}
+
+
+def test_what_is_left_out_is_there() -> None:
+    from reactive_aio import Flow
+
+    assert all(hasattr(Flow, name) for name in LEFT_OUT)
+
+
+def test_everything_has_an_example() -> None:
+    shown = {example.operator for example in all_examples()}
+
+    assert set() == set(TRAITS) - shown - set(NO_EXAMPLE), (
+        "give it an example in tests/catalogue/marbles, as docs/writing-an-operator.md says"
+    )
+    assert shown <= set(TRAITS)
+    assert not shown & set(NO_EXAMPLE)
+
+
+@each
+def test_the_traits_speak_of_the_arguments(operator: Operator) -> None:
+    arguments = set(inspect.signature(operator.function).parameters) | {"start", "stop", "step"} & {
+        name for name in ("start", "stop", "step") if operator.name == "__getitem__"
+    }
+    for kind in EXPRESSIONS:
+        if text := getattr(operator.traits, kind):
+            names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+            assert names <= arguments | KNOWN
+
+
+@each
+def test_no_name_is_told_twice(operator: Operator) -> None:
+    assert set() == set(names_in(operator.traits.names)) & set(operator.told.peers)
+
+
+@pytest.mark.parametrize("example", all_examples(), ids=lambda example: example.operator)
+def test_an_example_runs_as_it_is_written(example: object) -> None:
+    from .examples import Example
+
+    assert isinstance(example, Example)
+    assert str(ran(example).example) == str(example), (
+        "see whether what came is right; python -m tests.catalogue.examples writes it"
+    )
+
+
+@each
+def test_a_docstring_says_of_spark_what_the_stage_does(operator: Operator) -> None:
+    said = operator.told.parts.get("Spark", "")
+    flows = [run.flow for run in (ran(example) for example in all_examples() if example.operator == operator.name)]
+    for flow in flows:
+        last = flow.steps[-1].operator if flow is not None and flow.steps else None
+        if isinstance(last, Stage) and operator.name not in {"then", "through"}:
+            place = {"": "after the boundary", "in parts": "in", "in the workers": "runs in the workers"}[spark(last)]
+            assert place in said
+
+
+def test_a_docstring_is_taken_apart() -> None:
+    told = read(
+        "Do.\n\nMore\nof it.\nDemand: one;\ntwo.\nErrors: none.\n(Reactor: ``a``,\nelse ``b``; RxPY: ``cD``.)\n\n>>> 1"
+    )
+
+    assert told.sentence == "Do."
+    assert told.parts == {"Demand": "one; two.", "Errors": "none."}
+    assert told.peers == {"Reactor": ("a", "b"), "RxPY": ("c_d",)}

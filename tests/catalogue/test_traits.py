@@ -1,0 +1,157 @@
+"""What an operator declares of itself is so: measured in every entry of the registry that reads a flow."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow
+from reactive_aio.catalogue import TRAITS, Completes, Fails
+from reactive_aio.testing import run_virtual, settle
+from tests.grid.points import HERE
+from tests.registry import Entry, FailureError, failed
+
+from .examples import all_examples
+from .measuring import Bench, Ending, alive, declared, endings, evaluated, released
+
+DEMANDS = [1, 2, 7, UNBOUNDED]
+
+MORE = [
+    # What the registry's entries of these do not show.
+    Entry(
+        "flat_map_iterable",
+        lambda n, via, _: via(via(Flow.range(n)).flat_map_iterable(lambda item: (item,) * 5)),
+        lambda _, via, __: failed(via),
+        variant="several",
+    ),
+    Entry(
+        "on_error_map",
+        lambda n, via, _: via(via(Flow.range(n)).on_error_map(lambda _: OSError("another"))),
+        lambda _, via, __: failed(via),
+        variant="another",
+    ),
+    Entry(
+        "on_backpressure_latest",
+        lambda n, via, _: via(via(Flow.range(n)).on_backpressure_latest()),
+        lambda _, via, __: failed(via),
+        variant="several",
+    ),
+    Entry(
+        "on_backpressure_drop",
+        lambda n, via, _: via(via(Flow.range(n)).on_backpressure_drop()),
+        lambda _, via, __: failed(via),
+        variant="alone",
+    ),
+    Entry(
+        "on_backpressure_error",
+        lambda n, via, _: via(via(Flow.range(n)).on_backpressure_error()),
+        lambda _, via, __: failed(via),
+        variant="alone",
+    ),
+]
+NESTED = {"on_backpressure_drop", "on_backpressure_error"}
+"""Entries of the registry in which another operator stands right behind the one that they are about."""
+
+UNSEEN = {
+    "defer": "what it reads is made by a function when it is subscribed to",
+    "from_publisher": "what it reads is no flow",
+}
+"""What the examples measure alone."""
+
+CANCELS = {
+    "through": "is applied to take() in its example",
+    "race": "cancels those that are not the first",
+    "timeout": "goes over to another flow",
+}
+"""What cancels a source in an example and does not complete for that."""
+
+READING = [
+    entry
+    for entry in [*HERE, *MORE]
+    if entry.method in TRAITS
+    and TRAITS[entry.method].demand
+    and entry.method not in UNSEEN
+    and str(entry) not in NESTED
+]
+methods = pytest.mark.parametrize("method", list(dict.fromkeys(entry.method for entry in READING)))
+entries = pytest.mark.parametrize("entry", READING, ids=str)
+demands = pytest.mark.parametrize("demand", DEMANDS, ids=lambda n: "unbounded" if n == UNBOUNDED else str(n))
+
+
+@demands
+@entries
+def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -> None:
+    async def main() -> None:
+        bench, before = Bench(entry), alive(0)
+        own = await bench.begin(demand)
+        first, *others = own.inputs
+        for each in others:
+            of_others = TRAITS[entry.method].others
+            assert each.asked == (evaluated(of_others, own.operators[0], own.asked) if of_others else 0)
+        if not first.asked:
+            await released(others)
+        expected, _ = declared(own, own.asked)
+        assert first.asked == expected, f"{own.operators} for a demand of {own.asked:g}"
+
+        await released(own.inputs)
+        for _ in range(3):
+            await settle()
+            most, kept = declared(own, own.most_outstanding)
+            assert first.most_outstanding <= max(expected, most)
+            # What was given last is at hand still, with those who gave it: an element, a list of them, or a chunk.
+            bound = before + kept * len(own.inputs) + own.lingers * max(1, own.given)
+            assert alive(bound) <= bound
+            own.given = 0
+            if bench.end is None:
+                bench.request(demand)
+        bench.cancel()
+        assert not bench.dropped
+
+    run_virtual(main())
+
+
+async def all_endings(method: str, error: BaseException | None) -> list[Ending]:
+    """Let what is read end in all entries of a method."""
+    return [end for entry in READING if entry.method == method for end in await endings(entry, error)]
+
+
+@methods
+def test_a_failure_does_what_is_declared(method: str) -> None:
+    error = FailureError("failed")
+    ends = run_virtual(all_endings(method, error))
+
+    measured = Fails.AT_ONCE
+    if any(end.when == "not" or end.error is None for end in ends):
+        measured = Fails.ANSWERED
+    elif any(end.error is not error for end in ends):
+        measured = Fails.REPLACED
+    elif any(end.discarded for end in ends):
+        several = TRAITS[method].others and any(end.when == "behind" for end in ends)
+        measured = Fails.IN_TURN if several else Fails.DISCARDS
+    elif any(end.when == "behind" for end in ends):
+        measured = Fails.BEHIND
+    assert TRAITS[method].fails == measured
+
+
+@methods
+def test_the_end_of_what_is_read_does_what_is_declared(method: str) -> None:
+    ends = run_virtual(all_endings(method, None))
+
+    measured = Completes.WITH_SOURCE
+    if any(end.when == "not" for end in ends):
+        measured = Completes.ALL
+    elif any(end.when == "behind" for end in ends):
+        measured = Completes.BEHIND
+    # What completes early does so with its source too, if that ends before; that it is early, examples show.
+    shown_as = {Completes.EARLY: Completes.WITH_SOURCE, Completes.ANY: Completes.BEHIND}
+    assert measured == shown_as.get(TRAITS[method].completes, TRAITS[method].completes)
+
+
+def test_what_completes_early_cancels_its_source_in_an_example_and_nothing_else_does() -> None:
+    cancelling = {
+        example.operator
+        for example in all_examples()
+        if "x@" in example.said("asked") and "x@" not in example.said("wanted") and "#" not in example.said("given")
+    }
+
+    early = {name for name, traits in TRAITS.items() if traits.completes in {Completes.EARLY, Completes.ANY}}
+    assert early == cancelling - set(CANCELS)
