@@ -153,6 +153,7 @@ class Ends(Reductions[T_co]):
 
         Demand: unbounded; one element is kept.
         Errors: EmptyFlowError without an element, unless a default is given.
+        Spark: only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
         >>> import asyncio
@@ -165,15 +166,20 @@ class Ends(Reductions[T_co]):
         return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T_co]()), default))
 
     @overload
-    async def reduce(self, fn: Callable[[T_co, T_co], T_co]) -> T_co: ...
+    async def reduce(self, fn: Callable[[T_co, T_co], T_co], *, associative: bool = ...) -> T_co: ...
+    @overload
+    async def reduce(self: Ends[A], fn: Callable[[A, A], A], initial: A, *, associative: bool) -> A: ...
     @overload
     async def reduce(self, fn: Callable[[A, T_co], A], initial: A) -> A: ...
-    async def reduce(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> Any:
+    async def reduce(self, fn: Callable[[Any, Any], Any], initial: Any = MISSING, *, associative: bool = False) -> Any:
         """Combine all elements into one value, from the left, as ``functools.reduce`` does.
 
+        ``associative=True`` says that ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))`` are the same for all elements, so that
+        stretches of the stream may be combined by themselves, each in its order, and what comes of them in theirs.
         Demand: unbounded; one value is kept.
         Errors: what ``fn`` raises; EmptyFlowError without an element and without ``initial``; an ``async def``
         is refused with TypeError.
+        Spark: an associative function runs in the workers; else runs after the boundary.
         (Reactor, RxJava: ``reduce``.)
 
         >>> import asyncio
@@ -184,13 +190,14 @@ class Ends(Reductions[T_co]):
         from .runtime.ends import come_home, value_of
 
         check_function("reduce", fn, "combine with an ordinary function")
-        stage: Reduce[T_co, Any] = Reduce(fn, initial)
+        stage: Reduce[T_co, Any] = Reduce(fn, initial, associative)
         return self._or_empty("reduce", await value_of(come_home(self.as_flow()).then(stage), MISSING))
 
     async def count(self) -> int:
         """Give the number of elements.
 
         Demand: unbounded; nothing is kept.
+        Spark: counts in the workers.
         (Reactor, RxJava: ``count``.)
 
         >>> import asyncio

@@ -5,6 +5,10 @@ from .chunk import ChunkWork as ChunkWork
 from .fuse import Pace as Pace
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line
+from .parts import Combine as Combine
+from .parts import Partial as Partial
+from .parts import Parts as Parts
+from .parts import divided as divided
 from .plan import FlowLike as FlowLike
 from .plan import Placed as Placed
 from .plan import Plan as Plan
@@ -12,6 +16,7 @@ from .plan import PublishOn as PublishOn
 from .plan import Region as Region
 from .plan import Step as Step
 from .plan import SubscribeOn as SubscribeOn
+from .plan import absorbed as absorbed
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
 from .snapshot import BoundarySnapshot as BoundarySnapshot

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from attrs import frozen
 
 from .origin import Origin
+from .parts import divided
 
 if TYPE_CHECKING:
     from ..schedulers.base import Scheduler
@@ -124,14 +125,41 @@ def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: Publi
 
 
 def _absorb(flow: FlowLike) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:
-    """Let the source take over the stages that it can run itself, up to the first that it can't."""
+    """Let the source take over the stages that it can run itself, up to the first that it can't, or only in parts."""
     source = flow.source
     for at, step in enumerate(flow.steps):
         operator = step.operator
         if isinstance(operator, (PublishOn, SubscribeOn)):
             return source, flow.steps[at:]
-        wider = source.operator.absorb(Placed(operator, step.origin))
+        stage = Placed(operator, step.origin)
+        wider = source.operator.absorb(stage)
         if wider is None:
-            return source, flow.steps[at:]
+            return _in_parts(source, stage, flow.steps[at:])
         source = Placed(wider, source.origin)
     return source, ()
+
+
+def _in_parts(
+    source: Placed[Source[Any]], stage: Placed[Stage[Any, Any]], steps: tuple[Step, ...]
+) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:
+    """Let the source run the first of ``steps`` in parts, if both can; what combines them then stands in its place."""
+    both = divided(stage.operator)
+    wider = None if both is None else source.operator.absorb(Placed(both[0], stage.origin))
+    if both is None or wider is None:
+        return source, steps
+    return Placed(wider, source.origin), (Placed(both[1], stage.origin), *steps[1:])
+
+
+@frozen
+class _Absorbed:
+    """A flow whose source has taken over all its stages (a FlowLike)."""
+
+    source: Placed[Source[Any]]
+    steps: tuple[Step, ...] = ()
+
+
+def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:
+    """Give a flow with one more stage, all of whose stages are run by its source; None if they can't be."""
+    source, rest = _absorb(flow)
+    wider = None if rest else source.operator.absorb(stage)
+    return None if wider is None else _Absorbed(Placed(wider, source.origin))

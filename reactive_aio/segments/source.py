@@ -149,11 +149,14 @@ class Source(ABC, Generic[T_co]):
         return None
 
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
-        """Give this source with a stage run where the elements are made, or None if that can't be."""
+        """Give this source with a stage run where the elements are made, or None if that can't be.
+
+        A source whose elements are made in parts may take a `Partial` as well, and run it on each of them.
+        """
         return None
 
     def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse, while the flow is built, a stage behind ``before`` that ``absorb`` would take and can't run."""
+        """Refuse, while the flow is built, a stage behind ``before`` that the source would take and can't run."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"

@@ -22,6 +22,7 @@ from attrs import field, frozen
 
 if TYPE_CHECKING:
     from .fuse import Pace
+    from .parts import Parts
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -109,6 +110,13 @@ class Stage(Transform[T, R]):
     def transform(self) -> Transform[T, R]:
         """Give the transform for one subscription."""
         return self
+
+    def in_parts(self) -> Parts | None:
+        """Say how a positional stage may be run on parts of the stream, and what comes of them be combined, if it may.
+
+        To be said only where both together give exactly what the stage gives over the whole, whatever the parts.
+        """
+        return None
 
     @property
     def name(self) -> str:

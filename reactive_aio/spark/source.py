@@ -11,13 +11,17 @@ from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.functions import lit
 
 from ..errors import UnsupportedOnSparkError
-from ..segments import Elsewhere, Inlet, Placed, Pushed, Stage, Step
+from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Stage, Step, divided
 from ..spec import Subscription
+from .lowering.delivery import DeliveryAtEnd
+from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
 from .rows import Reading, reading
 from .subscription import SparkSubscription
+from .unordered import UnorderedDelivery
 
 if TYPE_CHECKING:
+    from .delivery import Delivery
     from .worker import RegionTask
 
 ENDS = "ends long"
@@ -42,6 +46,14 @@ class FromSpark(Pushed[Any]):
         return kind if self.ordered else f"{kind}, ordered=False"
 
     @property
+    def delivery(self) -> type[Delivery]:
+        """The kind of delivery: what comes at the ends of partitions only is made side by side, and comes in order."""
+        last = self.stages[-1].operator if self.stages else None
+        if isinstance(last, Partial) and last.at_end:
+            return DeliveryAtEnd
+        return OrderedDelivery if self.ordered else UnorderedDelivery
+
+    @property
     def ahead(self) -> int:
         """The elements that may be outstanding."""
         assert self.prefetch is not None
@@ -59,13 +71,19 @@ class FromSpark(Pushed[Any]):
         return Elsewhere(f"Spark {self.context.master}", work, f"credit boundary, prefetch {self.prefetch}")
 
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> FromSpark | None:
-        """Run a stage in the workers, unless it depends on the order of the whole."""
-        return None if stage.operator.positional else evolve(self, stages=(*self.stages, stage))
+        """Run a stage in the workers, unless it depends on the order of the whole; the partitions are parts of it."""
+        if stage.operator.positional and not isinstance(stage.operator, Partial):
+            return None
+        return evolve(self, stages=(*self.stages, stage))
 
     def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse a stage that would run in the workers and can't be sent there."""
-        if all(isinstance(step.operator, Stage) and not step.operator.positional for step in (*before, stage)):
-            _pickle(stage)
+        """Refuse a stage that would run in the workers, on the whole or in parts, and can't be sent there."""
+        if any(not isinstance(step.operator, Stage) or step.operator.positional for step in before):
+            return
+        if not stage.operator.positional:
+            _pickle(stage, stage)
+        elif (both := divided(stage.operator)) is not None:
+            _pickle(stage, both[0])
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start a job."""
@@ -78,7 +96,7 @@ class FromSpark(Pushed[Any]):
     def pickled(self) -> bytes:
         """Pickle the stages."""
         for stage in self.stages:
-            _pickle(stage)
+            _pickle(stage, stage)
         return dumps_by_value(self.stages)
 
     def java_rdd(self, task: RegionTask) -> Any:
@@ -102,9 +120,9 @@ class FromSpark(Pushed[Any]):
         return work._jdf.javaToPython()
 
 
-def _pickle(stage: Placed[Stage[Any, Any]]) -> None:
+def _pickle(stage: Placed[Stage[Any, Any]], travels: object) -> None:
     try:
-        dumps_by_value(stage)
+        dumps_by_value(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
             f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "

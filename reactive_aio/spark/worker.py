@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from ..segments import Placed, Region, RegionRun, Stage
 from .failures import pack
+from .lowering.sparing import read_on
 from .pickling import dumps_by_value
 from .wire import CHUNK, ENDED, FAILED, FRAME, GRANT, HELLO, MAGIC, ORDER, START, STOP
 
@@ -51,7 +52,9 @@ class RegionTask:
 
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[int]:
         """Run over a partition of an RDD."""
-        self._run(iter(items))  # PySpark hands over any iterable
+        left = iter(items)  # PySpark hands over any iterable
+        self._run(left)
+        read_on(left)
         return iter(())
 
     def over_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -61,6 +64,7 @@ class RegionTask:
             self._run(chain.from_iterable(map(self.reading.elements, watched(batches))))
         except InputLost as lost:
             raise lost.error from None
+        read_on(batches)
         return iter(())
 
     def _run(self, items: Iterator[Any]) -> None:

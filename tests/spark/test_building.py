@@ -21,9 +21,9 @@ def test_the_plan_shows_what_runs_where(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(9), 2), prefetch=64).map(str).filter(len).take(3).map(len)
 
     assert (
-        "R1  Spark local[3,4]        from_spark(RDD) -> map(str) -> filter(len)\n"
+        "R1  Spark local[3,4]        from_spark(RDD) -> map(str) -> filter(len) -> take(3) in parts\n"
         " |  credit boundary, prefetch 64\n"
-        "R2  the subscriber's loop   take(3) -> map(len)"
+        "R2  the subscriber's loop   take(3) combined -> map(len)"
     ) == flow.describe()
 
 

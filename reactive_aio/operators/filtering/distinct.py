@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import LimitExceededError
-from ...segments import Stage, Template, Transform, label
+from ...segments import Parts, Stage, Template, Transform, label
 
 T = TypeVar("T")
 
@@ -30,6 +30,30 @@ class Distinct(Stage[T, T]):
         if self.key is None:
             return Remembering[T](self.max_keys, self.evict)
         return RememberingKeys[T](self.max_keys, self.evict, self.key)
+
+    def in_parts(self) -> Parts | None:
+        """Leave out what a part has had already; what other parts have had is known where they meet.
+
+        Not where the oldest are forgotten: which these are depends on all that has been before.
+        """
+        return None if self.evict else Parts(Fewer(self.key, self.max_keys), self, at_end=False)
+
+
+@frozen
+class Fewer(Stage[T, T]):
+    """Drops most of what has been seen before, as far as it can remember, and is never wrong about the rest."""
+
+    key: Callable[[T], Hashable] | None
+    max_keys: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give an empty memory."""
+        if self.key is None:
+            return RememberingSome[T](self.max_keys, evict=False)
+        return RememberingSomeKeys[T](self.max_keys, evict=False, key=self.key)
 
 
 @define
@@ -68,3 +92,22 @@ class RememberingKeys(Remembering[T]):
             $remember(key)
             $rest
     """)
+
+
+class RememberingSome(Remembering[T]):
+    """Remembers no more when the memory is full, and lets through what it does not know."""
+
+    __slots__ = ()
+
+    def remember(self, key: Hashable) -> None:
+        """Put a new key in, if there is room."""
+        if len(self.seen) < self.max_keys:
+            self.seen[key] = None
+
+
+class RememberingSomeKeys(RememberingSome[T]):
+    """The same by what a function makes of each element."""
+
+    __slots__ = ()
+
+    template = RememberingKeys.template

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
 from ...spec import UNBOUNDED
+from .take import Take
 
 T = TypeVar("T")
 
@@ -28,6 +29,10 @@ class Slice(Stage[T, T]):
         """Give the two counts."""
         left = UNBOUNDED if self.stop is None else len(range(self.start, self.stop, self.step))
         return Slicing(self.start, left, self.step)
+
+    def in_parts(self) -> Parts | None:
+        """No part gives more than lie before the end, if there is one."""
+        return None if self.stop is None else Parts(Take(self.stop), self, at_end=False)
 
     def __str__(self) -> str:
         step = "" if self.step == 1 else f":{self.step}"

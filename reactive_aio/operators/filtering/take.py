@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
 
 T = TypeVar("T")
 
@@ -23,6 +23,10 @@ class Take(Stage[T, T]):
     def transform(self) -> Transform[T, T]:
         """Give a countdown."""
         return Taking(self.n)
+
+    def in_parts(self) -> Parts:
+        """No part gives more than are let through in all."""
+        return Parts(self, self, at_end=False)
 
 
 @define

@@ -9,7 +9,7 @@ from typing import TypeVar
 from attrs import define, field, frozen
 
 from ...hooks import discard
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
@@ -27,6 +27,10 @@ class TakeLast(Stage[T, T]):
     def transform(self) -> Transform[T, T]:
         """Give room for so many."""
         return KeepingLast[T](self.n)
+
+    def in_parts(self) -> Parts:
+        """Give the last of the last elements."""
+        return Parts(self, self)
 
 
 @define

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
 
 T = TypeVar("T")
 
@@ -25,6 +26,10 @@ class TakeWhile(Stage[T, T]):
         """Give a switch."""
         return TakingWhile[T](self.predicate)
 
+    def in_parts(self) -> Parts:
+        """Mark the place in a part where it ends, so that the first mark of all is the end."""
+        return Parts(TakeWhileMarked(self.predicate), TakeToMark(), at_end=False)
+
 
 @frozen
 class TakeUntil(Stage[T, T]):
@@ -38,6 +43,10 @@ class TakeUntil(Stage[T, T]):
     def transform(self) -> Transform[T, T]:
         """Give a switch."""
         return TakingUntil[T](self.predicate)
+
+    def in_parts(self) -> Parts:
+        """Mark the last element of a part, so that the first that is marked is the last of all."""
+        return Parts(TakeUntilMarked(self.predicate), TakeToMarked(), at_end=False)
 
 
 @define
@@ -82,3 +91,119 @@ class TakingUntil(Transform[T, T]):
     def done(self) -> bool:
         """Tell that it has."""
         return self.over
+
+
+class Mark(Enum):
+    """Stands among elements, and is found again as itself wherever it has travelled."""
+
+    END = "end"
+
+
+@frozen
+class Marked:
+    """The last element of those that are let through."""
+
+    item: Any
+
+
+@frozen
+class TakeWhileMarked(Stage[Any, Any]):
+    """As `TakeWhile`, with a mark behind what is let through, where that is not all."""
+
+    predicate: Callable[[Any], object]
+
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give a switch."""
+        return TakingWhileMarked(self.predicate)
+
+
+class TakingWhileMarked(TakingWhile[Any]):
+    """The switch, which leaves a mark."""
+
+    __slots__ = ("_given",)
+
+    def finish(self) -> Iterable[Any]:
+        """Give the mark."""
+        self._given = True
+        return (Mark.END,) if self.over else ()
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the mark is still to come."""
+        return self.over and not hasattr(self, "_given")
+
+
+@frozen
+class TakeToMark(Stage[Any, Any]):
+    """Lets elements through up to the first mark."""
+
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give a switch."""
+        return TakingWhile[Any](not_the_end)
+
+
+def not_the_end(item: object) -> bool:
+    """Tell an element from the mark."""
+    return item is not Mark.END
+
+
+@frozen
+class TakeUntilMarked(Stage[Any, Any]):
+    """As `TakeUntil`, with the last element marked."""
+
+    predicate: Callable[[Any], object]
+
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give a switch."""
+        return TakingUntilMarked(self.predicate)
+
+
+class TakingUntilMarked(TakingUntil[Any]):
+    """The switch, which marks the last element."""
+
+    __slots__ = ()
+
+    marked: ClassVar[type[Marked]] = Marked
+
+    template = Template("""
+        if $predicate(item):
+            $self.over = True
+            item = $marked(item)
+        $rest
+        if $self.over:
+            $stop
+    """)
+
+
+@frozen
+class TakeToMarked(Stage[Any, Any]):
+    """Lets elements through up to and with the first that is marked."""
+
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give a switch."""
+        return TakingToMarked(bool)
+
+
+class TakingToMarked(TakingUntil[Any]):
+    """The switch, which takes the mark off."""
+
+    __slots__ = ()
+
+    marked: ClassVar[type[Marked]] = Marked
+
+    template = Template("""
+        if item.__class__ is $marked:
+            $self.over = True
+            item = item.item
+        $rest
+        if $self.over:
+            $stop
+    """)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 from .fold import MISSING
 
@@ -21,12 +21,37 @@ class Collect(Stage[T, A]):
 
     factory: Callable[[], A]
     accumulate: Callable[[A, T], object]
+    combine: Callable[[A, A], object] | None = None
 
     positional = True
+
+    @property
+    def arguments(self) -> str:
+        """The functions that were given."""
+        functions = (self.factory, self.accumulate, *([] if self.combine is None else [self.combine]))
+        return ", ".join(map(label, functions))
 
     def transform(self) -> Transform[T, A]:
         """Give a place for the container."""
         return Collecting(self.factory, self.accumulate)
+
+    def in_parts(self) -> Parts | None:
+        """Put the containers of the parts together, if it is known how."""
+        return None if self.combine is None else Parts(self, PutTogether(self.factory, self.combine))
+
+
+@frozen
+class PutTogether(Stage[A, A]):
+    """Puts what is in all containers into the first."""
+
+    factory: Callable[[], A]
+    combine: Callable[[A, A], object]
+
+    positional = True
+
+    def transform(self) -> Transform[A, A]:
+        """Give a place for the container."""
+        return PuttingTogether(self.factory, self.combine)
 
 
 @define
@@ -63,3 +88,19 @@ class Collecting(Transform[T, A]):
     def pending(self) -> bool:
         """Tell that the container is still to come."""
         return not self.given
+
+
+class PuttingTogether(Collecting[A, A]):
+    """The first container of one subscription, or a new one where there is none."""
+
+    __slots__ = ()
+
+    template = Template(
+        """
+        if $container is $missing:
+            $container = item
+        else:
+            $accumulate($container, item)
+        """,
+        local=("container",),
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import truth
 from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
 
 T = TypeVar("T")
 
@@ -97,6 +98,10 @@ class AnyOf(Stage[T, bool]):
         """Give a question."""
         return FindingOne(self.predicate)
 
+    def in_parts(self) -> Parts:
+        """Ask whether it is true of some element of some part."""
+        return Parts(self, AnyOf(truth))
+
 
 @frozen
 class All(Stage[T, bool]):
@@ -108,6 +113,10 @@ class All(Stage[T, bool]):
     def transform(self) -> Transform[T, bool]:
         """Give a question."""
         return FindingNone(self.predicate)
+
+    def in_parts(self) -> Parts:
+        """Ask whether it is true of all elements of all parts."""
+        return Parts(self, All(truth))
 
 
 @frozen
@@ -121,6 +130,10 @@ class Contains(Stage[Any, bool]):
         """Give a question."""
         return FindingEqual(self.value)
 
+    def in_parts(self) -> Parts:
+        """Ask whether some part contains it."""
+        return Parts(self, AnyOf(truth))
+
 
 @frozen
 class IsEmpty(Stage[Any, bool]):
@@ -131,3 +144,7 @@ class IsEmpty(Stage[Any, bool]):
     def transform(self) -> Transform[Any, bool]:
         """Give a question."""
         return FindingAny()
+
+    def in_parts(self) -> Parts:
+        """Ask whether all parts are."""
+        return Parts(self, All(truth))

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import add
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
 A = TypeVar("A")
 
-# Stands for "no value yet", which None can't: None is an ordinary element.
-MISSING: Final[Any] = object()
+
+class _Missing:
+    """Stands for "no value yet", which None can't: None is an ordinary element."""
+
+    def __reduce__(self) -> str:
+        return "MISSING"  # itself again, wherever it has travelled
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
 
 
 @define
@@ -90,13 +101,24 @@ class Reduce(Stage[T, A]):
 
     fn: Callable[[A, T], A]
     initial: A = MISSING
+    associative: bool = False
     positional = True
+
+    @property
+    def arguments(self) -> str:
+        """The arguments that were given."""
+        initial = "" if self.initial is MISSING else f", {label(self.initial)}"
+        return f"{label(self.fn)}{initial}{', associative=True' if self.associative else ''}"
 
     def transform(self) -> Transform[T, A]:
         """Give a fresh value."""
         if self.initial is MISSING:
             return cast("Transform[T, A]", FoldFirst[T](fn=self.fn))
         return FoldFrom(self.initial, self.fn)
+
+    def in_parts(self) -> Parts | None:
+        """Combine the values of the parts as the elements are combined, if that may be done."""
+        return Parts(Reduce(self.fn), self) if self.associative else None
 
 
 @frozen
@@ -108,6 +130,10 @@ class Last(Stage[T, T]):
     def transform(self) -> Transform[T, T]:
         """Give a place for the latest element."""
         return KeepLast()
+
+    def in_parts(self) -> Parts:
+        """Give the last of the last elements."""
+        return Parts(self, self)
 
 
 @frozen
@@ -130,6 +156,21 @@ class Count(Stage[Any, int]):
     def transform(self) -> Transform[Any, int]:
         """Give a zero."""
         return Counting(0)
+
+    def in_parts(self) -> Parts:
+        """Add the numbers up."""
+        return Parts(self, AddUp())
+
+
+@frozen
+class AddUp(Stage[int, int]):
+    """Adds up the numbers of elements that parts have."""
+
+    positional = True
+
+    def transform(self) -> Transform[int, int]:
+        """Give a zero."""
+        return FoldFrom(0, add)
 
 
 @frozen

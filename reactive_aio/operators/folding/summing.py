@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import LimitExceededError
-from ...segments import Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform
+from ..filtering.take import Take
 from .fold import MISSING, Folding
+from .partial import Different, GreatestOfPart, LatestPairs, LeastOfPart, SumOfPart
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -144,6 +147,10 @@ class ToSet(Stage[T, set[T]]):
         """Give an empty set."""
         return KeepDifferent[T](set())
 
+    def in_parts(self) -> Parts:
+        """Put the different elements of the parts together."""
+        return Parts(Different(), self)
+
 
 @frozen
 class ToDict(Stage[Any, dict[K, V]]):
@@ -157,6 +164,10 @@ class ToDict(Stage[Any, dict[K, V]]):
         """Give an empty dict."""
         return KeepPairs({}) if self.key is None else KeepByKey[Any]({}, self.value, key=self.key)
 
+    def in_parts(self) -> Parts:
+        """Put the latest pairs of the parts together."""
+        return Parts(LatestPairs(self.key, self.value), ToDict[Any, Any](None, None))
+
 
 @frozen
 class Sum(Stage[Any, Any]):
@@ -168,6 +179,10 @@ class Sum(Stage[Any, Any]):
     def transform(self) -> Transform[Any, Any]:
         """Give a fresh sum."""
         return Adding(self.start)
+
+    def in_parts(self) -> Parts | None:
+        """Add the sums of the parts to the start, where it is a number, so that nothing begins with a 0 in its place."""
+        return Parts(SumOfPart(), self) if isinstance(self.start, Number) else None
 
 
 @frozen
@@ -181,6 +196,10 @@ class Min(Stage[T, T]):
         """Give a place for the least."""
         return KeepLeast[T]() if self.key is None else KeepLeastKey[T](fn=self.key)
 
+    def in_parts(self) -> Parts:
+        """Give the first of the least of the parts."""
+        return Parts(LeastOfPart(self.key), self)
+
 
 @frozen
 class Max(Stage[T, T]):
@@ -193,6 +212,10 @@ class Max(Stage[T, T]):
         """Give a place for the greatest."""
         return KeepGreatest[T]() if self.key is None else KeepGreatestKey[T](fn=self.key)
 
+    def in_parts(self) -> Parts:
+        """Give the first of the greatest of the parts."""
+        return Parts(GreatestOfPart(self.key), self)
+
 
 @frozen
 class Single(Stage[T, T]):
@@ -204,6 +227,10 @@ class Single(Stage[T, T]):
         """Give a place for the element."""
         return KeepOne[T]()
 
+    def in_parts(self) -> Parts:
+        """No part gives more than it takes to know that there are too many."""
+        return Parts(Take[T](2), self)
+
 
 @frozen
 class Drain(Stage[Any, Any]):
@@ -214,3 +241,7 @@ class Drain(Stage[Any, Any]):
     def transform(self) -> Transform[Any, Any]:
         """Give nothing to keep."""
         return KeepNone()
+
+    def in_parts(self) -> Parts:
+        """Read every part to its end."""
+        return Parts(self, self)

@@ -1,0 +1,60 @@
+"""Reductions in parts, one for each partition: what they give is what the event loop's engine gives."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reactive_aio import Flow
+
+pytestmark = pytest.mark.spark
+pytest.importorskip("pyspark")
+
+End = Callable[[Flow[Any]], Awaitable[Any]]
+
+# All of them over one job's worth of data: a job takes longer than what it does here.
+ENDS: dict[str, End] = {
+    "count": Flow.count,
+    "sum": Flow.sum,
+    "min": lambda flow: flow.min(key=lambda n: n % 7, default=None),
+    "max": lambda flow: flow.max(default=None),
+    "last": lambda flow: flow.last(default=None),
+    "reduce": lambda flow: flow.map(str).reduce(operator.add, "start", associative=True),
+    "to_set": Flow.to_set,
+    "to_dict": lambda flow: flow.to_dict(lambda n: n % 5, str),
+    "all": lambda flow: flow.all(lambda n: n > -40),
+    "any": lambda flow: flow.any(lambda n: n > 40),
+    "contains": lambda flow: flow.contains(3),
+    "is_empty": lambda flow: flow.filter(lambda n: n > 30).is_empty(),
+    "first": lambda flow: flow.first(default=None),
+    "element_at": lambda flow: flow.element_at(5, default=None),
+    "collect": lambda flow: flow.collect(Counter, lambda all_, n: all_.update([n % 3]), Counter.update).single(),
+    "distinct": lambda flow: flow.map(lambda n: n % 11).distinct(max_keys=100).to_list(),
+    "take": lambda flow: flow.take(7).to_list(),
+    "take_last": lambda flow: flow.take_last(7).to_list(),
+    "take_while": lambda flow: flow.take_while(lambda n: n < 45).to_list(),
+    "take_until": lambda flow: flow.take_until(lambda n: n > 45).to_list(),
+    "slice": lambda flow: flow[2:20:3].to_list(),
+}
+PARTS = st.lists(st.lists(st.integers(-50, 50), max_size=12), max_size=5)
+
+
+def in_partitions(sc: Any, parts: list[list[Any]]) -> Any:
+    """An RDD of these partitions."""
+    return sc.parallelize(parts, len(parts)).flatMap(lambda part: part) if parts else sc.emptyRDD()
+
+
+@pytest.mark.parametrize("name", ENDS)
+@given(parts=PARTS)
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_same_as_on_the_event_loop(sc: Any, name: str, parts: list[list[int]]) -> None:
+    end = ENDS[name]
+    local = Flow.from_iterable([n for part in parts for n in part])
+
+    assert local.run_sync(end) == Flow.from_spark(in_partitions(sc, parts)).run_sync(end)
