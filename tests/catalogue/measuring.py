@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from reactive_aio import UNBOUNDED, Flow, Subscriber, Subscription, hooks
 from reactive_aio.catalogue import TRAITS
-from reactive_aio.operators._fluent import is_flow
+from reactive_aio.operators._fluent import is_async, is_flow
 from reactive_aio.operators.folding.fold import MISSING
 from reactive_aio.operators.sourcing.publisher import FromPublisher
 from reactive_aio.testing import settle
@@ -271,16 +271,21 @@ def alive(expected: float) -> int:
     return Counted.alive
 
 
-def evaluated(expression: str, operator: Any, d: float) -> float:
-    """Give what an expression of the traits comes to, with the arguments of an operator; None is no bound."""
+def arguments_of(operator: Any) -> dict[str, Any]:
+    """Give the arguments that an operator keeps as a value."""
     fields = () if isinstance(operator, str) else attrs.fields(type(operator))
     arguments = {each.name.lstrip("_"): getattr(operator, each.name) for each in fields}
     if "ahead" in arguments:  # what pushed sources call prefetch is another thing
         arguments["prefetch"] = arguments["ahead"]
-    unbounded = {name: UNBOUNDED for name, value in arguments.items() if value is None}
-    names = {"min": min, "max": max, "len": len, "range": range, "unbounded": UNBOUNDED, "MISSING": MISSING}
-    demand = {"d": int(min(d, UNBOUNDED))}
-    value = eval(expression, {"__builtins__": {}}, names | arguments | unbounded | demand)
+    return arguments
+
+
+def evaluated(expression: str, arguments: Mapping[str, Any], d: float) -> float:
+    """Give what an expression of the traits comes to; an argument that is None is no bound."""
+    functions = {"min": min, "max": max, "len": len, "range": range, "is_async": is_async}
+    names = {name: UNBOUNDED if value is None else value for name, value in arguments.items()}
+    demand = {"d": int(min(d, UNBOUNDED)), "unbounded": UNBOUNDED, "MISSING": MISSING}
+    value = eval(expression, {"__builtins__": {}}, functions | names | demand)
     return math.inf if value > UNBOUNDED // 2 else float(value)
 
 
@@ -288,9 +293,9 @@ def declared(gauge: Gauge, d: float) -> tuple[float, float]:
     """Give what the operators before a gauge say that they ask for, for a demand, and what they keep, all together."""
     kept = 0.0
     for operator in reversed(gauge.operators):
-        traits = TRAITS[name_of(operator)]
-        kept += evaluated(traits.keeps, operator, d)
-        d = max(evaluated(traits.demand, operator, d), 0.0)
+        traits, arguments = TRAITS[name_of(operator)], arguments_of(operator)
+        kept += evaluated(traits.keeps, arguments, d)
+        d = max(evaluated(traits.demand, arguments, d), 0.0)
     return d, kept
 
 

@@ -176,7 +176,7 @@ class Canvas:
                 demand.add(at, *asked(n))
         self.rows += [elements, demand]
         self.lanes.append((y, lanes))
-        self.bottom += LANE
+        self.bottom += LANE if demand.things else LANE - 22
 
     def notes(self, name: str, notes: Iterable[tuple[float, str]], kind: int) -> None:
         """Add a row of what was told at some times."""

@@ -216,7 +216,7 @@ async def _run(example: Example) -> Ran:
     names = {name: Flow.from_publisher(each) for name, each in watched.items()}
     result = Lane()
     with hooks.using(on_discard=lambda item: lost.append((clock(), _sign(item, letters)))):
-        made = eval(example.call, _namespace() | names | {"tell": tell})
+        made = eval(example.call, namespace() | names | {"tell": tell})
         if isinstance(made, Flow):
             await _listen(made, result, example)
         else:
@@ -226,7 +226,8 @@ async def _run(example: Example) -> Ran:
     return evolve(whole, example=evolve(example, lines=tuple(_written(whole, letters))))
 
 
-def _namespace() -> dict[str, Any]:
+def namespace() -> dict[str, Any]:
+    """Give what examples may name, beside their flows."""
     exported = {name: value for name, value in vars(reactive_aio).items() if name[0].isupper()}
     modules = {"schedulers": schedulers, "functools": functools, "operator": operator, "asyncio": asyncio}
     return vars(builtins) | exported | modules | HELPERS
@@ -235,7 +236,7 @@ def _namespace() -> dict[str, Any]:
 def _where(example: Example) -> dict[str, Any]:
     """Give the elements that letters stand for, as far as they are needed to run."""
     return {
-        name: eval(text, _namespace())
+        name: eval(text, namespace())
         for name, _, text in (each.partition(" = ") for each in example.said("let").split("; ") if each)
     }
 

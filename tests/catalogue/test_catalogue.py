@@ -15,7 +15,7 @@ from .examples import all_examples
 from .page import NO_EXAMPLE, spark
 from .running import ran
 
-KNOWN = {"d", "unbounded", "min", "max", "len", "range", "MISSING"}
+KNOWN = {"d", "unbounded", "min", "max", "len", "range", "is_async", "MISSING"}
 EXPRESSIONS = {"demand", "others", "keeps"}
 
 each = pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)

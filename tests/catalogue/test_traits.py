@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import math
+from typing import Any
+
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
@@ -10,8 +15,9 @@ from reactive_aio.testing import run_virtual, settle
 from tests.grid.points import HERE
 from tests.registry import Entry, FailureError, failed
 
-from .examples import all_examples
-from .measuring import Bench, Ending, alive, declared, endings, evaluated, released
+from .examples import Example, all_examples
+from .measuring import Bench, Ending, alive, arguments_of, declared, endings, evaluated, released
+from .running import namespace, ran
 
 DEMANDS = [1, 2, 7, UNBOUNDED]
 
@@ -86,7 +92,7 @@ def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -
         first, *others = own.inputs
         for each in others:
             of_others = TRAITS[entry.method].others
-            assert each.asked == (evaluated(of_others, own.operators[0], own.asked) if of_others else 0)
+            assert each.asked == (evaluated(of_others, arguments_of(own.operators[0]), own.asked) if of_others else 0)
         if not first.asked:
             await released(others)
         expected, _ = declared(own, own.asked)
@@ -144,6 +150,37 @@ def test_the_end_of_what_is_read_does_what_is_declared(method: str) -> None:
     # What completes early does so with its source too, if that ends before; that it is early, examples show.
     shown_as = {Completes.EARLY: Completes.WITH_SOURCE, Completes.ANY: Completes.BEHIND}
     assert measured == shown_as.get(TRAITS[method].completes, TRAITS[method].completes)
+
+
+CALLED = [each for each in all_examples() if each.call.startswith("a.") and each.operator in set(TRAITS) - {"through"}]
+
+
+@pytest.mark.parametrize("example", CALLED, ids=lambda example: example.operator)
+def test_an_example_asks_for_what_is_declared_in_the_arguments_of_the_method(example: Example) -> None:
+    traits, run = TRAITS[example.operator], ran(example)
+    arguments = called_with(example)
+    if arguments is None:
+        return
+    wanted = next((number for at, number in example.wanted if at == 0), math.inf)
+    ((_, first), *_) = run.flows["a"][0].asked
+
+    assert first == evaluated(traits.demand, arguments, wanted)
+
+
+def called_with(example: Example) -> dict[str, Any] | None:
+    """Give the arguments of the call of an example, by their names; None where it calls more than its method."""
+    call = ast.parse(example.call, mode="eval").body
+    method = inspect.getattr_static(Flow, example.operator)
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == example.operator):
+        return None
+    if not isinstance(call.func.value, ast.Name):
+        return None
+    values = namespace() | dict.fromkeys([*example.flows, "tell"])
+    given = [eval(ast.unparse(each), values) for each in call.args]
+    named = {each.arg: eval(ast.unparse(each.value), values) for each in call.keywords if each.arg is not None}
+    bound = inspect.signature(method).bind(None, *given, **named)
+    bound.apply_defaults()
+    return dict(bound.arguments)
 
 
 def test_what_completes_early_cancels_its_source_in_an_example_and_nothing_else_does() -> None:
