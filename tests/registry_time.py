@@ -6,10 +6,12 @@ come: what happens when they do is for the tests of each operator, on virtual ti
 
 from __future__ import annotations
 
-from reactive_aio import Flow
-from tests.registry import failed, operator, wide
+import asyncio
 
-AT_ONCE = 1e-6
+from reactive_aio import Flow
+from tests.registry import failed, flaky, operator, wide
+
+AT_ONCE = 1e-9
 NEVER = 1e6
 
 # -- recovering
@@ -22,4 +24,34 @@ wide(
     variant="fallback",
     ends_late=True,
     recovers=True,
+)
+
+
+async def yes(*_: object) -> bool:
+    """Say in a later turn that there is to be another subscription."""
+    await asyncio.sleep(0)
+    return True
+
+
+async def no(*_: object) -> bool:
+    """Say that there is to be none."""
+    return False
+
+
+wide(
+    "retry_backoff",
+    lambda n, via, _: via(flaky()(n, via).retry_backoff(9, 0.0)),
+    lambda _, via, __: via(failed(via).retry_backoff(1, AT_ONCE)),
+    recovers=True,
+)
+wide(
+    "retry_when",
+    lambda n, via, _: via(flaky()(n, via).retry_when(yes)),
+    lambda _, via, __: via(failed(via).retry_when(no)),
+    recovers=True,
+)
+wide(
+    "repeat_when",
+    lambda n, via, _: via(via(via(Flow.of("again")).repeat_when(yes)).take(n)),
+    lambda _, via, __: via(failed(via).repeat_when(yes)),
 )

@@ -38,6 +38,10 @@ async def producer(emit: Callable[[bytes], Awaitable[None]]) -> None:
     await emit(b"")
 
 
+async def answer(about: object, times: int) -> bool:
+    return False
+
+
 def register(emitter: Emitter[str]) -> None:
     assert_type(emitter.next("a"), bool)
 
@@ -125,6 +129,8 @@ def test_operators() -> None:
     assert_type(flow.on_error_return("a").on_error_complete(errors=(OSError, KeyError)), Flow[int | str])
     assert_type(flow.on_error_map(lambda error: OSError(error.args), errors=KeyError), Flow[int])
     assert_type(flow.retry_if(lambda error, attempt: attempt < 3), Flow[int])
+    assert_type(flow.retry_when(answer).repeat_when(answer), Flow[int])
+    assert_type(flow.retry_backoff(3, 1.0, resume=lambda last: Flow.of(last + 1)), Flow[int])
     assert_type(flow.timeout(1), Flow[int])
     assert_type(flow.timeout(1.5, Flow.of("a")), Flow[int | str])
     assert_type(flow.start_with("a"), Flow[int | str])

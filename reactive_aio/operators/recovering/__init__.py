@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
 from .on_error_map import OnErrorMap
 from .repeat import Repeat
+from .repeat_when import RepeatWhen
 from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
 from .retry import Retry
+from .retry_backoff import Backoff, RetryBackoff, check_backoff
 from .retry_if import RetryIf
+from .retry_when import RetryWhen
 from .timeout import Timeout
 
 if TYPE_CHECKING:
@@ -42,6 +46,30 @@ class Recovering(Fluent[T_co]):
         if times is not None:
             check_count("repeat", "times", times, 0)
         return self.begin(Repeat(self.as_flow(), times))
+
+    def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
+        """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.
+
+        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It
+        is told how many elements the run has had, and how many runs there have been; they are counted anew for each
+        subscription.
+        Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
+        Errors: a failure of this flow or of ``decide`` ends the whole. What is no function is refused with TypeError
+        when the flow is built.
+        Cancel: ``decide`` is cancelled, and waited for.
+        (Reactor, RxJava: ``repeatWhen``, with a flow of answers.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> async def every_minute(count, runs):
+        ...     await asyncio.sleep(60)
+        ...     return runs < 3
+        >>> run_virtual(Flow.of("a", "b").repeat_when(every_minute).to_list())
+        ['a', 'b', 'a', 'b', 'a', 'b']
+        """
+        check_function("repeat_when", decide)
+        return self.begin(RepeatWhen[T_co](self.as_flow(), decide))
 
     def retry(self, max_retries: int | None = None) -> Flow[T_co]:
         """Subscribe again when this flow fails, ``max_retries`` times at most; without a number, for ever.
@@ -189,3 +217,76 @@ class Recovering(Fluent[T_co]):
         if fallback is not None:
             check_flow("timeout", fallback)
         return self.begin(Timeout[T_co | U](self.as_flow(), seconds, fallback))
+
+    def retry_when(self, decide: Callable[[BaseException, int], Awaitable[object]]) -> Flow[T_co]:
+        """Subscribe again when this flow fails and ``await decide(error, attempt)`` is true.
+
+        ``decide`` is an ``async def`` that takes the time it needs: it waits for a while, for an event, or for another
+        flow by ``await other.first()``. Attempts are counted from 1, anew for each subscription.
+        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
+        Errors: the failure for which ``decide`` was not true; what it raises itself, with the failure as its context.
+        What is no function is refused with TypeError when the flow is built.
+        Cancel: ``decide`` is cancelled, and waited for.
+        (Reactor, RxJava: ``retryWhen``, with a flow of answers.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> attempts = iter([OSError("down"), OSError("down"), "up"])
+        >>> def fetch():
+        ...     answer = next(attempts)
+        ...     return Flow.error(answer) if isinstance(answer, OSError) else Flow.of(answer)
+        >>> async def after_a_while(error, attempt):
+        ...     await asyncio.sleep(attempt)
+        ...     return isinstance(error, OSError) and attempt < 5
+        >>> run_virtual(Flow.defer(fetch).retry_when(after_a_while).to_list())
+        ['up']
+        """
+        check_function("retry_when", decide)
+        return self.begin(RetryWhen[T_co](self.as_flow(), decide))
+
+    def retry_backoff(
+        self,
+        max_retries: int | None,
+        backoff: float,
+        *,
+        factor: float = 2.0,
+        max_delay: float = 60.0,
+        jitter: float = 0.5,
+        errors: Errors = BaseException,
+        reset: bool = True,
+        resume: Callable[[T_co], Flow[T_co]] | None = None,
+        random: Random | None = None,
+    ) -> Flow[T_co]:
+        """Subscribe again when this flow fails, after ``backoff`` seconds, then ``factor`` times as many, and so on.
+
+        No wait is longer than ``max_delay`` seconds; each differs by chance from what it would be by up to the share
+        ``jitter``, from 0 to 1, drawn from ``random``. ``max_retries``, or None for no end, holds for each
+        subscription; with ``reset`` retries and waits begin anew behind an element. With ``resume`` the next
+        attempt reads ``resume(last)`` once there was an element, the last of which it is given; else it starts
+        from the beginning.
+        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
+        Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
+        Bad arguments are refused when the flow is built.
+        Cancel: the wait ends at once.
+        (Reactor: ``retryWhen(Retry.backoff(...))``, with ``transientErrors`` for ``reset``; Mutiny: ``withBackOff``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> def lines(start):
+        ...     yield from range(start, min(start + 2, 5))
+        ...     if start < 4:
+        ...         raise ConnectionError("lost")
+        >>> def read(start):
+        ...     return Flow.defer(lambda: Flow.from_iterable(lines(start)))
+        >>> run_virtual(read(0).retry_backoff(3, 0.5, resume=lambda last: read(last + 1)).to_list())
+        [0, 1, 2, 3, 4]
+        """
+        if max_retries is not None:
+            check_count("retry_backoff", "max_retries", max_retries, 0)
+        check_backoff(backoff, factor, max_delay, jitter, random)
+        check_errors("retry_backoff", errors)
+        if resume is not None:
+            check_function("retry_backoff", resume, "return the flow from an ordinary function")
+        spaced = Backoff(max_retries, backoff, factor, max_delay, jitter, random)
+        return self.begin(RetryBackoff[T_co](self.as_flow(), spaced, errors, reset, resume))

@@ -1,0 +1,78 @@
+"""What coordinators have in common that ask a coroutine function whether to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from attrs import define, field
+
+from ...arbiter import Coordinator
+from ...errors import SourceCancelledError
+from ...hooks import drop_error
+from ...segments import label
+from ...segments.plan import FlowLike
+
+
+@define(eq=False)
+class Asking(Coordinator):
+    """Subscribes to its flow again if ``decide`` says so, in a task of its own: one at a time, in the subscriber's context."""
+
+    flow: FlowLike
+    decide: Callable[[Any, int], Awaitable[object]]
+    _ends: int = field(init=False, default=0)
+    """How many subscriptions have ended."""
+    _task: asyncio.Task[object] | None = field(init=False, default=None)
+    """The task while it runs; behind its end it would keep this object, and be kept by it."""
+
+    def ask(self, about: Any) -> None:
+        """Have it decided whether to subscribe again."""
+        self._ends += 1
+        answer = self._answer(about, self._ends)
+        self._task = self.inlet.loop.create_task(answer, context=self.inlet.context.copy())
+        self._task.add_done_callback(partial(self._decided, self.inlet.hold(), about), context=self.inlet.context)
+
+    def cancel(self) -> None:
+        """Cancel the task as well; it is given the time to clean up."""
+        super().cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _answer(self, about: Any, ends: int) -> object:
+        answer = self.decide(about, ends)
+        if not isawaitable(answer):
+            raise TypeError(f"an async def function is needed, but {label(self.decide)} returned {answer!r}")
+        return await answer
+
+    def _decided(self, release: Callable[[], None], about: Any, task: asyncio.Task[object]) -> None:
+        self._task = None
+        try:
+            if task.cancelled():
+                if not self.arbiter.cancelled:
+                    self.failed(SourceCancelledError(f"the task of {self.inlet.where} was cancelled"), about)
+                return
+            failure = task.exception()
+            if self.arbiter.cancelled:
+                if failure is not None:
+                    drop_error(failure)
+            elif failure is not None:
+                self.failed(failure, about)
+            elif task.result():
+                self.advance(self.flow)
+            else:
+                self.refused(about)
+        finally:
+            release()
+
+    def failed(self, failure: BaseException, about: Any) -> None:
+        """Fail, because ``decide`` did."""
+        failure.add_note(f"raised by the function of {self.inlet.where}")
+        self.fail(failure)
+
+    @abstractmethod
+    def refused(self, about: Any) -> None:
+        """See to the answer that there is to be no further subscription."""

@@ -1,0 +1,55 @@
+"""The combinator that subscribes again when its flow completes and a coroutine function says so, in its time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .asking import Asking
+
+T = TypeVar("T")
+
+
+@frozen
+class RepeatWhen(Pushed[T]):
+    """Source of ``Flow.repeat_when``."""
+
+    flow: FlowLike
+    decide: Callable[[int, int], Awaitable[object]]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin the first run."""
+        runs = RunsWhen(inlet, self.flow, self.decide)
+        runs.advance(self.flow)
+        return runs
+
+
+@define(eq=False)
+class RunsWhen(Asking):
+    """Asks after each run, and tells how many elements it had."""
+
+    _count: int = field(init=False, default=0)
+
+    def on_source_chunk(self, items: list[Any]) -> None:
+        """Count elements, and pass them on."""
+        self._count += len(items)
+        super().on_source_chunk(items)
+
+    def on_source_complete(self) -> None:
+        """Ask whether to run once more."""
+        count, self._count = self._count, 0
+        self.ask(count)
+
+    def refused(self, about: int) -> None:
+        """Complete."""
+        self.complete()

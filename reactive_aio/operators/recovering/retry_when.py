@@ -1,0 +1,56 @@
+"""The combinator that subscribes again when its flow fails and a coroutine function says so, in its time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .asking import Asking
+from .retry_if import in_place_of
+
+T = TypeVar("T")
+
+
+@frozen
+class RetryWhen(Pushed[T]):
+    """Source of ``Flow.retry_when``."""
+
+    flow: FlowLike
+    decide: Callable[[BaseException, int], Awaitable[object]]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin the first attempt."""
+        attempts = AttemptsWhen(inlet, self.flow, self.decide)
+        attempts.advance(self.flow)
+        return attempts
+
+
+@define(eq=False)
+class AttemptsWhen(Asking):
+    """Asks after each attempt that failed."""
+
+    def on_source_complete(self) -> None:
+        """Complete with the attempt that did."""
+        self.complete()
+
+    def on_source_error(self, error: BaseException) -> None:
+        """Ask whether to try once more."""
+        self.ask(error)
+
+    def refused(self, about: BaseException) -> None:
+        """Give up with the failure that was asked about."""
+        self.fail(about)
+
+    def failed(self, failure: BaseException, about: BaseException) -> None:
+        """Fail with the failure that was asked about as the context."""
+        super().failed(in_place_of(failure, about), about)
