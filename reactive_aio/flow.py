@@ -8,6 +8,7 @@ from attrs import frozen
 
 from .ends import Ends
 from .operators import (
+    Awaiting,
     Combining,
     Filtering,
     Folding,
@@ -32,6 +33,7 @@ U = TypeVar("U")
 class Flow(
     Sourcing[T_co],
     Transforming[T_co],
+    Awaiting[T_co],
     Filtering[T_co],
     Combining[T_co],
     Windowing[T_co],

@@ -436,6 +436,7 @@ def entered(name: str) -> bool:
 
 
 # The entries of the operators are many, and stand on what is above.
+import tests.registry_awaiting  # noqa: E402 # pyright: ignore[reportUnusedImport] - it enters them
 import tests.registry_gathering  # noqa: E402 # pyright: ignore[reportUnusedImport] - it enters them
 import tests.registry_stages  # noqa: E402 # pyright: ignore[reportUnusedImport] - it enters them
 import tests.registry_time  # noqa: E402, F401 # pyright: ignore[reportUnusedImport] - likewise

@@ -3,6 +3,7 @@
 if __name__ != "reactive_aio.operators":
     raise ImportError(f"import reactive_aio.operators, not {__name__}: this is a view")
 
+from .awaiting import Awaiting as Awaiting
 from .combining import Combining as Combining
 from .filtering import Filtering as Filtering
 from .folding import Folding as Folding

@@ -1,0 +1,87 @@
+"""Operators that await a function of the user's for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_count, check_function
+from .filter_when import FilterWhen
+from .lines import Order, check_order
+from .map_async import MapAsync
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+class Awaiting(Fluent[T_co]):
+    """Operators that await a function of the user's for each element."""
+
+    __slots__ = ()
+
+    def map_async(
+        self,
+        fn: Callable[[T_co], Awaitable[U]],
+        concurrency: int = 16,
+        *,
+        order: Order | Callable[[T_co], Hashable] = "input",
+    ) -> Flow[U]:
+        """Emit what ``await fn(item)`` gives for each element, up to ``concurrency`` of them side by side.
+
+        With ``order="input"`` results come in the order of the elements, so that a slow one holds up those behind it;
+        with ``"completion"`` in the order in which they are there. With a function ``order=key`` the elements of one
+        key are awaited one after another, and others side by side: for the events of an account, say. Then results
+        come in the order in which they are there, which for one key is that of its elements.
+
+        Demand: as many elements are asked for as are wanted, but ``concurrency`` at least, to have them awaited side
+        by side, and four times that at most; so many are buffered at most, from the request for an element until its
+        result is delivered. With ``concurrency=1`` none is touched that nobody has asked for.
+        Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
+        cancelled and have ended before it is signalled, behind the results that could be delivered before it. What
+        they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
+        ``concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
+        Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
+        were not finished with, and results not delivered, go to ``hooks.on_discard``.
+        Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        (Reactor: ``flatMapSequential``, ``flatMap``; Pekko: ``mapAsync``, ``mapAsyncUnordered``,
+        ``mapAsyncPartitioned``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> async def fetch(name: str) -> str:
+        ...     await asyncio.sleep(0.01 / len(name))
+        ...     return name.upper()
+        >>> names = Flow.of("a", "bbb", "cc")
+        >>> names.map_async(fetch).run_sync()
+        ['A', 'BBB', 'CC']
+        >>> names.map_async(fetch, order="completion").run_sync()
+        ['BBB', 'CC', 'A']
+        """
+        check_function("map_async", fn)
+        check_count("map_async", "concurrency", concurrency, 1)
+        check_order("map_async", order)
+        return self.begin(MapAsync(self.as_flow(), fn, concurrency, order))
+
+    def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], concurrency: int = 1) -> Flow[T_co]:
+        """Emit the elements for which ``await predicate(item)`` gives something true, in their order.
+
+        Demand: as `map_async` does; with ``concurrency=1`` an element is asked for when one is wanted, and another in
+        place of each that is dropped. No more than four times ``concurrency`` are buffered.
+        Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``concurrency``
+        below 1 is refused with ValueError when the flow is built.
+        Cancel: cancels what is under way; a terminal returns when it has ended.
+        Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        (Reactor: ``filterWhen``.)
+
+        >>> from reactive_aio import Flow
+        >>> async def is_free(name: str) -> bool:
+        ...     return name != "taken"
+        >>> Flow.of("new", "taken", "newer").filter_when(is_free).run_sync()
+        ['new', 'newer']
+        """
+        check_function("filter_when", predicate)
+        check_count("filter_when", "concurrency", concurrency, 1)
+        return self.begin(FilterWhen[T_co](self.as_flow(), predicate, concurrency))

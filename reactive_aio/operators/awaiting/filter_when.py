@@ -1,0 +1,36 @@
+"""The operator that awaits a predicate for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .in_flight import InFlight
+from .lines import line
+
+T = TypeVar("T")
+
+
+@frozen
+class FilterWhen(Pushed[T]):
+    """Source of ``Flow.filter_when``."""
+
+    flow: FlowLike = field(repr=False)
+    predicate: Callable[[Any], Awaitable[object]]
+    concurrency: int
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read the flow."""
+        in_flight = InFlight(inlet, self.predicate, self.concurrency, line("input"), judges=True)
+        in_flight.begin(self.flow)
+        return in_flight

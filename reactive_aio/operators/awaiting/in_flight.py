@@ -1,0 +1,234 @@
+"""The machine behind the operators that await a function for each element, several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from inspect import isawaitable
+from time import perf_counter
+from typing import Any, Final
+
+from attrs import define, field
+
+from ...gathering import Gathering, Inner
+from ...gathering.drain import TURN
+from ...hooks import discard, drop_error
+from ...segments import label
+from ...segments.plan import FlowLike
+from ...spec import UNBOUNDED
+from .lines import REJECTED, Line, Ticket
+
+AHEAD: Final = 4
+"""How many times as many elements as are awaited at a time may be outstanding, where so many are wanted."""
+
+FAILURES: Final = (Exception, asyncio.CancelledError)
+NOTHING: Final = object()
+
+
+@define(eq=False)
+class InFlight(Gathering):
+    """Reads a flow, awaits ``fn`` for up to ``concurrency`` elements at a time, and delivers what comes of them.
+
+    The awaiting is done by workers: tasks that take one element after another for as long as any waits, which costs
+    half of what a task for each would. To an element a worker is as a task of its own: when one has left context
+    variables changed, or a cancellation unanswered, the next is begun with by a new worker.
+
+    Invariants, whenever no method is on the stack:
+
+    - an element is outstanding from the request for it until its result is delivered; when elements are requested, no
+      more are outstanding than are wanted, or ``concurrency`` if that is more, and never ``AHEAD`` times as many;
+    - while anything waits, there are ``concurrency`` workers, or one for each that does;
+    - behind a failure or a cancellation no element is begun with, and the end is told when all workers are gone.
+    """
+
+    fn: Callable[[Any], Awaitable[Any]]
+    concurrency: int
+    line: Line
+    judges: bool = False
+    """Whether what ``fn`` gives says if the element itself is delivered."""
+    _flow: Inner | None = field(init=False, default=None)
+    _requested: int = field(init=False, default=0)
+    """Elements that were requested and have not come."""
+    _workers: int = field(init=False, default=0)
+    """Tasks that will look for another element."""
+    _tasks: dict[asyncio.Task[None], None] = field(init=False, factory=dict[asyncio.Task[None], None])
+    """All that have not ended, in the order in which they began."""
+    _pristine: Context = field(init=False)
+    _turn_over: float = field(init=False, default=0.0)
+    """When a worker that does not suspend is to give the event loop a turn."""
+    _ended: bool = field(init=False, default=False)
+    """Whether nothing is to come but what the line holds, and behind that the failure, if there is one."""
+    _stopped: bool = field(init=False, default=False)
+    """Whether no result is taken any more."""
+    _failure: BaseException | None = field(init=False, default=None)
+    _release: Callable[[], None] = field(init=False)
+
+    def begin(self, flow: FlowLike) -> None:
+        """Subscribe to the flow."""
+        self._pristine = self.inlet.context.copy()
+        self._release = self.inlet.hold()
+        self._flow = self.enter(None)
+        self.subscribe(flow, self._flow, at_once=True)
+
+    # -- the Owner of the flow
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Have elements taken up."""
+        self._requested -= len(items)
+        self._turn_over = perf_counter() + TURN
+        before = self.line.count
+        try:
+            self.line.add(items)
+        except FAILURES as error:
+            place = self.line.count
+            self._fail(error, place)
+            discard(items[place - before + 1 :])
+        self._staff()
+
+    def on_end(self, inner: Inner) -> None:
+        """Let what has come be seen to; the failure stands behind it."""
+        self._ended = True
+        self._failure = inner.take_error()
+        self.remove(inner)
+        self.go()
+
+    # -- the Subscription of the region
+
+    def cancel(self) -> None:
+        """Cancel the flow and the workers, and let go of what has not been delivered."""
+        super().cancel()
+        self._stop()
+        discard(self.line.take(UNBOUNDED))
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            drop_error(failure)
+        if not self._tasks:
+            self._release()
+
+    # -- delivering
+
+    def step(self) -> bool:
+        """Deliver what is there and wanted, ask for as much, and see whether that was all."""
+        if self.over:
+            return False
+        self._turn_over = perf_counter() + TURN
+        results = self.line.take(self.demand)
+        if results:
+            self.emit(results)
+            return True
+        self._ask()
+        if self._ended and not self.line.held and not self._tasks:
+            failure, self._failure = self._failure, None
+            if failure is None:
+                self.complete()
+            else:
+                self.fail(failure)
+        return False
+
+    def _ask(self) -> None:
+        """Ask for what may be outstanding, by a quarter of it at least, unless a worker might have to wait for that."""
+        if self._flow is None or self._ended or not self.demand:
+            return
+        most = max(self.concurrency, min(self.demand, AHEAD * self.concurrency))
+        missing = most - self.line.held - self._requested
+        if missing > 0 and (missing >= most >> 2 or len(self.line.waiting) + self._requested < most >> 2):
+            self._requested += missing
+            self._flow.request(missing)
+
+    # -- awaiting
+
+    def _staff(self) -> None:
+        """Have workers for what waits."""
+        for _ in range(min(len(self.line.waiting), self.concurrency - self._workers)):
+            self._workers += 1
+            context = self._pristine.copy()
+            task = self.inlet.loop.create_task(self._work(context), context=context)
+            self._tasks[task] = None
+            task.add_done_callback(self._gone)
+
+    async def _work(self, context: Context) -> None:
+        """Await the function for one element after another, for as long as any waits."""
+        line, fn, pristine, judges = self.line, self.fn, self._pristine, self.judges
+        cancelling = _cancelling()
+        ticket: Ticket | None = None
+        awaitable: Any = NOTHING
+        try:
+            while line.waiting and context == pristine and not cancelling():
+                ticket = line.waiting.popleft()
+                awaitable = NOTHING
+                awaitable = fn(ticket[1])
+                result = await awaitable
+                if judges:
+                    result = ticket[1] if result else REJECTED
+                if self._stopped:
+                    discard([] if result is REJECTED else [result])
+                    break
+                line.put(ticket, result)
+                ticket = None
+                self.later()
+                if perf_counter() >= self._turn_over:
+                    await asyncio.sleep(0)
+        except FAILURES as error:
+            self._broke_off(error, ticket, awaitable)
+        self._workers -= 1
+        self._staff()
+
+    def _broke_off(self, error: BaseException, ticket: Ticket | None, awaitable: Any) -> None:
+        """See to what has ended a worker in the middle, perhaps of an element."""
+        if ticket is None:
+            self._fail(error, None)
+        elif self._stopped and isinstance(error, asyncio.CancelledError):
+            discard([ticket[1]])
+        elif isinstance(error, TypeError) and awaitable is not NOTHING and not isawaitable(awaitable):
+            name, kind = label(self.fn), type(awaitable).__name__
+            advice = "an ordinary function belongs into map() or filter()"
+            self._fail(TypeError(f"{name} gave what can't be awaited, of type {kind}: {advice}"), ticket[0])
+        else:
+            self._fail(error, ticket[0])
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        """See to the end of a worker; one that has not seen to it itself was cancelled too early, or interrupted."""
+        self._tasks.pop(task, None)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error, None)
+        if self.over and not self._tasks:
+            self._release()
+        elif self._ended:
+            self.later()
+
+    # -- the end
+
+    def _fail(self, error: BaseException, number: int | None) -> None:
+        """Fail when the other workers have been cancelled and have ended, behind what can be delivered before."""
+        if self._stopped:
+            if not isinstance(error, asyncio.CancelledError):
+                drop_error(error)
+            return
+        if isinstance(error, (StopIteration, StopAsyncIteration)):
+            # What would end a generator is an error here.
+            error, stop = RuntimeError(f"{label(self.fn)} raised {type(error).__name__}"), error
+            error.__cause__ = stop
+        error.add_note(f"in {self.inlet.where}{'' if number is None else f', on element #{number}'}")
+        late, self._failure = self._failure, error
+        self._ended = True
+        if self._flow is not None:
+            self.remove(self._flow)
+        self._stop()
+        if late is not None:
+            drop_error(late)
+        self.later()
+
+    def _stop(self) -> None:
+        """Begin with nothing more, and cancel what has been begun."""
+        self._stopped = True
+        for task in self._tasks:
+            task.cancel()
+        discard(self.line.cut())
+
+
+def _cancelling() -> Callable[[], int]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task.cancelling

@@ -1,0 +1,43 @@
+"""The operator that awaits a function for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, TypeVar
+
+from attrs import field, frozen
+
+from ...segments import Inlet, Pushed, label
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .in_flight import InFlight
+from .lines import Order, line
+
+T = TypeVar("T")
+
+
+@frozen
+class MapAsync(Pushed[T]):
+    """Source of ``Flow.map_async``."""
+
+    flow: FlowLike = field(repr=False)
+    fn: Callable[[Any], Awaitable[T]]
+    concurrency: int
+    order: Order | Callable[[Any], Hashable]
+
+    @property
+    def arguments(self) -> str:
+        """The arguments, the order only where it is another than that of the elements."""
+        order = "" if self.order == "input" else f", order={label(self.order)}"
+        return f"{label(self.fn)}, {self.concurrency}{order}"
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read the flow."""
+        in_flight = InFlight(inlet, self.fn, self.concurrency, line(self.order))
+        in_flight.begin(self.flow)
+        return in_flight

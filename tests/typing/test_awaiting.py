@@ -1,0 +1,28 @@
+"""Types survive what is awaited for each element: read by mypy and pyright in strict mode."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import assert_type
+
+from reactive_aio import Flow
+
+
+async def shown(n: int) -> str:
+    return str(n)
+
+
+def going_on(n: int) -> Awaitable[bytes]:
+    raise NotImplementedError
+
+
+async def wanted(n: int) -> bool:
+    return n > 0
+
+
+def test_operators_that_await() -> None:
+    flow = Flow.range(3)
+    assert_type(flow.map_async(shown), Flow[str])
+    assert_type(flow.map_async(going_on, 4, order="completion"), Flow[bytes])
+    assert_type(flow.map_async(shown, order=lambda n: n % 2), Flow[str])
+    assert_type(flow.filter_when(wanted, concurrency=2), Flow[int])
