@@ -202,7 +202,10 @@ class Bench:
     """An entry with a gauge on each flow, and a subscriber."""
 
     entry: Entry
+    prefetch: int = PREFETCH
     gauges: list[Gauge] = field(factory=list[Gauge])
+    built: int = 0
+    """How many gauges there are from the start; what comes later is on flows that the operator makes."""
     received: int = 0
     end: tuple[BaseException | None] | None = None
     discarded: int = 0
@@ -211,12 +214,18 @@ class Bench:
 
     def via(self, flow: AnyFlow) -> AnyFlow:
         """Put a gauge behind a flow."""
-        self.gauges.append(Gauge(flow, operators_of(flow), [*read_by(flow)]))
+        self.gauges.append(Gauge(flow, operators_of(flow), [*read_by(flow)], counts=self.built > 0))
         return Flow.from_publisher(self.gauges[-1])
+
+    @property
+    def made(self) -> list[Gauge]:
+        """The gauges on flows that the operator has made while it ran."""
+        return self.gauges[self.built :]
 
     async def begin(self, demand: int) -> Gauge:
         """Subscribe, ask for so much, and give the gauge behind the operator."""
-        made = self.entry.make(ELEMENTS, self.via, Settings(prefetch=PREFETCH))
+        made = self.entry.make(ELEMENTS, self.via, Settings(prefetch=self.prefetch))
+        self.built = len(self.gauges)
         own = next((each for each in reversed(self.gauges) if self.entry.method in map(name_of, each.operators)), None)
         if own is None:  # strict() and then() are called otherwise inside; they are the last that is entered
             own = self.gauges[-1]

@@ -86,13 +86,15 @@ demands = pytest.mark.parametrize("demand", DEMANDS, ids=lambda n: "unbounded" i
 @demands
 @entries
 def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -> None:
-    async def main() -> None:
-        bench, before = Bench(entry), alive(0)
+    traits = TRAITS[entry.method]
+
+    async def main(prefetch: int) -> None:
+        bench, before = Bench(entry, prefetch), alive(0)
         own = await bench.begin(demand)
         first, *others = own.inputs
+        arguments = arguments_of(own.operators[0]) if own.operators else {}
         for each in others:
-            of_others = TRAITS[entry.method].others
-            assert each.asked == (evaluated(of_others, arguments_of(own.operators[0]), own.asked) if of_others else 0)
+            assert each.asked == (evaluated(traits.others, arguments, own.asked) if traits.others else 0)
         if not first.asked:
             await released(others)
         expected, _ = declared(own, own.asked)
@@ -104,15 +106,18 @@ def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -
             most, kept = declared(own, own.most_outstanding)
             assert first.most_outstanding <= max(expected, most)
             # What was given last is at hand still, with those who gave it: an element, a list of them, or a chunk.
-            bound = before + kept * len(own.inputs) + own.lingers * max(1, own.given)
+            bound = before + kept * len(own.inputs + bench.made) + own.lingers * max(1, own.given)
             assert alive(bound) <= bound
             own.given = 0
+            for each in bench.made if traits.others else ():
+                assert each.most_outstanding <= evaluated(traits.others, arguments, own.most_outstanding)
             if bench.end is None:
                 bench.request(demand)
         bench.cancel()
         assert not bench.dropped
 
-    run_virtual(main())
+    for prefetch in (1, 2, 256) if entry.prefetches else (2,):
+        run_virtual(main(prefetch))
 
 
 async def all_endings(method: str, error: BaseException | None) -> list[Ending]:
