@@ -80,13 +80,13 @@ class Columns:
     """The class that all elements are of, if the schema was given as one."""
     zone: tzinfo
     """The zone of times that name none, as those have none that are read from Spark."""
-    _types: tuple[Any, ...] = field(init=False, repr=False)
+    _schema: Any = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        types: tuple[Any, ...] = tuple(to_arrow_schema(self.struct, timezone="UTC").types)
-        object.__setattr__(self, "_types", types)
+        schema: Any = to_arrow_schema(self.struct, timezone="UTC")
+        object.__setattr__(self, "_schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
         """Give the table of elements, of which the first has the index ``first``."""
@@ -95,7 +95,7 @@ class Columns:
         arrays: list[Any] = []
         for at, column in enumerate(zip(*rows, strict=True)):
             arrays.append(self._array(at, list(column), first))
-        return pa.table(arrays, names=list(self.struct.names))
+        return pa.table(arrays, schema=self._schema)
 
     def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
         names = self.struct.names
@@ -132,7 +132,7 @@ class Columns:
         convert = converter(column.dataType, self.zone)
         if convert is not None:
             values = [None if value is None else convert(value) for value in values]
-        return pa.array(values, type=self._types[at])
+        return pa.array(values, type=self._schema.types[at])
 
 
 class _Unfit(Exception):  # noqa: N818 - becomes the error of the library where the element is known

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import LOOPS
 from tests.spark.streaming.files import Folder
+
+
+def pytest_asyncio_loop_factories(config: pytest.Config) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """On one loop: each query costs Spark seconds, and how signals meet a loop is tested elsewhere."""
+    wanted = config.getoption("--loop")
+    name = "asyncio" if wanted == "all" else wanted
+    return {name: LOOPS[name]}
 
 
 @pytest.fixture

@@ -1,0 +1,289 @@
+"""From asyncio to Structured Streaming: a flow as a source of Spark.
+
+The processes of the streaming query ask the event loop for rows (see `feedwire`). The flow is asked for no more than
+``ahead`` elements beyond the place that Spark has come to, and what Spark has not committed is kept, to be given
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from ...errors import SparkJobError
+from ..sink.columns import Columns, zone_of
+from ..sink.schema import Schema, check_schema, struct_of
+from .backlog import Backlog
+from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, HELLO, LATEST, MAGIC, OFFSET, QUESTION, REFUSED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from ...flow import Flow
+
+WAIT: Final = 0.05
+"""Seconds that a query is kept waiting for the first row of a batch; then it asks again, or hears that it is to stop."""
+LOOK: Final = 0.2
+"""Seconds after which `Feed.drain` looks whether the query is still there."""
+
+
+@asynccontextmanager
+async def feed(
+    flow: Flow[Any] | Callable[[int], Flow[Any]],
+    session: SparkSession,
+    schema: Schema,
+    *,
+    ahead: int = 20_000,
+    batch: int = 10_000,
+    partitions: int = 1,
+    name: str | None = None,
+) -> AsyncGenerator[Feed]:
+    """Have Spark read a flow as a stream, for the length of an ``async with`` block.
+
+    ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The flow is
+    subscribed to when the query asks for its first row. A query that begins again, from its checkpoint, is given the
+    rows again that it has not committed. When this process begins again, so does the flow, and rows have to be found
+    again by their place: for this give the feed a ``name``, that of the stream for all time, and instead of a flow a
+    function from an offset to the flow of the elements from there on.
+
+    Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches; up to
+    ``batch`` rows make one. What has been admitted is kept until Spark commits it, which is when it plans the batch
+    behind it: so at most ``ahead`` and two batches are kept.
+    Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails;
+    ``feed.drain(query)`` raises the error itself.
+    Trigger: by ``availableNow=True`` the query runs to the end of the flow.
+    (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
+    """
+    if callable(flow) and name is None:
+        raise ValueError(
+            "feed(): a function from the offset to the flow needs a name=..., by which checkpoints know it"
+        )
+    if not callable(flow) and name is not None:
+        raise ValueError("feed(name=...): needs a function from the offset to the flow, to find its place again by")
+    for label, count in (("ahead", ahead), ("batch", batch), ("partitions", partitions)):
+        if count < 1:
+            raise ValueError(f"feed({label}={count}): {label} must be at least 1")
+    check_schema("feed", schema)
+    struct, zone = await asyncio.to_thread(_asked, session, schema)
+    columns = Columns(struct, schema if isinstance(schema, type) else None, zone_of(zone))
+    own = Feed(flow, session, columns, ahead, batch, partitions, secrets.token_hex(8) if name is None else name)
+    async with own.open():
+        yield own
+
+
+def _asked(session: SparkSession, schema: Schema) -> tuple[Any, str]:
+    return struct_of("feed", schema), str(session.conf.get("spark.sql.session.timeZone"))
+
+
+@define(eq=False)
+class Feed:
+    """A flow that Spark reads as a stream; made by `feed`."""
+
+    _source: Flow[Any] | Callable[[int], Flow[Any]]
+    _session: SparkSession
+    _columns: Columns
+    _ahead: int
+    _batch: int
+    _partitions: int
+    _name: str
+    _secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
+    _address: str = field(init=False, default="")
+    _backlog: Backlog = field(init=False)
+    _pump: asyncio.Task[None] | None = field(init=False, default=None)
+    _admitted: int = field(init=False, default=0)
+    """The place up to which elements may be taken from the flow."""
+    _complete: bool = field(init=False, default=False)
+    error: Exception | None = field(init=False, default=None)
+    """What the flow has failed with."""
+    _came: asyncio.Event = field(init=False, factory=asyncio.Event)
+    """Set when something has come; who waits clears it."""
+    _room: asyncio.Event = field(init=False, factory=asyncio.Event)
+    _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
+
+    def __attrs_post_init__(self) -> None:
+        self._backlog = Backlog(self._columns.table)
+
+    # -- for users
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options for ``session.readStream.format("reactive_aio")``."""
+        return {
+            "address": self._address,
+            "secret": self._secret.hex(),
+            "feed": self._name,
+            "rows": str(self._batch),
+            "partitions": str(self._partitions),
+            "schema": self._columns.struct.json(),
+        }
+
+    async def frame(self) -> DataFrame:
+        """Give the streaming DataFrame; it is for one query."""
+        return await asyncio.to_thread(self._load)
+
+    def _load(self) -> DataFrame:
+        from .datasource import FlowSource
+
+        self._session.dataSource.register(FlowSource)
+        return self._session.readStream.format("reactive_aio").options(**self.options).load()
+
+    async def drain(self, query: StreamingQuery) -> None:
+        """Wait until the flow has ended and the query has worked on all of it; raise what either has failed with."""
+        while not self._complete and await asyncio.to_thread(lambda: query.isActive):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
+        try:
+            await asyncio.to_thread(query.processAllAvailable)
+        except Exception as error:
+            if self.error is not None:
+                raise self.error from error
+            raise
+
+    # -- life
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Listen, and in the end leave nothing behind."""
+        context: Any = self._session.sparkContext
+        local = str(context.master).startswith("local")
+        host = (
+            "127.0.0.1" if local else await asyncio.to_thread(context.getConf().get, "spark.driver.host", "127.0.0.1")
+        )
+        server = await asyncio.start_server(self._connected, "127.0.0.1" if local else None, 0)
+        self._address = f"{host}:{server.sockets[0].getsockname()[1]}"
+        try:
+            yield
+        finally:
+            server.close()
+            await self._end(*self._lines, *(() if self._pump is None else (self._pump,)))
+
+    async def _end(self, *tasks: asyncio.Task[Any]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- the flow
+
+    def _begin_at(self, offset: int) -> None:
+        """Have the flow begin at an offset, unless it has come there already."""
+        if self._pump is not None:
+            return
+        if offset and not callable(self._source):
+            raise SparkJobError(
+                f"the stream was read up to row {offset} by another process; a flow begins with its first"
+            )
+        flow = self._source(offset) if callable(self._source) else self._source
+        self._backlog = Backlog(self._columns.table, offset)
+        self._admitted = offset
+        self._pump = asyncio.create_task(self._run(flow))
+
+    async def _run(self, flow: Flow[Any]) -> None:
+        try:
+            async with flow.open() as items:
+                await self._take(items)
+        except Exception as error:
+            self.error = error
+        self._backlog.settle()
+        self.error = self._backlog.error or self.error
+        self._complete = True
+        self._came.set()
+
+    async def _take(self, items: Any) -> None:
+        backlog = self._backlog
+        while backlog.error is None:
+            while backlog.end >= self._admitted:
+                self._room.clear()
+                await self._room.wait()
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                return
+            backlog.add(item)
+            self._came.set()
+
+    def _admit(self, end: int) -> None:
+        if end > self._admitted:
+            self._admitted = end
+            self._room.set()
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._came.clear()
+            await self._came.wait()
+
+    # -- the query
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._lines.add(task)
+        try:
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                hello = await reader.readexactly(HELLO.size)
+                if hmac.compare_digest(hello, HELLO.pack(MAGIC, self._secret)):
+                    while True:
+                        await self._answer(QUESTION.unpack(await reader.readexactly(QUESTION.size)), writer)
+        finally:
+            self._lines.discard(task)
+            writer.close()
+
+    async def _answer(self, question: tuple[int, int, int, int], writer: asyncio.StreamWriter) -> None:
+        try:
+            kind, data = DONE, await self._answered(*question)
+        except Exception as error:
+            kind, data = REFUSED, str(error).encode()
+        writer.write(ANSWER.pack(kind, len(data)))
+        writer.write(data)
+        await writer.drain()
+
+    async def _answered(self, kind: int, first: int, second: int, third: int) -> bytes:
+        if kind == BEGIN:
+            return OFFSET.pack(self._backlog.first)
+        if kind == LATEST:
+            return OFFSET.pack(await self._latest(first, second, wait=bool(third)))
+        if kind == FETCH:
+            return await self._fetched(first, second)
+        if kind == COMMIT:
+            self._backlog.drop(first)
+            return b""
+        raise SparkJobError(f"question {kind} is not known here: the packages on the two sides differ")
+
+    async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
+        """Say how far a batch may go; the end is reached, or the flow has failed, behind what came before."""
+        self._begin_at(start)
+        self._admit(start + self._ahead)
+        backlog = self._backlog
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._until(lambda: backlog.end > start or self._complete), None if wait else WAIT)
+        backlog.settle()
+        if self.error is not None and backlog.end <= start:
+            raise SparkJobError(f"the flow of the stream failed: {type(self.error).__name__}: {self.error}")
+        return min(backlog.end, start + limit)
+
+    async def _fetched(self, start: int, end: int) -> bytes:
+        """Give rows; after a restart those of the batch that was not committed have to come first."""
+        self._begin_at(start)
+        self._admit(end)
+        backlog = self._backlog
+        await self._until(lambda: backlog.end >= end or self._complete)
+        return _stream(backlog.between(start, end))
+
+
+def _stream(batches: Sequence[Any]) -> bytes:
+    """Write batches as a stream of Arrow."""
+    import pyarrow as pa
+
+    arrow: Any = pa
+    out = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(out, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    data: bytes = out.getvalue().to_pybytes()
+    return data

@@ -1,0 +1,36 @@
+"""The wire of a feed: what the processes of a streaming query ask of the event loop that the rows come from.
+
+::
+
+    query -> loop   HELLO    magic, secret                            first, and only once
+                    BEGIN                                             where is the first row?
+                    LATEST   offset, number of rows, 1 to wait        how far may a batch go that begins there?
+                    FETCH    offset, offset                           the rows in between
+                    COMMIT   offset                                   those before it are not needed any more
+
+    loop -> query   DONE     length, and the answer: an offset, or a stream of Arrow
+                    REFUSED  length, and why
+
+Nothing is answered on a connection whose HELLO lacks the secret; nothing is unpickled at either end.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+MAGIC: Final = b"ref1"
+"""Says that it is us, and which version of the wire."""
+
+HELLO: Final = struct.Struct("!4s32s")
+QUESTION: Final = struct.Struct("!BQQQ")
+ANSWER: Final = struct.Struct("!BQ")
+OFFSET: Final = struct.Struct("!Q")
+
+BEGIN: Final = 1
+LATEST: Final = 2
+FETCH: Final = 3
+COMMIT: Final = 4
+
+DONE: Final = 1
+REFUSED: Final = 2

@@ -1,0 +1,238 @@
+"""From asyncio to Structured Streaming: a flow that Spark reads as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from reactive_aio import Flow, SchemaMismatchError, SparkJobError
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark.streaming import Feed, MicroBatch, feed
+from reactive_aio.spark.streaming.feedwire import HELLO, LATEST, MAGIC, QUESTION
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
+
+NOW = {"availableNow": True}
+
+
+@attrs.frozen
+class Reading:
+    id: int
+    name: str | None = None
+
+
+def readings(n: int) -> Flow[Reading]:
+    return Flow.range(n).map(lambda id_: Reading(id_, f"r{id_}"))
+
+
+async def batches(own: Feed, checkpoint: str, **options: Any) -> Flow[MicroBatch[Reading]]:
+    return Flow.from_spark(await own.frame(), as_=Reading, checkpoint=checkpoint, **options)
+
+
+async def taken(flow: Flow[MicroBatch[Reading]]) -> list[list[int]]:
+    """Consume all; the rows of each batch by their ids."""
+    found: list[list[int]] = []
+
+    async def take(batch: MicroBatch[Reading]) -> None:
+        async with batch as rows:
+            found.append(await rows.map(lambda row: row.id).to_list())
+
+    await flow.for_each(take)
+    return found
+
+
+def joined(found: list[list[int]]) -> list[int]:
+    return [n for batch in found for n in batch]
+
+
+# -- rows
+
+
+async def test_to_its_end_with_batches_of_the_size_that_is_allowed(spark: Any, checkpoint: str) -> None:
+    async with feed(readings(10), spark, Reading, ahead=8, batch=4) as own:
+        found = await taken(await batches(own, checkpoint, trigger=NOW))
+
+    assert [*range(10)] == joined(found)
+    assert max(map(len, found)) <= 4
+
+
+async def test_one_that_goes_on_until_it_is_drained_in_two_partitions(spark: Any, checkpoint: str) -> None:
+    async with feed(readings(3000), spark, "id long, name string", partitions=2) as own:
+        frame = await own.frame()
+        query = frame.writeStream.format("memory").queryName("fed").option("checkpointLocation", checkpoint).start()
+        try:
+            await own.drain(query)
+            rows = spark.table("fed").orderBy("id").collect()
+        finally:
+            await asyncio.to_thread(query.stop)
+
+    assert [(n, f"r{n}") for n in range(3000)] == [tuple(row) for row in rows]
+
+
+# -- demand
+
+
+async def test_no_more_is_asked_for_than_ahead_of_what_spark_has_admitted(spark: Any, checkpoint: str) -> None:
+    made = 0
+
+    def numbers() -> Iterator[Reading]:
+        nonlocal made
+        for n in range(100):
+            made = n + 1
+            yield Reading(n)
+
+    async with feed(Flow.from_iterable(numbers()), spark, Reading, ahead=8, batch=4) as own:
+        flow = await batches(own, checkpoint)
+        assert 0 == made  # before there is a query
+        async with flow.open() as items:
+            at = 0
+            for _ in range(3):
+                batch = await anext(items)
+                rows = await batch.rows.to_list()
+                while made < at + 8:
+                    await asyncio.sleep(0.01)
+                await asyncio.to_thread(spark.range(3).count)
+                assert at + 8 == made
+                batch.acknowledge()
+                at += len(rows)
+
+
+# -- beginning again
+
+
+async def test_a_query_that_begins_again_is_given_what_it_had_not_committed(spark: Any, checkpoint: str) -> None:
+    async with feed(readings(12), spark, Reading, ahead=8, batch=4) as own:
+        first: list[int] = []
+        async with (await batches(own, checkpoint)).open() as items:
+            while len(first) < 4:
+                async with await anext(items) as rows:
+                    first += [row.id for row in await rows.to_list()]
+            lost = await anext(items)
+            repeated = [row.id for row in await lost.rows.to_list()]
+        rest = joined(await taken(await batches(own, checkpoint, trigger=NOW)))
+
+    # The last one that was acknowledged may come again too: Spark may not have recorded it.
+    assert repeated == rest[rest.index(repeated[0]) :][: len(repeated)]
+    assert {*range(12)} == {*first, *rest}
+    assert [*range(rest[0], 12)] == rest
+
+
+async def test_by_its_name_and_an_offset_a_stream_goes_on_in_another_process(spark: Any, checkpoint: str) -> None:
+    asked: list[int] = []
+
+    def from_offset(offset: int) -> Flow[Reading]:
+        asked.append(offset)
+        return readings(12).skip(offset)
+
+    async with feed(from_offset, spark, Reading, ahead=8, batch=4, name="readings") as own:
+        flow = await batches(own, checkpoint)
+        async with flow.open() as items:
+            async with await anext(items):
+                pass
+            await anext(items)
+
+    async with feed(from_offset, spark, Reading, ahead=8, batch=4, name="readings", partitions=2) as own:
+        rest = joined(await taken(await batches(own, checkpoint, trigger=NOW)))
+
+    assert 2 == len(asked)
+    assert sorted(rest) == [*range(asked[1], 12)]
+    assert asked[1] <= 4
+
+
+async def test_a_flow_is_not_taken_for_the_rest_of_another(spark: Any, checkpoint: str) -> None:
+    async with feed(readings(3), spark, Reading) as own:
+        await taken(await batches(own, checkpoint, trigger=NOW))
+
+    async with feed(readings(3), spark, Reading) as own:
+        with pytest.raises(SparkJobError) as caught:
+            await taken(await batches(own, checkpoint, trigger=NOW))
+    assert "a flow can't be read again from the middle" in str(caught.value.__cause__)
+
+
+# -- failures
+
+
+@pytest.mark.parametrize("kind", ["the flow", "an element"])
+async def test_rows_before_a_failure_are_delivered_and_the_failure_is_raised(
+    spark: Any, checkpoint: str, kind: str
+) -> None:
+    wrong: Any = 5
+
+    def check(reading: Reading) -> Reading:
+        if reading.id == 3:
+            if kind == "the flow":
+                raise OSError("the sensor is gone")
+            return Reading(3, wrong)
+        return reading
+
+    found: list[list[int]] = []
+    async with feed(readings(9).map(check), spark, Reading) as own:
+        frame = await own.frame()
+        writer = frame.writeStream.option("checkpointLocation", checkpoint)
+        query = writer.foreachBatch(lambda rows, _: found.append([row.id for row in rows.collect()])).start()
+        with pytest.raises(
+            (OSError, SchemaMismatchError), match=r"the sensor is gone|element #3, field name"
+        ) as caught:
+            await own.drain(query)
+
+    assert isinstance(caught.value, OSError if kind == "the flow" else SchemaMismatchError)
+    assert [0, 1, 2] == joined(found)
+
+
+async def test_a_connection_without_the_secret_is_told_nothing(spark: Any) -> None:
+    begun: list[int] = []
+    async with feed(Flow.range(3).do_on_next(begun.append), spark, "n long") as own:
+        host, _, port = own.options["address"].rpartition(":")
+        assert "127.0.0.1" == host
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(HELLO.pack(MAGIC, b"x" * 32) + QUESTION.pack(LATEST, 0, 9, 0))
+        assert b"" == await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    assert not begun
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, int(port))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"ahead": 0}, "ahead"), ({"batch": 0}, "batch"), ({"partitions": 0}, "partitions"), ({"name": "a"}, "name")],
+)
+async def test_bad_options_are_refused(spark: Any, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        async with feed(readings(1), spark, Reading, **options):
+            pass
+
+
+async def test_a_function_from_an_offset_needs_a_name(spark: Any) -> None:
+    with pytest.raises(ValueError, match="name"):
+        async with feed(readings, spark, Reading):
+            pass
+
+
+async def test_a_folder_that_to_spark_writes_is_a_stream_that_outlives_its_writer(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    from reactive_aio.spark.sink import Files
+
+    writer = Files(spark, tmp_path / "spool", run="a")
+    await readings(4).to_spark(writer, Reading, batch=2)
+    stream = spark.readStream.schema("id long, name string, batch string").parquet(writer.path)
+
+    def read() -> Flow[MicroBatch[Reading]]:
+        return Flow.from_spark(stream, as_=Reading, checkpoint=checkpoint, trigger=NOW)
+
+    first = joined(await taken(read()))
+    await readings(7).to_spark(writer, Reading, batch=2)
+    second = joined(await taken(read()))
+
+    assert [0, 1, 2, 3] == sorted(first)
+    assert [4, 5, 6] == sorted(second)
