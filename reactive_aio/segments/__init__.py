@@ -17,6 +17,7 @@ from .plan import Region as Region
 from .plan import Step as Step
 from .plan import SubscribeOn as SubscribeOn
 from .plan import absorbed as absorbed
+from .plan import check_absorbed as check_absorbed
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
 from .snapshot import BoundarySnapshot as BoundarySnapshot

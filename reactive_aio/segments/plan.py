@@ -6,6 +6,7 @@ whether an engine fuses, ships or draws a region is its own affair.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -163,3 +164,12 @@ def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:
     source, rest = _absorb(flow)
     wider = None if rest else source.operator.absorb(stage)
     return None if wider is None else _Absorbed(Placed(wider, source.origin))
+
+
+def check_absorbed(flows: Iterable[FlowLike], before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+    """Have a stage behind ``before`` checked by the sources of all flows, if each of them could take it over."""
+    halves = divided(stage.operator)
+    taken = stage if halves is None else Placed(halves[0], stage.origin)
+    if all(absorbed(flow, taken) is not None for flow in flows):
+        for flow in flows:
+            flow.source.operator.check((*flow.steps, *before), stage)

@@ -127,6 +127,9 @@ class Source(ABC, Generic[T_co]):
 
     __slots__ = ()
 
+    lowers: bool = False
+    """Whether stages are better run where the elements are made, also those that are chained behind a combinator."""
+
     @property
     def name(self) -> str:
         """The name of the method that made the source, as plans and error notes show it."""

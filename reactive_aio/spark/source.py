@@ -39,6 +39,8 @@ class FromSpark(Pushed[Any]):
     ordered: bool = True
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
+    lowers = True
+
     @property
     def arguments(self) -> str:
         """The kind of data: to show more would take a call into the JVM."""

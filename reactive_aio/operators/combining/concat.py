@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments import FlowLike, Inlet, Placed, Pushed, Stage, Step, absorbed, check_absorbed, label
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -19,6 +18,13 @@ class Concat(Pushed[T]):
     """Source of ``Flow.concat``."""
 
     flows: tuple[FlowLike, ...]
+    # Known from the start, so that nobody has to go down a nest to find out.
+    lowers: bool = field(
+        init=False,
+        repr=False,
+        eq=False,
+        default=Factory(lambda it: all(flow.source.operator.lowers for flow in it.flows), takes_self=True),
+    )
 
     @property
     def arguments(self) -> str:
@@ -30,6 +36,18 @@ class Concat(Pushed[T]):
     def inner(self) -> tuple[FlowLike, ...]:
         """The flows in order."""
         return self.flows
+
+    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any] | None:
+        """Have each flow run a stage where its elements are made, if all of them can: they are parts of the whole."""
+        if not self.lowers:
+            return None
+        flows = [absorbed(flow, stage) for flow in self.flows]
+        return None if None in flows else Concat(tuple(filter(None, flows)))
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        """Refuse what the flows would refuse."""
+        if self.lowers:
+            check_absorbed(self.flows, before, stage)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with the first flow."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments import FlowLike, Inlet, Placed, Pushed, Stage, Step, absorbed, check_absorbed
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -20,11 +19,25 @@ class Repeat(Pushed[T]):
 
     flow: FlowLike
     times: int | None
+    # Known from the start, so that nobody has to go down a nest to find out.
+    lowers: bool = field(
+        init=False, repr=False, eq=False, default=Factory(lambda it: it.flow.source.operator.lowers, takes_self=True)
+    )
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""
         return (self.flow,)
+
+    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Repeat[Any] | None:
+        """Have each run take a stage where its elements are made, if that can be: the runs are parts of the whole."""
+        wider = absorbed(self.flow, stage) if self.lowers else None
+        return None if wider is None else Repeat(wider, self.times)
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        """Refuse what the flow would refuse."""
+        if self.lowers:
+            check_absorbed((self.flow,), before, stage)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first run."""

@@ -58,3 +58,25 @@ def test_the_same_as_on_the_event_loop(sc: Any, name: str, parts: list[list[int]
     local = Flow.from_iterable([n for part in parts for n in part])
 
     assert local.run_sync(end) == Flow.from_spark(in_partitions(sc, parts)).run_sync(end)
+
+
+COMBINED: dict[str, Callable[[Flow[int], Flow[int]], Flow[int]]] = {
+    "concat": lambda flow, other: flow.concat(other.map(operator.neg)),
+    "repeat": lambda flow, _: flow.repeat(2),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+@given(parts=PARTS, others=PARTS)
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_flows_of_partitions_put_together_are_parts_as_well(
+    sc: Any, name: str, parts: list[list[int]], others: list[list[int]]
+) -> None:
+    local = [Flow.from_iterable([n for part in each for n in part]) for each in (parts, others)]
+    lowered = [Flow.from_spark(in_partitions(sc, each)) for each in (parts, others)]
+
+    for end in (
+        lambda flow: flow.map(lambda n: n + 1).to_list(),
+        lambda flow: flow.take_while(lambda n: n < 40).count(),
+    ):
+        assert COMBINED[name](*local).run_sync(end) == COMBINED[name](*lowered).run_sync(end)
