@@ -52,7 +52,7 @@ def read(text: str) -> Told:
 
 
 def names_in(origin: str) -> dict[str, tuple[str, ...]]:
-    """Give the names that are quoted, by the libraries that they are said to come from.
+    """Give the names that are quoted first, by the libraries that they are said to come from.
 
     >>> names_in("RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first")
     {'RxJava': ('repeat',), 'Reactor': ('repeat(n)',)}
@@ -60,9 +60,10 @@ def names_in(origin: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for part in origin.split(";"):
         before, _, _ = part.partition("``")
-        names = re.findall(r"``(.+?)``", part)
+        first = re.search(r"``.+?``(?:, ``.+?``)*", part)
+        names = re.findall(r"``(.+?)``", first[0]) if first else []
         for peer in PEERS:
-            if names and re.search(rf"\b{peer}x?\b", before, re.IGNORECASE):
+            if names and re.search(rf"\b{peer}x?\b(?!-)", before, re.IGNORECASE):
                 found[peer] = (*found.get(peer, ()), *(map(_snake, names) if peer in SNAKES else names))
     return found
 

@@ -6,6 +6,7 @@ The page is made of the catalogue, which is checked by measuring, and of the exa
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,8 @@ with what is measured. Each diagram is a run on virtual time, and its text is a 
 How to read a diagram: time goes from left to right, in seconds. A lane is a flow, with its elements, its end ┃ or its
 failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
 reads, below it what it gives and what its subscriber asks for. Faint elements were not made any more, or were discarded.
+Calls of the function `tell` have a lane of their own; `slow(n)` gives `n` after `n` seconds; `attempts(a, b)` is another flow
+at each subscription.
 
 In the tables, `d` is the demand: what is *asked* of the flow that is read when `d` elements are wanted and none has come yet.
 *Keeps* is the bound of what is taken and neither passed on nor dropped. *Runs* says where: *fused* is in the region of what it
@@ -164,15 +167,20 @@ def single(text: str) -> str:
 
 def page() -> str:
     """Give the whole page."""
-    text = HEAD
+    text = HEAD + "\n" + "".join(map(contents, families()))
     for family, members in families():
         text += f"\n## {heading(family)}\n\n{semantics(members)}\n" + "".join(map(section, members)).rstrip() + "\n"
     return text + f"\n## The names elsewhere\n\n{names()}"
 
 
+def contents(family: tuple[type, list[Operator]]) -> str:
+    """Give the line of a family in the contents."""
+    return f"- {heading(family[0])}: {', '.join(map(link, family[1]))}\n"
+
+
 def heading(family: type) -> str:
     """Give the heading of a family: what its docstring begins with."""
-    first = (inspect.getdoc(family) or "").split(".")[0]
+    first = re.split(r"[.:]", inspect.getdoc(family) or "")[0]
     return "Operators of one's own" if family is Flow else first
 
 

@@ -64,12 +64,8 @@ class Lane:
 
 
 def clock() -> float:
-    """Give the seconds since the start, for the loop's clock may have begun at another number."""
-    return round(asyncio.get_running_loop().time() - _Start.at, 6)
-
-
-class _Start:
-    at = 0.0
+    """Give the seconds since the start, where the clock of the loop begins at 0."""
+    return round(asyncio.get_running_loop().time(), 6)
 
 
 @define(eq=False)
@@ -202,7 +198,6 @@ def ran(example: Example) -> Ran:
 
 
 async def _run(example: Example) -> Ran:
-    _Start.at = asyncio.get_running_loop().time()
     told: list[tuple[float, str]] = []
     lost: list[tuple[float, str]] = []
     letters: dict[str, str] = {}
@@ -246,7 +241,7 @@ async def _listen(flow: Flow[Any], result: Lane, example: Example) -> None:
     flow.subscribe(listening)
     for at, n in example.wanted:
         demand = listening.cancel if not n else functools.partial(listening.request, int(min(n, UNBOUNDED)))
-        loop.call_at(_Start.at + at, demand)
+        loop.call_at(at, demand)
     await asyncio.sleep(HORIZON)
     if result.end is None and result.cancelled is None and listening.subscription:
         listening.subscription.cancel()

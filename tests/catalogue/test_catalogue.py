@@ -87,7 +87,7 @@ def test_a_docstring_says_of_spark_what_the_stage_does(operator: Operator) -> No
 
 def test_a_docstring_is_taken_apart() -> None:
     told = read(
-        "Do.\n\nMore\nof it.\nDemand: one;\ntwo.\nErrors: none.\n(Reactor: ``a``,\nelse ``b``; RxPY: ``cD``.)\n\n>>> 1"
+        "Do.\n\nMore\nof it.\nDemand: one;\ntwo.\nErrors: none.\n(Reactor: ``a``,\n``b``; RxPY: ``cD``, else ``e``.)\n\n>>> 1"
     )
 
     assert told.sentence == "Do."
