@@ -203,6 +203,21 @@ class Emission(Turns):
             self._deliver([item])
         return False
 
+    def pull(self) -> None:
+        """Take demand for one, and the turn that sees to it, which comes later only where one is due already.
+
+        For a consumer on the same loop that takes one element at a time.
+        """
+        if not self.closed and not self.cancelled:
+            self._demand += 1
+            self.requested += 1
+        if not self._awake:
+            self._awake = True
+            if self.company is None:
+                self.context.run(self.take_turn)
+            else:
+                self.company.meet(self)
+
     def poll(self) -> Any:
         """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
 

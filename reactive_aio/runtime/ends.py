@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import copy_context
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import anyio
@@ -20,7 +21,7 @@ from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import RegionDriver
 from .edges import SubscriberEdge, check_subscriber
-from .emission import NOTHING
+from .emission import BUDGET, NOTHING
 from .lifetime import Lifetime
 from .snapshot import snapshot
 
@@ -142,8 +143,9 @@ def _raise(holder: _Result | Iteration) -> NoReturn:
 class Iteration:
     """The elements of one subscription for ``async for``; each is made when it is awaited.
 
-    Where the last region runs on the consumer's loop and has its input, an element costs no detour over the
-    event loop. A consumer that never suspends gives the loop a turn about every millisecond all the same.
+    The last region runs on the consumer's loop. Where it has its input, or gets it there and then from regions on
+    that loop, an element costs no detour over the event loop. A consumer that never suspends gives the loop a turn about
+    every millisecond all the same.
     """
 
     _lifetime: Lifetime = field(init=False, factory=Lifetime)
@@ -154,6 +156,10 @@ class Iteration:
     _waiter: asyncio.Future[None] | None = field(init=False, default=None)
     _asked: bool = field(init=False, default=False)
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
+    _pulling: bool = field(init=False, default=False)
+    """Whether the element is being made there and then."""
+    _until: float = field(init=False, default=0.0)
+    """When the event loop is to have a turn, by `time.perf_counter`."""
 
     @staticmethod
     def over(flow: FlowLike) -> Iteration:
@@ -184,16 +190,26 @@ class Iteration:
 
     async def _arrival(self) -> None:
         """Wait for the next element or the end."""
-        if self._waiter is not None:
+        if self._waiter is not None or self._pulling:
             raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
-        self._waiter = asyncio.get_running_loop().create_future()
         if not self._asked:
             self._asked = True
-            self._driver.request(1)
+            if perf_counter() < self._until:
+                self._pulling = True
+                try:
+                    self._driver.pull()
+                finally:
+                    self._pulling = False
+                if self._item is not NOTHING or self._over:
+                    return
+            else:
+                self._driver.request(1)
+        self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
         finally:
             self._waiter = None
+            self._until = perf_counter() + BUDGET
 
     def fill(self, item: Any, error: BaseException | None, *, over: bool) -> None:
         """Take a signal."""

@@ -115,7 +115,7 @@ def test_a_failure_in_the_middle_comes_behind_the_same_elements(entry: Entry) ->
             expected = run(make, Run(fused, (place, element)), VirtualTimeLoop)
             apart = run(make, Run(Flow.from_publisher, (place, element)), VirtualTimeLoop)
             assert apart.failure == expected.failure
-            assert apart.taken == expected.taken or entry.mixes
+            assert repr(apart.taken) == repr(expected.taken) or entry.mixes
 
 
 def reads_ahead(entry: Entry) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, hooks
+from reactive_aio import Flow, hooks, schedulers
+from reactive_aio.runtime import ends, turns
+from reactive_aio.runtime.emission import BUDGET
 from tests.subscribers import ByHand, idle
 
 
@@ -159,3 +162,83 @@ async def test_a_cancellation_that_a_function_raised_is_the_cause_of_the_failure
     own, place = caught.value.__notes__
     assert own == "a note of its own"
     assert place.startswith("in map(fail)")
+
+
+async def turns_of_the_loop(flow: Flow[int]) -> list[int]:
+    """Iterate without ever suspending, and give how many elements had come when the loop had each of its turns."""
+    seen = 0
+    at_turn: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def turn() -> None:
+        at_turn.append(seen)
+        loop.call_soon(turn)
+
+    loop.call_soon(turn)
+    async for _ in flow:
+        seen += 1
+    return [*at_turn, seen]
+
+
+def one_at_a_time() -> Flow[int]:
+    return Flow.range(100).publish_on(schedulers.current(), 1)
+
+
+async def test_an_element_that_a_region_on_the_loop_can_make_at_once_costs_no_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (ends, turns):
+        monkeypatch.setattr(module, "perf_counter", lambda: 1.0)
+
+    assert len([n for n in await turns_of_the_loop(one_at_a_time()) if 1 < n < 100]) == 0
+
+
+async def test_a_consumer_that_never_suspends_gives_the_loop_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ends, "perf_counter", itertools.count(step=BUDGET / 4).__next__)
+
+    at_turn = await turns_of_the_loop(one_at_a_time())
+
+    assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 5
+
+
+async def test_a_function_of_the_flow_that_asks_for_the_element_it_is_making_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ends, "perf_counter", lambda: 1.0)
+    discarded: list[Any] = []
+
+    def greedy(n: int) -> int:
+        if n == 3:
+            anext(items).send(None)
+        return n
+
+    with hooks.using(on_discard=discarded.append):
+        async with Flow.range(9).publish_on(schedulers.current(), 1).map(greedy).open() as items:
+            assert [await anext(items) for _ in range(3)] == [0, 1, 2]
+            with pytest.raises(RuntimeError, match="two tasks"):
+                await anext(items)
+
+
+async def test_a_function_ahead_of_a_boundary_that_asks_for_the_next_element_gets_it_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ends, "perf_counter", lambda: 1.0)
+    waits: list[Any] = []
+
+    def greedy(n: int) -> int:
+        if n == 5:
+            waits.append(anext(items))
+            waits[0].send(None)  # it waits, rather than have a region work inside the turn of another
+        return n
+
+    flow = Flow.range(9).map(greedy).publish_on(schedulers.current(), 4).filter(lambda n: n != 3)
+    async with flow.open() as items:
+        seen = [await anext(items)]
+        await idle()
+        seen += [await anext(items) for _ in range(2)]
+        await idle()
+        assert waits
+        with pytest.raises(StopIteration) as given:
+            waits[0].send(None)
+
+    assert [*seen, given.value.value] == [0, 1, 2, 4]
