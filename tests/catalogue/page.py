@@ -184,6 +184,7 @@ def heading(family: type) -> str:
     return "Operators of one's own" if family is Flow else first
 
 
+@cache
 def pictures() -> dict[str, str]:
     """Give all diagrams, by the names of their files."""
     return {file: text for each in operators() for file, text in pictures_of(each).items()}

@@ -11,8 +11,8 @@ from reactive_aio.catalogue import LEFT_OUT, TRAITS, Operator, methods, names_in
 from reactive_aio.catalogue.docstring import read
 from reactive_aio.segments import Stage
 
-from .examples import all_examples
-from .page import NO_EXAMPLE, spark
+from .examples import Example, all_examples
+from .page import NO_EXAMPLE, examples, spark
 from .running import ran
 
 KNOWN = {"d", "unbounded", "min", "max", "len", "range", "is_async", "MISSING"}
@@ -65,10 +65,7 @@ def test_no_name_is_told_twice(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize("example", all_examples(), ids=lambda example: example.operator)
-def test_an_example_runs_as_it_is_written(example: object) -> None:
-    from .examples import Example
-
-    assert isinstance(example, Example)
+def test_an_example_runs_as_it_is_written(example: Example) -> None:
     assert str(ran(example).example) == str(example), (
         "see whether what came is right; python -m tests.catalogue.examples writes it"
     )
@@ -77,7 +74,7 @@ def test_an_example_runs_as_it_is_written(example: object) -> None:
 @each
 def test_a_docstring_says_of_spark_what_the_stage_does(operator: Operator) -> None:
     said = operator.told.parts.get("Spark", "")
-    flows = [run.flow for run in (ran(example) for example in all_examples() if example.operator == operator.name)]
+    flows = [run.flow for _, run in examples().get(operator.name, [])]
     for flow in flows:
         last = flow.steps[-1].operator if flow is not None and flow.steps else None
         if isinstance(last, Stage) and operator.name not in {"then", "through"}:

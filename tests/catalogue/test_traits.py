@@ -80,15 +80,13 @@ READING = [
 ]
 methods = pytest.mark.parametrize("method", list(dict.fromkeys(entry.method for entry in READING)))
 entries = pytest.mark.parametrize("entry", READING, ids=str)
-demands = pytest.mark.parametrize("demand", DEMANDS, ids=lambda n: "unbounded" if n == UNBOUNDED else str(n))
 
 
-@demands
 @entries
-def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -> None:
+def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry) -> None:
     traits = TRAITS[entry.method]
 
-    async def main(prefetch: int) -> None:
+    async def main(demand: int, prefetch: int) -> None:
         bench, before = Bench(entry, prefetch), alive(0)
         own = await bench.begin(demand)
         first, *others = own.inputs
@@ -116,8 +114,9 @@ def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry, demand: int) -
         bench.cancel()
         assert not bench.dropped
 
-    for prefetch in (1, 2, 256) if entry.prefetches else (2,):
-        run_virtual(main(prefetch))
+    for demand in DEMANDS:
+        for prefetch in (1, 2, 256) if entry.prefetches else (2,):
+            run_virtual(main(demand, prefetch))
 
 
 async def all_endings(method: str, error: BaseException | None) -> list[Ending]:
