@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from .errors import EmptyFlowError
 from .operators._fluent import Fluent, check_count, check_function
 from .operators.filtering.slice import Slice
+from .operators.folding.by_key import CountByKey, FoldByKey
 from .operators.folding.deciding import All, AnyOf, Contains, IsEmpty
 from .operators.folding.fold import MISSING
+from .operators.folding.ranking import TopK, ToSortedList
 from .operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from .segments import Stage
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     pass
 
 T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
 D = TypeVar("D")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
@@ -174,6 +177,90 @@ class Reductions(Fluent[T_co]):
         if key is not None:
             check_function("max", key, "an ordinary function is needed")
         return self._or_empty("max", await self._value(Max(key), default))
+
+    async def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> list[T_co]:
+        """Give the ``k`` greatest elements, by themselves or by their ``key``, the greatest first; of equal ones the first.
+
+        As ``heapq.nlargest`` does, of elements in a total order: a NaN makes the result depend on how it comes.
+        Demand: unbounded; about twice ``k`` elements are kept.
+        Errors: what ``key`` or a comparison raises; a negative ``k`` is refused with ValueError, an ``async def`` with
+        TypeError.
+        Spark: only the greatest of each partition leave the workers; ``key`` is called for those here once more.
+        (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "ccc", "bb").top_k(2, key=len))
+        ['ccc', 'bb']
+        """
+        check_count("top_k", "k", k, 0)
+        if key is not None:
+            check_function("top_k", key, "an ordinary function is needed")
+        return await self._value(TopK(k, key), [])
+
+    async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
+        """Give all elements in order, by themselves or by their ``key``, as the builtin ``sorted`` does.
+
+        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        Errors: what ``key`` or a comparison raises; an ``async def`` is refused with TypeError.
+        Spark: each partition is sorted in the workers, and what comes of them merged here, where ``key`` is called
+        once more.
+        (Reactor: ``collectSortedList``; RxJava: ``toSortedList``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(2, 3, 1).to_sorted_list(reverse=True))
+        [3, 2, 1]
+        """
+        if key is not None:
+            check_function("to_sorted_list", key, "an ordinary function is needed")
+        return await self._value(ToSortedList(key, reverse), [])
+
+    async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
+        """Give the number of elements of each key, in the order in which the keys came.
+
+        Demand: unbounded; a number is kept for each key.
+        Errors: what ``key`` raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        TypeError.
+        Spark: counts in the workers.
+        (Spark: ``countByKey``; Kotlin: ``groupingBy().eachCount()``; the builtin ``collections.Counter``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "bb", "c").count_by_key(len))
+        {1: 2, 2: 1}
+        """
+        check_function("count_by_key", key, "an ordinary function is needed")
+        return await self._value(CountByKey(key), {})
+
+    async def fold_by_key(
+        self,
+        key: Callable[[T_co], K],
+        fn: Callable[[A, T_co], A],
+        initial: A,
+        *,
+        combine: Callable[[A, A], A] | None = None,
+    ) -> dict[K, A]:
+        """Combine the elements of each key into one value, from the left, beginning with ``initial``.
+
+        ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is
+        given, makes one value of those of two stretches of the stream that follow each other, of which each has begun
+        with ``initial``.
+        Demand: unbounded; a value is kept for each key.
+        Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        TypeError.
+        Spark: with ``combine`` folds in the workers; else runs after the boundary.
+        (Spark: ``aggregateByKey``; Kotlin: ``groupingBy().fold``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).fold_by_key(lambda n: n % 2, lambda total, n: total + n, 0))
+        {0: 6, 1: 4}
+        """
+        for function in (key, fn, combine):
+            if function is not None:
+                check_function("fold_by_key", function, "an ordinary function is needed")
+        return await self._value(FoldByKey(key, fn, initial, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:
         """Tell whether ``predicate`` is true of every element; cancel the source at the first of which it is not.

@@ -19,9 +19,11 @@ from reactive_aio.operators.filtering.slice import Slice
 from reactive_aio.operators.filtering.take import Take
 from reactive_aio.operators.filtering.take_last import TakeLast
 from reactive_aio.operators.filtering.take_while import TakeUntil, TakeWhile
+from reactive_aio.operators.folding.by_key import CountByKey, FoldByKey
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpty
 from reactive_aio.operators.folding.fold import Count, Last, Reduce
+from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.segments import Origin, Placed, Region, RegionRun, Stage
 
@@ -65,6 +67,13 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (All(small), NUMBERS),
     (Contains(1), NUMBERS),
     (IsEmpty(), NUMBERS),
+    (CountByKey(abs), NUMBERS),
+    (FoldByKey(abs, lambda text, n: text + str(n), "", operator.add), WHOLE),
+    (ToSortedList(None, reverse=False), st.one_of(WHOLE, st.booleans())),
+    (ToSortedList(abs, reverse=True), WHOLE),
+    (TopK(0, None), WHOLE),
+    (TopK(3, None), st.one_of(WHOLE, st.booleans())),
+    (TopK(3, abs), WHOLE),
     (Collect(list, list.append, list.extend), NUMBERS),
     (Collect(Counter, lambda counts, n: counts.update([n]), Counter.update), WHOLE),
 ]
@@ -117,7 +126,16 @@ def _kinds(kind: type[Any]) -> set[type[Any]]:
 
 
 @pytest.mark.parametrize(
-    "stage", [Reduce(operator.sub), Sum([]), Slice(3, None, 1), Distinct(None, 3, evict=True)], ids=str
+    "stage",
+    [
+        Reduce(operator.sub),
+        Sum([]),
+        Slice(3, None, 1),
+        Distinct(None, 3, evict=True),
+        FoldByKey(abs, max, 0, None),
+        Collect(list, list.append),
+    ],
+    ids=str,
 )
 def test_what_would_differ_is_not_done_in_parts(stage: Stage[Any, Any]) -> None:
     assert stage.in_parts() is None

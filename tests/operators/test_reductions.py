@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
+from heapq import nlargest
 from typing import Any
 
 import pytest
 
 from reactive_aio import UNBOUNDED, EmptyFlowError, Flow, LimitExceededError, schedulers
+from reactive_aio.operators.folding.ranking import ROOM, TopK
 from tests.subscribers import ByHand, idle
 
 BROKEN = Flow.of(1, 2).concat(Flow.error(lambda: OSError("down")))
@@ -25,6 +28,10 @@ ENDS: dict[str, Callable[[Flow[Any]], Any]] = {
     "contains": lambda flow: flow.contains(9),
     "is_empty": lambda flow: flow.filter(lambda _: False).is_empty(),
     "drain": lambda flow: flow.drain(),
+    "top_k": lambda flow: flow.top_k(2),
+    "to_sorted_list": lambda flow: flow.to_sorted_list(),
+    "count_by_key": lambda flow: flow.count_by_key(str),
+    "fold_by_key": lambda flow: flow.fold_by_key(str, max, 0),
 }
 
 
@@ -58,6 +65,12 @@ async def test_the_ends_give_what_the_builtins_give(items: list[Any]) -> None:
     assert all(n > 1 for n in items) == await flow.all(lambda n: n > 1)
     assert any(n > 1 for n in items) == await flow.any(lambda n: n > 1)
     assert (2 in items) == await flow.contains(2)
+    assert sorted(items) == await flow.to_sorted_list()
+    assert sorted(items, key=str, reverse=True) == await flow.to_sorted_list(key=str, reverse=True)
+    assert nlargest(2, items) == await flow.top_k(2)
+    assert nlargest(2, items, key=str) == await flow.top_k(2, key=str)
+    assert Counter(n > 1 for n in items) == await flow.count_by_key(lambda n: n > 1)
+    assert {n: items.count(n) * n for n in items} == await flow.fold_by_key(lambda n: n, lambda a, b: a + b, 0)
     assert (not items) == await flow.is_empty()
     await flow.drain()
 
@@ -119,7 +132,8 @@ async def test_single_reads_two() -> None:
 
 ASKED = [
     ("to_set", [UNBOUNDED]), ("sum", [UNBOUNDED]), ("min", [UNBOUNDED]), ("drain", [UNBOUNDED]), ("single", [2]),
-    ("all", [1]), ("any", [1]), ("contains", [1]), ("is_empty", [1]), ("element_at", [10]),
+    ("all", [1]), ("any", [1]), ("contains", [1]), ("is_empty", [1]), ("element_at", [10]), ("top_k", [UNBOUNDED]),
+    ("to_sorted_list", [UNBOUNDED]), ("count_by_key", [UNBOUNDED]), ("fold_by_key", [UNBOUNDED]),
 ]  # fmt: skip
 
 
@@ -219,14 +233,55 @@ async def test_drain_has_every_effect_and_gives_nothing() -> None:
     assert [0, 1, 2] == seen
 
 
-@pytest.mark.parametrize("name", ["all", "any", "to_dict", "min", "max"])
+@pytest.mark.parametrize("k", [0, 1, 5, 2000])
+async def test_the_greatest_are_found_among_many_and_the_first_of_equals_comes_first(k: int) -> None:
+    items = [(n * 7919 % 1000 // 10, n) for n in range(1000)]
+
+    assert nlargest(k, items, key=lambda pair: pair[0]) == await Flow.from_iterable(items).top_k(
+        k, key=lambda pair: pair[0]
+    )
+
+
+async def test_no_more_than_twice_as_many_as_are_wanted_are_kept() -> None:
+    kept = TopK[int](5, None).transform()
+
+    assert [] == list(kept.apply(iter(range(1000))))
+    assert len(kept.value) <= 2 * 5 + ROOM
+
+
+@pytest.mark.parametrize("k", [-1, 1.0, None, True])
+async def test_top_k_takes_a_count(k: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="top_k"):
+        await Flow.of(1).top_k(k)
+
+
+async def test_keys_come_in_the_order_of_their_first_elements() -> None:
+    flow = Flow.of("cc", "a", "bb")
+
+    assert [2, 1] == list(await flow.count_by_key(len))
+    assert [(2, "ccbb"), (1, "a")] == [*(await flow.fold_by_key(len, lambda a, b: a + b, "")).items()]
+
+
+async def test_a_function_that_is_said_to_be_associative_gives_the_same_here() -> None:
+    flow = Flow.of("a", "b", "c")
+
+    assert "abc" == await flow.reduce(lambda a, b: a + b, associative=True)
+    assert "0abc" == await flow.reduce(lambda a, b: a + b, "0", associative=True)
+
+
+KEYED = {"min", "max", "to_sorted_list", "top_k"}
+
+
+@pytest.mark.parametrize("name", ["all", "any", "to_dict", *sorted(KEYED), "count_by_key", "fold_by_key"])
 async def test_what_is_no_ordinary_function_is_refused(name: str) -> None:
     async def later(item: object) -> None:
         """Do nothing."""
 
     def call(fn: Any) -> Any:
         end = getattr(Flow.of(1), name)
-        return end(key=fn) if name in {"min", "max"} else end(fn)
+        if name == "fold_by_key":
+            return end(str, fn, 0)
+        return end(*[1] * (name == "top_k"), key=fn) if name in KEYED else end(fn)
 
     with pytest.raises(TypeError, match=f"{name}.*async def"):
         await call(later)

@@ -1,0 +1,129 @@
+"""The stages behind the ends that make one value for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import add
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Parts, Stage, Template, Transform
+from .fold import Folding
+
+K = TypeVar("K")
+A = TypeVar("A")
+
+
+@define
+class FoldEach(Folding[Any, Any]):
+    """Keeps a value for each key, in the order in which the keys came."""
+
+    key: Callable[[Any], Any] = field(kw_only=True)
+    initial: Any = field(kw_only=True, default=0)
+    pairs: bool = field(kw_only=True, default=False)
+    """Whether to give pairs of key and value one by one, for others to combine, and not a dict."""
+
+    template = Template("""
+        key = $key(item)
+        $value[key] = $fn($value[key] if key in $value else $initial, item)
+    """)
+
+    def finish(self) -> Iterable[Any]:
+        """Give the values."""
+        self.given = True
+        values: dict[Any, Any] = self.value
+        return values.items() if self.pairs else (values,)
+
+
+class CountEach(FoldEach):
+    """Keeps a number for each key."""
+
+    template = Template("""
+        key = $key(item)
+        $value[key] = $value[key] + 1 if key in $value else 1
+    """)
+
+
+class CombineEach(Folding[Any, Any]):
+    """Keeps a value for each key, of pairs of a key and a value of a part."""
+
+    template = Template("""
+        key, item = item
+        $value[key] = $fn($value[key], item) if key in $value else item
+    """)
+
+
+@frozen
+class CountByKey(Stage[Any, dict[K, int]]):
+    """Stage of ``Flow.count_by_key``."""
+
+    key: Callable[[Any], K]
+    positional = True
+
+    def transform(self) -> Transform[Any, dict[K, int]]:
+        """Give an empty dict."""
+        return CountEach({}, key=self.key)
+
+    def in_parts(self) -> Parts:
+        """Add the numbers of the parts up."""
+        return Parts(CountByKeyOfPart(self.key), CombineByKey(add))
+
+
+@frozen
+class FoldByKey(Stage[Any, dict[K, A]]):
+    """Stage of ``Flow.fold_by_key``."""
+
+    key: Callable[[Any], K]
+    fn: Callable[[A, Any], A]
+    initial: A
+    combine: Callable[[A, A], A] | None
+    positional = True
+
+    def transform(self) -> Transform[Any, dict[K, A]]:
+        """Give an empty dict."""
+        return FoldEach({}, self.fn, key=self.key, initial=self.initial)
+
+    def in_parts(self) -> Parts | None:
+        """Combine the values of the parts, if it is known how."""
+        if self.combine is None:
+            return None
+        return Parts(FoldByKeyOfPart(self.key, self.fn, self.initial), CombineByKey(self.combine))
+
+
+@frozen
+class CountByKeyOfPart(Stage[Any, Any]):
+    """The share of ``Flow.count_by_key``."""
+
+    key: Callable[[Any], Any]
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give an empty dict."""
+        return CountEach({}, key=self.key, pairs=True)
+
+
+@frozen
+class FoldByKeyOfPart(Stage[Any, Any]):
+    """The share of ``Flow.fold_by_key``."""
+
+    key: Callable[[Any], Any]
+    fn: Callable[[Any, Any], Any]
+    initial: Any
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give an empty dict."""
+        return FoldEach({}, self.fn, key=self.key, initial=self.initial, pairs=True)
+
+
+@frozen
+class CombineByKey(Stage[Any, dict[Any, Any]]):
+    """Combines what comes of the parts."""
+
+    combine: Callable[[Any, Any], Any]
+    positional = True
+
+    def transform(self) -> Transform[Any, dict[Any, Any]]:
+        """Give an empty dict."""
+        return CombineEach({}, self.combine)

@@ -1,0 +1,128 @@
+"""The stages behind the ends that put elements into an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Parts, Stage, Template, Transform
+from .fold import Folding
+
+T = TypeVar("T")
+
+ROOM = 64
+"""Elements that are kept, beside twice as many as are wanted, before the least are dropped."""
+
+
+@define
+class Sorting(Folding[Any, Any]):
+    """Keeps all elements; ``fn`` is the key that they are sorted by."""
+
+    reverse: bool = field(kw_only=True)
+    one_by_one: bool = field(kw_only=True, default=False)
+    """Whether to give the elements for others to go on with, and not a list."""
+
+    template = Template("$append(item)")
+
+    @property
+    def append(self) -> Callable[[Any], None]:
+        """The method that takes an element, looked up once for a pass."""
+        append: Callable[[Any], None] = self.value.append
+        return append
+
+    def sort(self) -> list[Any]:
+        """Put the elements into order; of those that are equal the first comes first, whichever way."""
+        items: list[Any] = self.value
+        items.sort(key=self.fn, reverse=self.reverse)
+        return items
+
+    def finish(self) -> Iterable[Any]:
+        """Give them in order."""
+        self.given = True
+        items = self.sort()
+        return items if self.one_by_one else (items,)
+
+
+@define
+class KeepingTop(Sorting):
+    """Keeps the greatest elements, and some more, so that they are not sorted for each."""
+
+    k: int = field(kw_only=True)
+    limit: int = field(init=False)
+
+    template = Template("""
+        $append(item)
+        if len($value) == $limit:
+            $sort()
+    """)
+
+    def __attrs_post_init__(self) -> None:
+        self.limit = 2 * self.k + ROOM
+
+    def sort(self) -> list[Any]:
+        """Drop all but the greatest."""
+        items = Sorting.sort(self)
+        del items[self.k :]
+        return items
+
+
+@frozen
+class ToSortedList(Stage[T, list[T]]):
+    """Stage of ``Flow.to_sorted_list``."""
+
+    key: Callable[[T], Any] | None
+    reverse: bool
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give an empty list."""
+        return Sorting([], self.key, reverse=self.reverse)
+
+    def in_parts(self) -> Parts:
+        """Sort what the parts have sorted, which is to merge it."""
+        return Parts(SortedPart(self.key, self.reverse), self)
+
+
+@frozen
+class TopK(Stage[T, list[T]]):
+    """Stage of ``Flow.top_k``."""
+
+    k: int
+    key: Callable[[T], Any] | None
+    positional = True
+
+    def transform(self) -> Transform[T, list[T]]:
+        """Give room for so many."""
+        return KeepingTop([], self.key, reverse=True, k=self.k)
+
+    def in_parts(self) -> Parts:
+        """Give the greatest of the greatest."""
+        return Parts(TopOfPart(self.k, self.key), self)
+
+
+@frozen
+class SortedPart(Stage[Any, Any]):
+    """The share of ``Flow.to_sorted_list``."""
+
+    key: Callable[[Any], Any] | None
+    reverse: bool
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give an empty list."""
+        return Sorting([], self.key, reverse=self.reverse, one_by_one=True)
+
+
+@frozen
+class TopOfPart(Stage[Any, Any]):
+    """The share of ``Flow.top_k``."""
+
+    k: int
+    key: Callable[[Any], Any] | None
+    positional = True
+
+    def transform(self) -> Transform[Any, Any]:
+        """Give room for so many."""
+        return KeepingTop([], self.key, reverse=True, one_by_one=True, k=self.k)
