@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby, pairwise
@@ -199,7 +200,8 @@ def picture(ran: Ran) -> str:
         return min(origins.get(id(item), 9), 9)
 
     for name, lanes in ran.flows.items():
-        canvas.lane(name, lanes, kinds, example.flows[name])
+        for row in rows(lanes):
+            canvas.lane(name, row, kinds, example.flows[name])
     box = canvas.bottom - 2
     canvas.bottom += BOX + 12
     canvas.lane("", [ran.result], kinds)
@@ -208,6 +210,18 @@ def picture(ran: Ran) -> str:
         if notes:
             canvas.notes(name, [(at, meaning.get(text, text)) for at, text in notes], kind)
     return _whole(canvas, ran, box)
+
+
+def rows(lanes: list[Lane]) -> list[list[Lane]]:
+    """Share subscriptions to one flow out to rows, so that none begins in a row before another has ended."""
+    found: list[list[Lane]] = [[]]
+    for lane in lanes:
+        free = (row for row in found if not row or row[-1].over <= lane.begun)
+        row = next(free, None)
+        if row is None:
+            found.append(row := [])
+        row.append(lane)
+    return found
 
 
 def _whole(canvas: Canvas, ran: Ran, box: float) -> str:
@@ -251,8 +265,8 @@ def _lines(y: float, lanes: list[Lane], x: Callable[[float], float], right: floa
         yield f'<path class="d" d="M{x(0) - 10:.1f} {y:.1f}H{right:.1f}"/>'
     for lane in lanes:
         begun = x(lane.begun) - (10 if not lane.begun else 0)
-        ended = lane.end[0] if lane.end else lane.cancelled
-        if ended is None:
+        ended = lane.over
+        if ended == math.inf:
             yield f'<path class="a" d="M{begun:.1f} {y:.1f}H{right - 6:.1f}"/>'
             yield f'<path class="h" d="M{right:.1f} {y:.1f}l-9-4.5v9z"/>'
         else:

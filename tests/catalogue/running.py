@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import functools
+import math
 import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
@@ -51,6 +52,13 @@ class Lane:
     def cancelled(self) -> float | None:
         """The time of the cancel."""
         return next((at for at, n in self.asked if not n), None)
+
+    @property
+    def over(self) -> float:
+        """The time from which on nothing comes any more."""
+        if self.end is not None:
+            return self.end[0]
+        return math.inf if self.cancelled is None else self.cancelled
 
     def request(self, at: float, n: float) -> None:
         """Enter a request, or with 0 a cancel; a number that comes in parts at one time is one."""
@@ -205,12 +213,15 @@ async def _run(example: Example) -> Ran:
         name: Watched(from_marbles(text, values=DIGITS | _where(example))) for name, text in example.flows.items()
     }
 
-    def tell(*args: object) -> None:
-        told.append((clock(), ",".join("∞" if each == UNBOUNDED else _sign(each, letters) for each in args) or "!"))
+    def note(notes: list[tuple[float, str]], *items: object) -> None:
+        if clock() < HORIZON:
+            signs = ["∞" if each == UNBOUNDED else _sign(each, letters) for each in items]
+            notes.append((clock(), ",".join(signs) or "!"))
 
+    tell = functools.partial(note, told)
     names = {name: Flow.from_publisher(each) for name, each in watched.items()}
     result = Lane()
-    with hooks.using(on_discard=lambda item: lost.append((clock(), _sign(item, letters)))):
+    with hooks.using(on_discard=functools.partial(note, lost)):
         made = eval(example.call, namespace() | names | {"tell": tell})
         if isinstance(made, Flow):
             await _listen(made, result, example)
