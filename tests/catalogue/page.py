@@ -70,7 +70,7 @@ def families() -> list[tuple[type, list[Operator]]]:
 def place(operator: Operator) -> tuple[str, str]:
     """Tell where an operator runs, by the flow of its example, and whether Spark's workers run it."""
     if operator.is_end:
-        return "where it is awaited", ""
+        return "where it is awaited", "in parts" if "Spark" in operator.told.parts else ""
     if operator.name not in examples():
         return "in Spark's workers", ""
     flow = examples()[operator.name][0][1].flow
