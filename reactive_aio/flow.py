@@ -11,6 +11,7 @@ from .operators import (
     Awaiting,
     Combining,
     Filtering,
+    Flattening,
     Folding,
     Observing,
     Overflowing,
@@ -33,6 +34,7 @@ U = TypeVar("U")
 class Flow(
     Sourcing[T_co],
     Transforming[T_co],
+    Flattening[T_co],
     Awaiting[T_co],
     Filtering[T_co],
     Combining[T_co],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactive_aio import Flow
-from tests.registry import AnyFlow, Via, failed, wide
+from tests.registry import AnyFlow, Via, failed, raise_failure, wide
 
 
 def alike(n: int, via: Via) -> AnyFlow:
@@ -18,4 +18,41 @@ wide(
     asks=lambda n: max(n, 2),
     holds=4,
     mixes=True,
+)
+
+# -- a flow for each element
+
+wide(
+    "flat_map",
+    lambda n, via, _: via(alike(n, via).flat_map(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)),
+    lambda _, via, __: via(via(Flow.range(3)).flat_map(lambda _: failed(via), concurrency=2)),
+    asks=lambda n: max(n, 2),
+    holds=4,
+    mixes=True,
+)
+wide(
+    "concat_map",
+    lambda n, via, _: via(via(Flow.range(n)).concat_map(lambda item: via(Flow.of(repr(item))))),
+    lambda _, via, __: via(via(Flow.of(1)).concat_map(raise_failure)),
+)
+wide(
+    "concat_map_eager",
+    lambda n, via, _: via(
+        via(Flow.range(n)).concat_map_eager(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)
+    ),
+    lambda _, via, __: via(via(Flow.of(1, 2)).concat_map_eager(lambda _: failed(via))),
+    asks=lambda n: max(n, 32),
+    holds=4,
+)
+wide(
+    "switch_map",
+    lambda n, via, _: via(via(Flow.of(n)).switch_map(lambda n: via(Flow.range(n)))),
+    lambda _, via, __: via(via(Flow.of(1)).switch_map(lambda _: failed(via))),
+    asks=lambda n: max(n, 32),
+)
+wide(
+    "exhaust_map",
+    lambda n, via, _: via(via(Flow.of(n)).exhaust_map(lambda n: via(Flow.range(n)))),
+    lambda _, via, __: via(failed(via).exhaust_map(Flow.of)),
+    asks=lambda n: max(n, 32),
 )

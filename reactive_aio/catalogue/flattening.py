@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from .traits import Traits
+from .traits import Completes, Fails, Traits
 
-TRAITS: Final[dict[str, Traits]] = {}
+TRAITS: Final[dict[str, Traits]] = {
+    "flat_map": Traits(
+        "concurrency",
+        others="prefetch",
+        keeps="prefetch",
+        completes=Completes.BEHIND,
+        fails=Fails.DISCARDS,
+        names="aiostream: ``flatmap``",
+    ),
+    "concat_map": Traits("min(d, 1)", others="d", names="aiostream: ``concatmap``"),
+    "concat_map_eager": Traits(
+        "concurrency", others="prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.BEHIND
+    ),
+    "switch_map": Traits("32", others="d", completes=Completes.BEHIND, names="aiostream: ``switchmap``"),
+    "exhaust_map": Traits("32", others="d", completes=Completes.BEHIND),
+}

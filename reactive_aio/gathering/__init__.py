@@ -2,6 +2,7 @@
 
 from .drain import Drain as Drain
 from .gathering import Gathering as Gathering
+from .in_order import InOrder as InOrder
 from .inner import Inner as Inner
 from .inner import Owner as Owner
 from .merging import Merging as Merging

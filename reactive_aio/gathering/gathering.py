@@ -146,6 +146,6 @@ class Gathering(Drain):
     def on_spent(self, inner: Inner) -> None:
         """See to an inner flow that has ended and been emptied: its failure is that of the whole, as here; else forget it."""
         error = inner.take_error()
-        self.inners.pop(inner, None)
+        self.remove(inner)
         if error is not None:
             self.fail(error)

@@ -107,9 +107,10 @@ class Inner:
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             subscription.cancel()
-        kept = list(self.kept)
-        self.kept.clear()
-        discard(kept)
+        if self.kept:
+            kept = list(self.kept)
+            self.kept.clear()
+            discard(kept)
         error = self.take_error()
         if error is not None:
             drop_error(error)

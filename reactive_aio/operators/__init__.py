@@ -6,6 +6,7 @@ if __name__ != "reactive_aio.operators":
 from .awaiting import Awaiting as Awaiting
 from .combining import Combining as Combining
 from .filtering import Filtering as Filtering
+from .flattening import Flattening as Flattening
 from .folding import Folding as Folding
 from .observing import Observing as Observing
 from .overflow import Overflowing as Overflowing

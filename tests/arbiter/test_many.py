@@ -35,14 +35,14 @@ class Watch:
 
 
 @asynccontextmanager
-async def watched(combinators: int = 1) -> AsyncGenerator[Watch]:
+async def watched(combinators: int = 1, turns: int = TURNS) -> AsyncGenerator[Watch]:
     """Bound the stack, and look from another task at how many objects there are."""
     watch = Watch()
 
     async def look() -> None:
         while True:
             watch.turns += 1
-            if watch.turns % 100 == 0:
+            if watch.turns % (turns // 2) == 0:
                 watch.blocks.append(sys.getallocatedblocks())
             await asyncio.sleep(0)
 
@@ -58,7 +58,7 @@ async def watched(combinators: int = 1) -> AsyncGenerator[Watch]:
         looking.cancel()
         sys.setrecursionlimit(limit)
         gc.unfreeze()
-    assert watch.turns >= TURNS
+    assert watch.turns >= turns
     assert max(watch.blocks) - before <= BLOCKS
 
 

@@ -1,0 +1,135 @@
+"""Operators that make a flow of each element, and one flow of all of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_count, check_function
+from .concat_map import ConcatMap
+from .concat_map_eager import ConcatMapEager
+from .exhaust_map import ExhaustMap
+from .flat_map import FlatMap
+from .switch_map import SwitchMap
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+INSTEAD = "return a flow from an ordinary function, or take map_async() for one that is to be awaited"
+
+
+class Flattening(Fluent[T_co]):
+    """Operators that make a flow of each element, and one flow of all of these."""
+
+    __slots__ = ()
+
+    def flat_map(self, fn: Callable[[T_co], Flow[U]], *, concurrency: int = 256, prefetch: int = 32) -> Flow[U]:
+        """Read the flow that ``fn`` makes of each element, several at the same time, and emit what comes, as it comes.
+
+        It is fair: where several have elements waiting, each gives what it has in its turn.
+
+        Demand: this flow is asked for ``concurrency`` elements at once, and for one more when one of their flows has
+        ended; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and for
+        more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
+        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow, behind the elements that
+        came of it. Each ends the whole; the others are cancelled, and what is buffered goes to ``hooks.on_discard``.
+        An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
+        (Reactor, RxJava: ``flatMap``; RxPY: ``flat_map``; kotlinx: ``flatMapMerge``; Pekko: ``flatMapMerge``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of("ab", "cd").flat_map(Flow.from_iterable).run_sync()
+        ['a', 'b', 'c', 'd']
+        >>> from reactive_aio.testing import run_virtual
+        >>> ticks = Flow.of(3, 2).flat_map(lambda every: Flow.interval(every).map(lambda _: every))
+        >>> run_virtual(ticks.take(4).to_list())
+        [2, 3, 2, 3]
+        """
+        check_function("flat_map", fn, INSTEAD)
+        check_count("flat_map", "concurrency", concurrency, 1)
+        check_count("flat_map", "prefetch", prefetch, 1)
+        return self.begin(FlatMap[U](self.as_flow(), fn, concurrency, prefetch))
+
+    def concat_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
+        """Read the flow that ``fn`` makes of each element to its end, one after another, and emit its elements.
+
+        Demand: what one flow leaves unmet is asked of the next, once; an element is asked for when the flow of the one
+        before has ended and more is wanted, and is mapped then. Nothing is buffered.
+        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow; that of this flow behind
+        the flow of its last element. An ``async def`` is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``concatMap``; RxPY: ``concat_map``; Pekko, kotlinx: ``flatMapConcat``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(2, 0, 3).concat_map(Flow.range).run_sync()
+        [0, 1, 0, 1, 2]
+        """
+        check_function("concat_map", fn, INSTEAD)
+        return self.begin(ConcatMap[U](self.as_flow(), fn))
+
+    def concat_map_eager(self, fn: Callable[[T_co], Flow[U]], *, concurrency: int = 16, prefetch: int = 32) -> Flow[U]:
+        """Read the flow that ``fn`` makes of each element, several at the same time, and emit their elements in order.
+
+        Demand: this flow is asked for ``concurrency`` elements at once, and for one more when a flow has been emitted to
+        its end; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
+        for more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
+        Errors: those of ``concat_map``, in the same places; what is buffered behind goes to ``hooks.on_discard``.
+        An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
+        (RxJava: ``concatMapEager``; Reactor: ``flatMapSequential``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> def late(n):
+        ...     return Flow.interval(n).map(lambda _: n).take(1)
+        >>> async def main():
+        ...     started = asyncio.get_running_loop().time()
+        ...     items = await Flow.of(3, 2, 1).concat_map_eager(late).to_list()
+        ...     return items, asyncio.get_running_loop().time() - started
+        >>> import asyncio
+        >>> run_virtual(main())
+        ([3, 2, 1], 3.0)
+        """
+        check_function("concat_map_eager", fn, INSTEAD)
+        check_count("concat_map_eager", "concurrency", concurrency, 1)
+        check_count("concat_map_eager", "prefetch", prefetch, 1)
+        return self.begin(ConcatMapEager[U](self.as_flow(), fn, concurrency, prefetch))
+
+    def switch_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
+        """Read the flow that ``fn`` makes of the latest element: one that comes ends the reading of the flow before.
+
+        Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
+        a time, whatever the demand. Nothing else is buffered; what had been made by a flow that is left and was not
+        emitted goes to ``hooks.on_discard``.
+        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of this flow or of the one that is
+        read, at once. The failure of one that was left goes to ``hooks.on_error_dropped``. An ``async def`` is
+        refused with TypeError when the flow is built.
+        (Reactor, RxJava, Pekko: ``switchMap``; RxPY: ``switch_map``; kotlinx: ``flatMapLatest``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> flow = Flow.interval(5).take(2).switch_map(lambda n: Flow.interval(2).take(4).map(lambda k: (n, k)))
+        >>> run_virtual(flow.to_list())
+        [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
+        """
+        check_function("switch_map", fn, INSTEAD)
+        return self.begin(SwitchMap[U](self.as_flow(), fn))
+
+    def exhaust_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
+        """Read the flow that ``fn`` makes of an element to its end, and leave out the elements that come meanwhile.
+
+        Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
+        a time, whatever the demand. Nothing else is buffered; elements that are left out are counted, for
+        ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
+        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of this flow or of the one that is
+        read, at once. An ``async def`` is refused with TypeError when the flow is built.
+        (RxJS: ``exhaustMap``; RxPY: ``exclusive``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> flow = Flow.interval(2).take(4).exhaust_map(lambda n: Flow.interval(1).take(3).map(lambda k: (n, k)))
+        >>> run_virtual(flow.to_list())
+        [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (2, 2)]
+        """
+        check_function("exhaust_map", fn, INSTEAD)
+        return self.begin(ExhaustMap[U](self.as_flow(), fn))

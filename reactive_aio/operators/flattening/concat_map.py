@@ -1,0 +1,76 @@
+"""The combinator that makes a flow of each element, and reads one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Inner
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .mapper import Mapper
+from .one_by_one import OneByOne
+
+T = TypeVar("T")
+
+
+@frozen
+class ConcatMap(Pushed[T]):
+    """Source of ``Flow.concat_map``."""
+
+    flow: FlowLike = field(repr=False)
+    fn: Callable[[Any], FlowLike]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow whose elements are mapped."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with the flow whose elements are mapped."""
+        mapping = ConcatMapping(inlet, Mapper(inlet, "concat_map", self.fn))
+        mapping.begin(self.flow, None)
+        return mapping
+
+
+@define(eq=False)
+class ConcatMapping(OneByOne):
+    """Asks for an element when one of its flow is wanted, and the flow before has ended.
+
+    The end of the outer flow, and its failure, stand behind the flow of its last element.
+    """
+
+    _asked: bool = field(init=False, default=False)
+
+    def request(self, n: int) -> None:
+        """Pass demand to the flow that is read now, or ask for an element for the next."""
+        super().request(n)
+        if self.current is None:
+            self.later()
+
+    def take(self, item: Any) -> None:
+        """Begin with its flow."""
+        self._asked = False
+        self.read(item)
+
+    def on_end(self, inner: Inner) -> None:
+        """See to the end of the outer flow in its place."""
+        if inner is not self.outer or self.current is None:
+            super().on_end(inner)
+
+    def step(self) -> bool:
+        """Go on when no flow is read."""
+        outer = self.outer
+        if self.current is not None:
+            return False
+        if outer.spent and outer in self.inners:
+            self.on_spent(outer)
+        elif not super().step():
+            if self.arbiter.requested and not self._asked:
+                self._asked = True
+                outer.request(1)
+            return False
+        return True

@@ -1,0 +1,93 @@
+"""The combinator that makes a flow of each element, and reads several of them ahead to emit them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Gathering, Inner, InOrder
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .mapper import FAILURES, Mapper
+
+T = TypeVar("T")
+
+
+@frozen
+class ConcatMapEager(Pushed[T]):
+    """Source of ``Flow.concat_map_eager``."""
+
+    flow: FlowLike = field(repr=False)
+    fn: Callable[[Any], FlowLike]
+    concurrency: int
+    ahead: int
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow whose elements are mapped."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with as many elements as flows may be read at the same time."""
+        mapping = EagerMapping(inlet, Mapper(inlet, "concat_map_eager", self.fn), self.ahead)
+        mapping.outer = Gathering.enter(mapping, None)
+        mapping.outer.request(self.concurrency)
+        mapping.subscribe(self.flow, mapping.outer, at_once=True)
+        return mapping
+
+
+@define(eq=False)
+class EagerMapping(InOrder):
+    """Emits the flows of the elements that the outer flow gives, in their order; one more is read for each that has ended.
+
+    The end of the outer flow, and its failure, stand behind all of them.
+    """
+
+    mapper: Mapper
+    ahead: int
+    outer: Inner = field(init=False)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Keep elements that are to be mapped; see to the others in order."""
+        if inner is self.outer:
+            inner.keep(items)
+            self.go()
+        else:
+            super().on_chunk(inner, items)
+
+    def on_end(self, inner: Inner) -> None:
+        """See to the end in its place."""
+        if inner is self.outer:
+            self.go()
+        else:
+            super().on_end(inner)
+
+    def step(self) -> bool:
+        """Subscribe to the flow of the next element, or emit what is kept of the first."""
+        outer = self.outer
+        if outer.kept:
+            self._map(*outer.take(1))
+            return True
+        if super().step():
+            return True
+        if outer.spent and not self.row and outer in self.inners:
+            self.on_spent(outer)
+        return False
+
+    def _map(self, item: Any) -> None:
+        try:
+            flow = self.mapper(item)
+        except FAILURES as error:
+            # Its place is that of the flow that could not be made; nothing is mapped behind it.
+            self.remove(self.outer)
+            self.enter(None).on_error(error)
+        else:
+            self.add(flow, self.ahead)
+
+    def on_spent(self, inner: Inner) -> None:
+        """See to the end, and ask for an element in its place."""
+        super().on_spent(inner)
+        self.outer.request(1)

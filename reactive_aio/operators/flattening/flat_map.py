@@ -1,0 +1,76 @@
+"""The combinator that makes a flow of each element, and merges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Inner, Merging
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .mapper import FAILURES, Mapper
+
+T = TypeVar("T")
+
+
+@frozen
+class FlatMap(Pushed[T]):
+    """Source of ``Flow.flat_map``."""
+
+    flow: FlowLike = field(repr=False)
+    fn: Callable[[Any], FlowLike]
+    concurrency: int
+    ahead: int
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow whose elements are mapped."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with as many elements as flows may be read at the same time."""
+        mapping = FlatMapping(inlet, mapper=Mapper(inlet, "flat_map", self.fn), ahead=self.ahead)
+        mapping.outer = mapping.enter(None)
+        mapping.outer.request(self.concurrency)
+        mapping.subscribe(self.flow, mapping.outer, at_once=True)
+        return mapping
+
+
+@define(eq=False)
+class FlatMapping(Merging):
+    """Merges the flows of the elements that the outer flow gives, one more for each that has ended."""
+
+    mapper: Mapper = field(kw_only=True)
+    ahead: int = field(kw_only=True)
+    outer: Inner = field(init=False)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Keep elements that are to be mapped; merge the others."""
+        if inner is self.outer:
+            inner.keep(items)
+            self.go()
+        else:
+            super().on_chunk(inner, items)
+
+    def step(self) -> bool:
+        """Subscribe to the flow of the next element, or emit what is kept of one."""
+        if not self.outer.kept:
+            return super().step()
+        (item,) = self.outer.take(1)
+        try:
+            flow = self.mapper(item)
+        except FAILURES as error:
+            self.fail(error)
+            return False
+        self.add(flow, self.ahead)
+        if self.outer.spent and self.outer in self.inners:
+            self.on_spent(self.outer)
+        return True
+
+    def on_spent(self, inner: Inner) -> None:
+        """See to the end, and ask for an element in its place."""
+        super().on_spent(inner)
+        self.outer.request(1)

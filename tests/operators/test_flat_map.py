@@ -1,0 +1,146 @@
+"""flat_map: a flow for each element, and all of them merged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio.testing import run_virtual
+from tests.arbiter.sessions import Sessions
+from tests.subscribers import Recorder, idle
+
+
+def test_elements_come_when_their_flows_emit_them() -> None:
+    async def main() -> list[tuple[float, int]]:
+        loop, came = asyncio.get_running_loop(), list[tuple[float, int]]()
+        started = loop.time()
+        flow = Flow.of(3, 2, 5).flat_map(lambda every: Flow.interval(every).take(2).map(lambda _: every))
+        await flow.for_each(lambda item: came.append((loop.time() - started, item)))
+        return came
+
+    assert [(2, 2), (3, 3), (4, 2), (5, 5), (6, 3), (10, 5)] == run_virtual(main())
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 7, 256])
+@pytest.mark.parametrize("prefetch", [1, 3, 32])
+async def test_every_element_of_every_flow_comes_once(concurrency: int, prefetch: int) -> None:
+    flow = Flow.range(60).flat_map(
+        lambda n: Flow.range(100 * n, 100 * n + n % 7), concurrency=concurrency, prefetch=prefetch
+    )
+
+    assert [100 * n + k for n in range(60) for k in range(n % 7)] == sorted(await flow.to_list())
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 5])
+async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says(concurrency: int) -> None:
+    inner, subscriber = Sessions(), Recorder(UNBOUNDED)
+    flow = Flow.range(12).flat_map(lambda _: Flow.from_publisher(inner), concurrency=concurrency)
+    flow.subscribe(subscriber)
+    for ended in range(12):
+        await idle()
+        assert min(12, ended + concurrency) == len(inner.all)
+        inner.all[ended].complete()
+    await idle()
+
+    assert ["subscribe", "complete"] == subscriber.kinds
+
+
+async def test_the_outer_flow_is_asked_for_one_more_when_a_flow_has_ended() -> None:
+    outer, inner = Sessions(), Sessions()
+    Flow.from_publisher(outer).flat_map(lambda _: Flow.from_publisher(inner), concurrency=3).subscribe(Recorder())
+    await idle()
+    outer.last.next(1, 2)
+    await idle()
+    assert [3] == outer.last.requests
+
+    inner.all[0].complete()
+    await idle()
+    inner.all[1].next("kept")
+    inner.all[1].complete()
+    await idle()
+    assert [3, 1] == outer.last.requests
+
+
+async def test_each_flow_is_asked_for_the_prefetch_and_no_more_waits() -> None:
+    inner, subscriber = Sessions(), Recorder()
+    Flow.of(1, 2).flat_map(lambda _: Flow.from_publisher(inner), prefetch=4).subscribe(subscriber)
+    await idle()
+    for session in inner.all:
+        session.next(1, 2, 3, 4)
+    for _ in range(2):
+        subscriber.request(2)  # two of the first, then two of the second
+        await idle()
+    assert [[4], [4]] == inner.requests
+
+    subscriber.request(1)
+    await idle()
+    assert [[4, 3], [4]] == inner.requests
+
+
+async def test_flows_that_are_ready_take_turns() -> None:
+    subscriber = Recorder()
+    Flow.of(*"abc").flat_map(lambda name: Flow.of(*[name] * 10)).subscribe(subscriber)
+    await idle()
+    for _ in range(30):
+        subscriber.request(1)
+        await idle()
+
+    assert ["a", "b", "c"] * 10 == subscriber.items
+
+
+async def test_the_failure_of_the_outer_flow_ends_the_whole_and_the_inner_ones_are_cancelled() -> None:
+    outer, inner, subscriber, discarded = Sessions(), Sessions(), Recorder(), list[object]()
+    with hooks.using(on_discard=discarded.append):
+        Flow.from_publisher(outer).flat_map(lambda _: Flow.from_publisher(inner)).subscribe(subscriber)
+    await idle()
+    outer.last.next(1, 2)
+    await idle()
+    inner.all[0].next("kept")
+    outer.last.error(OSError("down"))
+    await idle()
+
+    assert "down" == str(subscriber.error)
+    assert [1, 1] == [session.cancels for session in inner.all]
+    assert ["kept"] == discarded
+
+
+async def test_elements_that_have_not_been_mapped_are_told_to_the_hook_when_the_function_fails() -> None:
+    discarded, subscriber = list[object](), Recorder(1)
+
+    def fail(_: int) -> Flow[Any]:
+        raise ValueError
+
+    with hooks.using(on_discard=discarded.append):
+        Flow.of(1, 2, 3).flat_map(fail).subscribe(subscriber)
+    await idle()
+
+    assert isinstance(subscriber.error, ValueError)
+    assert [2, 3] == discarded
+
+
+async def test_the_function_is_called_once_for_each_element_in_order() -> None:
+    called: list[int] = []
+    await Flow.range(1000).flat_map(lambda n: called.append(n) or Flow.of(n)).drain()
+
+    assert [*range(1000)] == called
+
+
+async def test_a_flow_that_never_ends_does_not_starve_the_others() -> None:
+    def inner(n: int) -> Flow[int]:
+        return Flow.of(n).repeat() if n == 0 else Flow.of(*[n] * 50)
+
+    counted = Counter(await Flow.of(0, 1, 2).flat_map(inner).take(400).to_list())
+
+    assert (50, 50) == (counted[1], counted[2])
+
+
+async def test_after_cancel_nothing_is_mapped() -> None:
+    called: list[int] = []
+    flow = Flow.range(10**6).flat_map(lambda n: called.append(n) or Flow.of(n), concurrency=2)
+
+    assert [0, 1, 2] == await flow.take(3).to_list()
+    assert len(called) < 100
