@@ -80,9 +80,7 @@ class RegionDriver(Emission):
     def request(self, n: int) -> None:
         """Add to the demand, and see to it in a scheduled callback."""
         if get_ident() == self._ident and type(n) is int and n > 0:
-            if not self.closed and not self.cancelled:
-                self._demand = min(self._demand + n, UNBOUNDED)
-                self.requested += n
+            self._demand = min(self._demand + n, UNBOUNDED)
             if not self._awake:
                 self._wake()
         else:

@@ -31,7 +31,7 @@ class Emission(Turns):
 
     __slots__ = (
         "_demand", "_draining", "_finishing", "_input", "_open", "_pass", "_receiver", "_starting",
-        "cancelled", "closed", "delivered", "each", "requested", "run",
+        "cancelled", "closed", "delivered", "each", "run",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +57,6 @@ class Emission(Turns):
         self.each = False
         self.cancelled = False
         self.closed = False
-        self.requested: int = 0
         self.delivered: int = 0
 
     @abstractmethod
@@ -208,9 +207,7 @@ class Emission(Turns):
 
         For a consumer on the same loop that takes one element at a time.
         """
-        if not self.closed and not self.cancelled:
-            self._demand += 1
-            self.requested += 1
+        self._demand += 1
         if not self._awake:
             self._awake = True
             if self.company is None:
@@ -239,6 +236,5 @@ class Emission(Turns):
                 self._input.used_up()
             return NOTHING
         self.delivered += 1
-        self.requested += 1
         self._input.replenish(0)
         return item
