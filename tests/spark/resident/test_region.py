@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow, SparkJobError, WorkerDiedError
-from reactive_aio.remote.frames import BEAT, CHUNK, PART, READY, REGION, Decoder, Frame
+from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, LAST, PART, READY, REGION, Decoder, Frame
 from reactive_aio.remote.handshake import REPLY, Greeter
 from tests.schedulers import work
 from tests.spark.resident.by_hand import Cluster
@@ -245,12 +245,14 @@ class Impostor:
         self.greeter = Greeter(cluster.secret, 0, 0)
         self.decoder = Decoder()
         self.frames: list[Frame] = []
+        self.entered = False
 
     async def enter(self) -> None:
         loop = asyncio.get_running_loop()
         self.connection.sendall(self.greeter.greeting)
         reply = await loop.run_in_executor(None, self.connection.recv, REPLY.size)
         self.connection.sendall(self.greeter.answer(reply))
+        self.entered = True
 
     def say(self, frame: Frame) -> None:
         for view in frame.encoded():
@@ -271,15 +273,18 @@ class Impostor:
 
         def drained() -> bool:
             with suppress(ConnectionResetError):
-                while self.connection.recv(65_536):
-                    pass
+                while data := self.connection.recv(65_536):
+                    if self.entered:
+                        self.frames += self.decoder.feed(data)
             return True
 
         return await asyncio.get_running_loop().run_in_executor(None, drained)
 
 
-async def impostor(cluster: Cluster, elements: int = 5, **options: Any) -> tuple[asyncio.Task[list[Any]], Impostor]:
-    """Begin a flow whose first chunk goes to a task that the test plays."""
+async def impostor(
+    cluster: Cluster, elements: int = 5, room: int = 1, **options: Any
+) -> tuple[asyncio.Task[list[Any]], Impostor]:
+    """Begin a flow whose first chunk goes to a task that the test plays, if that has room for it."""
     hold = threading.Event()
 
     def wait(_: int) -> None:
@@ -289,16 +294,22 @@ async def impostor(cluster: Cluster, elements: int = 5, **options: Any) -> tuple
     workers = cluster.workers(1, **options)
     end = asyncio.create_task(Flow.range(elements).publish_on(workers, prefetch=2).map(work.square).to_list())
     await until(lambda: cluster.started)
-    played = Impostor(cluster)
-    await played.enter()
-    await played.hear(REGION)
-    played.say(Frame(READY, count=1))
+    played = await join(cluster, room)
     hold.set()
     return end, played
 
 
+async def join(cluster: Cluster, room: int = 1) -> Impostor:
+    """Add a task that the test plays."""
+    played = Impostor(cluster)
+    await played.enter()
+    await played.hear(REGION)
+    played.say(Frame(READY, count=room))
+    return played
+
+
 async def test_a_task_that_shows_no_sign_of_life_is_given_up(cluster: Cluster) -> None:
-    end, silent = await impostor(cluster, beat=0.02)
+    end, silent = await impostor(cluster, beat=0.05)
     await silent.hear(CHUNK)
 
     assert [0, 1, 4, 9, 16] == await end
@@ -312,7 +323,7 @@ async def test_signs_of_life_keep_a_task_that_takes_long(cluster: Cluster) -> No
     for _ in range(20):
         slow.say(Frame(BEAT))
         await asyncio.sleep(0.02)
-    slow.say(Frame(5, chunk.number, 1, 1, 1, pickle.dumps(["slow"])))
+    slow.say(Frame(LAST, chunk.number, 1, 1, 1, pickle.dumps(["slow"])))
 
     assert ["slow"] == await end
     slow.connection.close()
@@ -326,6 +337,50 @@ async def test_a_task_that_sends_more_than_it_was_allowed_is_dropped(cluster: Cl
     assert [0, 1, 4, 9, 16] == await end
     assert await greedy.hung_up()
     greedy.connection.close()
+
+
+async def test_a_task_gets_no_chunk_that_it_has_no_room_for(cluster: Cluster) -> None:
+    end, full = await impostor(cluster, room=0)
+    full.say(Frame(99))  # which is not of the protocol
+
+    assert [0, 1, 4, 9, 16] == await end
+    assert await full.hung_up()
+    assert CHUNK not in [frame.kind for frame in full.frames]
+    full.connection.close()
+
+
+async def test_credit_that_a_lost_task_has_used_is_not_given_to_the_next(cluster: Cluster) -> None:
+    recorder = Recorder(request=0)
+    hold = threading.Event()
+
+    def wait(_: int) -> None:
+        hold.wait(LIMIT)
+
+    cluster.before = wait
+    Flow.of(1).publish_on(cluster.workers(1), prefetch=4).map(work.square).subscribe(recorder)
+    await until(lambda: cluster.started)
+    first = await join(cluster)
+    chunk = await first.hear(CHUNK)
+    assert (5, 0) == (chunk.count, chunk.detail)
+    first.say(Frame(PART, chunk.number, 5, 0, 0, pickle.dumps(list("abcde"))))
+    recorder.request(3)
+    await until(lambda: len(recorder.items) == 3)
+    first.connection.close()
+
+    second = await join(cluster)
+    again = await second.hear(CHUNK)
+    assert (chunk.number, 0, 5) == (again.number, again.count, again.detail)
+    recorder.request(2)
+    more = await second.hear(CREDIT)
+    assert (chunk.number, 5) == (more.number, more.count)
+    second.say(Frame(LAST, chunk.number, 1, 1, 0, pickle.dumps(["f"])))
+    recorder.request(1)
+    await recorder.over.wait()
+
+    assert list("abcdef") == recorder.items
+    hold.set()
+    second.connection.close()
+    await until(lambda: not tasks())
 
 
 class Bomb:
@@ -389,7 +444,7 @@ async def test_idle_tasks_end_and_start_again_with_the_next_element(cluster: Clu
         yield 2
 
     flow = Flow.from_async_iterable(numbers())
-    workers = cluster.workers(1, idle=0.02, beat=0.01)
+    workers = cluster.workers(1, idle=0.02)
     async with flow.publish_on(workers).map(work.square).open() as items:
         assert 1 == await anext(items)
         await until(lambda: not any("task" in name for name in tasks()))
