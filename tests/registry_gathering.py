@@ -20,6 +20,14 @@ wide(
     mixes=True,
 )
 
+wide(
+    "concat_eager",
+    lambda n, via, _: via(via(Flow.range(n // 2)).concat_eager(via(Flow.range(n // 2, n)), prefetch=2)),
+    lambda _, via, __: via(via(Flow.empty()).concat_eager(failed(via), prefetch=2)),
+    asks=lambda n: max(n, 2),
+    holds=4,
+)
+
 # -- a flow for each element
 
 wide(

@@ -8,6 +8,9 @@ from .traits import Completes, Fails, Traits
 
 TRAITS: Final[dict[str, Traits]] = {
     "concat": Traits(completes=Completes.ALL, names="RxPY: ``concat``; aiostream: ``chain``"),
+    "concat_eager": Traits(
+        "prefetch", others="prefetch", keeps="prefetch", completes=Completes.ALL, fails=Fails.IN_TURN
+    ),
     "merge": Traits("prefetch", others="prefetch", keeps="prefetch", completes=Completes.ALL, fails=Fails.IN_TURN),
     "zip": Traits(
         "prefetch",

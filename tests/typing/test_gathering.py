@@ -11,6 +11,7 @@ def test_flows_side_by_side() -> None:
     flow = Flow.range(3)
     assert_type(flow.merge(Flow.of("a"), prefetch=8), Flow[int | str])
     assert_type(flow.merge(flow, delay_errors=True), Flow[int])
+    assert_type(flow.concat_eager(Flow.of("a"), prefetch=8), Flow[int | str])
 
 
 def test_a_flow_for_each_element() -> None:

@@ -9,6 +9,7 @@ from ...segments import Stage
 from .._fluent import Fluent, check_count, check_flow
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
+from .concat_eager import ConcatEager
 from .default_if_empty import DefaultIfEmpty
 from .merge import Merge
 from .race import Race
@@ -49,6 +50,31 @@ class Combining(Fluent[T_co]):
         for other in others:
             check_flow("concat", other)
         return self.begin(Concat(tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))))
+
+    def concat_eager(self, *others: Flow[U], prefetch: int = 32) -> Flow[T_co | U]:
+        """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.
+
+        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
+        been emitted; at most ``prefetch`` elements of each are buffered until it is their turn and they are wanted.
+        Errors: the failure of a flow comes at its place and ends the whole; the others are cancelled, and what is
+        buffered goes to ``hooks.on_discard``. What is no flow is refused with TypeError and a ``prefetch`` below 1
+        with ValueError when the flow is built.
+        (RxJava: ``concatEager``; Reactor: ``mergeSequential``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> async def main():
+        ...     slow, slower = Flow.interval(1).take(2), Flow.interval(2).take(1)
+        ...     items = await slow.concat_eager(slower).to_list()
+        ...     return items, asyncio.get_running_loop().time()
+        >>> run_virtual(main())
+        ([0, 1, 0], 2.0)
+        """
+        for other in others:
+            check_flow("concat_eager", other)
+        check_count("concat_eager", "prefetch", prefetch, 1)
+        return self.begin(ConcatEager[T_co | U]((self.as_flow(), *others), prefetch))
 
     def merge(self, *others: Flow[U], prefetch: int = 32, delay_errors: bool = False) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit what comes, as it comes.

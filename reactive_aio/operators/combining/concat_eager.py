@@ -1,0 +1,33 @@
+"""The combinator that reads several flows at a time and emits them one after another."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from ...gathering import InOrder
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+
+T = TypeVar("T")
+
+
+@frozen
+class ConcatEager(Pushed[T]):
+    """Source of ``Flow.concat_eager``."""
+
+    flows: tuple[FlowLike, ...]
+    ahead: int
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows in order."""
+        return self.flows
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with all flows."""
+        reading = InOrder(inlet)
+        reading.start(self.flows, self.ahead)
+        return reading
