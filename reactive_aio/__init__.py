@@ -19,9 +19,11 @@ from .errors import SchedulerClosedError as SchedulerClosedError
 from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError
 from .errors import SparkJobError as SparkJobError
+from .errors import StalledError as StalledError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .errors import WorkerDiedError as WorkerDiedError
 from .flow import Flow as Flow
+from .grouped import GroupedFlow as GroupedFlow
 from .operators.sourcing.callback import Emitter as Emitter
 from .operators.transforming.handle import SynchronousSink as SynchronousSink
 from .operators.transforming.signal import Completed as Completed

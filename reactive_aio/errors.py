@@ -11,6 +11,7 @@
     ├── SourceCancelledError              the task of a source was cancelled by somebody else
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
+    ├── StalledError                      what is held back waits for what is not read
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
     ├── SchemaMismatchError (ValueError)  an element does not fit the columns it is to be written to
@@ -56,6 +57,10 @@ class BackpressureOverflowError(FlowError):
 
 class LimitExceededError(FlowError):
     """More came than an operator was allowed to keep, or than an end expects."""
+
+
+class StalledError(FlowError):
+    """Nothing could move any more: what an operator holds back waits for a flow that nobody reads."""
 
 
 class UnsupportedOnSparkError(FlowError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactive_aio import Flow
-from tests.registry import AnyFlow, Via, failed, raise_failure, wide
+from tests.registry import AnyFlow, Via, failed, raise_failure, same, wide
 
 
 def alike(n: int, via: Via) -> AnyFlow:
@@ -63,4 +63,21 @@ wide(
     lambda n, via, _: via(via(Flow.of(n)).exhaust_map(lambda n: via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).exhaust_map(Flow.of)),
     asks=lambda n: max(n, 32),
+)
+
+# -- flows that are parts of another
+
+wide(
+    "window",
+    lambda n, via, _: via(via(via(Flow.range(n)).window(2)).concat_map(same)),
+    lambda _, via, __: via(via(failed(via).window(2)).concat_map(same)),
+    asks=lambda _: 2,
+    holds=2,
+)
+wide(
+    "group_by",
+    lambda n, via, _: via(via(via(Flow.range(n)).group_by(lambda _: "all", prefetch=2)).concat_map(same)),
+    lambda _, via, __: via(via(via(Flow.of(1)).group_by(raise_failure)).concat_map(same)),
+    asks=lambda _: 2,
+    holds=2,
 )

@@ -19,4 +19,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "buffer_until_changed": Traits(
         keeps="max_size", completes=Completes.BEHIND, fails=Fails.DISCARDS, names="Pekko: ``groupedAdjacentBy``"
     ),
+    "window": Traits("size * d", keeps="size", fails=Fails.DISCARDS),
+    "group_by": Traits("prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.DISCARDS),
 }

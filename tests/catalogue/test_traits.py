@@ -53,9 +53,21 @@ MORE = [
         lambda _, via, __: failed(via),
         variant="alone",
     ),
+    Entry(
+        "window",
+        lambda n, via, _: via(via(Flow.range(n)).window(2)),
+        lambda _, via, __: failed(via),
+        variant="alone",
+    ),
+    Entry(
+        "group_by",
+        lambda n, via, settings: via(via(Flow.range(n)).group_by(lambda _: "all", prefetch=settings.prefetch)),
+        lambda _, via, __: failed(via),
+        variant="alone",
+    ),
 ]
-NESTED = {"on_backpressure_drop", "on_backpressure_error"}
-"""Entries of the registry in which another operator stands right behind the one that they are about."""
+NESTED = {"on_backpressure_drop", "on_backpressure_error", "window", "group_by"}
+"""Entries of the registry in which something stands right behind the operator that they are about, and reads its flows."""
 
 UNSEEN = {
     "defer": "what it reads is made by a function when it is subscribed to",

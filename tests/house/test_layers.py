@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ends": STAGES | {"operators", "reductions"},
     "flow": STAGES | {"operators", "ends"},
     "catalogue": STAGES | {"operators", "reductions", "ends", "flow"},
+    "grouped": {"flow"},
     "processor": STAGES | {"operators", "flow"},
     "runtime": STAGES | {"arbiter", "gathering", "operators"},
     "spark": STAGES | {"arbiter", "gathering", "operators", "remote"},

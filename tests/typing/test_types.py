@@ -14,6 +14,7 @@ from reactive_aio import (
     Failed,
     Flow,
     FlowIterator,
+    GroupedFlow,
     Next,
     Publisher,
     SynchronousSink,
@@ -139,6 +140,10 @@ def test_operators() -> None:
     assert_type(flow.buffer(2), Flow[list[int]])
     assert_type(flow.collect(set[int], set[int].add), Flow[set[int]])
     assert_type(flow.sliding(3, 2), Flow[list[int]])
+    assert_type(flow.window(3), Flow[Flow[int]])
+    assert_type(flow.group_by(str, max_groups=8, prefetch=64), Flow[GroupedFlow[str, int]])
+    assert_type(flow.group_by(str).map(lambda group: group.key), Flow[str])
+    assert_type(flow.group_by(str).flat_map(lambda group: group.map(float)), Flow[float])
     assert_type(flow.buffer_until_changed(str), Flow[list[int]])
     assert_type(flow.do_on_next(print).do_on_error(print).do_on_complete(print), Flow[int])
     assert_type(flow.do_on_subscribe(print).do_on_request(print).do_on_cancel(print).do_finally(print), Flow[int])

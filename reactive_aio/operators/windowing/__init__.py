@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._fluent import Fluent, check_count, check_function
+from ...segments import Pushed, calling_line
+from .._fluent import Fluent, check_count, check_function, check_seconds
 from .buffer import Buffer
 from .buffer_until_changed import BufferUntilChanged
+from .group_by import GroupBy
 from .sliding import Sliding
+from .window import Window
 
 if TYPE_CHECKING:
     from ...flow import Flow
+    from ...grouped import GroupedFlow
 
 T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K", bound=Hashable)
 
 
 class Windowing(Fluent[T_co]):
@@ -79,3 +84,69 @@ class Windowing(Fluent[T_co]):
             check_function("buffer_until_changed", key, "an ordinary function is needed")
         check_count("buffer_until_changed", "max_size", max_size, 1)
         return self.then(BufferUntilChanged[T_co](key, max_size))
+
+    def window(self, size: int) -> Flow[Flow[T_co]]:
+        """Emit flows of ``size`` elements each, one after another; the last one has what is left, if there is any.
+
+        A window is emitted with its first element, and keeps its elements until they are read, so that none has to be
+        read for the next to come. It can be subscribed to once, from any event loop; a second time is a
+        SourceConsumedError.
+        Demand: ``size`` elements are asked for where one window is wanted, and as many kept at most for each window.
+        Errors: the failure of this flow is that of the windows, and of the one at hand behind its elements. What was
+        kept of a window that nobody reads goes to ``hooks.on_discard``, when the window is let go of. On cancel a window
+        that is being read goes on to its end, and one that nobody reads fails with SourceCancelledError if it is not
+        full. A ``size`` below 1 is refused with ValueError when the flow is built.
+        (Reactor, RxJava: ``window``; RxPY: ``window_with_count``; Mutiny: ``group().intoMultis()``.)
+
+        >>> from reactive_aio import Flow
+        >>> import asyncio
+        >>> async def sums():
+        ...     return [await window.sum() async for window in Flow.range(5).window(2)]
+        >>> asyncio.run(sums())
+        [1, 5, 4]
+        """
+        check_count("window", "size", size, 1)
+        source: Pushed[Flow[T_co]] = Window(self.as_flow(), size, calling_line())
+        return self.begin(source)
+
+    def group_by(
+        self,
+        key: Callable[[T_co], K],
+        *,
+        max_groups: int = 256,
+        prefetch: int = 256,
+        stall_after: float = 10.0,
+    ) -> Flow[GroupedFlow[K, T_co]]:
+        """Emit a flow for each ``key``, with the elements of which it is the key; it has the key as its ``key``.
+
+        A group is emitted when its first element has come, and can be subscribed to once, from any event loop; a second
+        time is a SourceConsumedError. When its reader cancels it, the next element of its key begins another group.
+        Demand: ``prefetch`` elements are asked for at once, and for more when three quarters of them have been read; at
+        most ``prefetch`` are kept, of all groups together. So a group that nobody reads can hold up the others:
+        when its elements take up the prefetch, those that read the others wait in vain, and nothing has moved for
+        ``stall_after`` seconds, the flow fails with StalledError rather than hang. Read as many groups at a time as there
+        are keys.
+        Errors: a key beyond ``max_groups`` that are open at a time is a LimitExceededError. The failure of this flow, or
+        of ``key``, is that of the groups too, behind their elements. What was kept of a group that nobody reads goes to
+        ``hooks.on_discard``, when the group is let go of. On cancel groups that are being read go on, and the others fail
+        with SourceCancelledError. An ``async def`` and numbers below 1 are refused when the flow is built.
+        (Reactor, RxJava, Pekko: ``groupBy``; RxPY: ``group_by``; Mutiny: ``group().by()``.)
+
+        >>> from reactive_aio import Flow
+        >>> import asyncio
+        >>> async def lengths():
+        ...     async with asyncio.TaskGroup() as tasks:
+        ...         words = Flow.of("ant", "bee", "asp", "bug", "ape").group_by(lambda word: word[0])
+        ...         counts = [(group.key, tasks.create_task(group.count())) async for group in words]
+        ...     return [(key, count.result()) for key, count in counts]
+        >>> asyncio.run(lengths())
+        [('a', 3), ('b', 2)]
+        """
+        check_function("group_by", key, "an ordinary function is needed")
+        check_count("group_by", "max_groups", max_groups, 1)
+        check_count("group_by", "prefetch", prefetch, 1)
+        check_seconds("group_by", "stall_after", stall_after, above=True)
+        source: Pushed[GroupedFlow[K, T_co]] = GroupBy(
+            self.as_flow(), key, max_groups, prefetch, stall_after, calling_line()
+        )
+        return self.begin(source)

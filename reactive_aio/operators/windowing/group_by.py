@@ -1,0 +1,323 @@
+"""The operator that parts a flow by a key into groups, each a flow of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import LimitExceededError, SourceCancelledError, StalledError
+from ...gathering import Gathering, Inner
+from ...gathering.timer import Timer
+from ...hooks import discard
+from ...segments import Inlet, Pushed, label
+from ...segments.origin import Origin
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .part import Part, placed, soon
+
+if TYPE_CHECKING:
+    from ...grouped import GroupedFlow
+
+T = TypeVar("T")
+
+SLICE: Final = 32
+"""Elements whose keys are made between two looks at the clock."""
+
+
+@frozen
+class GroupBy(Pushed[T]):
+    """Source of ``Flow.group_by``."""
+
+    flow: FlowLike
+    key: Callable[[Any], Hashable]
+    max_groups: int
+    ahead: int
+    stall_after: float
+    origin: Origin = field(repr=False)
+
+    @property
+    def arguments(self) -> str:
+        """The function."""
+        return label(self.key)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin with the flow."""
+        grouping = Grouping(inlet, self)
+        grouping.begin()
+        return grouping
+
+
+@define(eq=False)
+class Group(Part):
+    """The elements of one key."""
+
+    key: Hashable
+
+
+@define(eq=False)
+class Grouping(Gathering):
+    """Gives each element to the group of its key; no more than the prefetch is on its way or kept, of all groups together.
+
+    When the groups are cancelled, those that are being read go on until their readers leave them or the flow ends.
+    """
+
+    by: GroupBy[Any]
+    upstream: Inner = field(init=False)
+    _groups: dict[Hashable, Group] = field(init=False, factory=dict[Hashable, Group])
+    """Those that still get elements, `max_groups` at most."""
+    _unasked: deque[Group] = field(init=False, factory=deque[Group])  # bounded by the groups
+    """Those that nobody has asked for yet."""
+    _arrived: deque[list[Any]] = field(init=False, factory=deque[list[Any]])  # bounded by the prefetch
+    _outstanding: int = field(init=False, default=0)
+    _kept: int = field(init=False, default=0)
+    """Elements that the groups keep."""
+    _seen: int = field(init=False, default=0)
+    _failed: bool = field(init=False, default=False)
+    _closed: bool = field(init=False, default=False)
+    """Whether the end of the flow has been passed on to the groups."""
+    _timer: Timer = field(init=False)
+    """Runs while nothing moves, and nothing can unless somebody reads a group that is not being read."""
+
+    def __attrs_post_init__(self) -> None:
+        self.upstream = self.enter(None)
+        self._timer = Timer(self.inlet, self._stalled)
+
+    def begin(self) -> None:
+        """Subscribe to the flow, and fill the prefetch."""
+        self._outstanding = self.by.ahead
+        self.upstream.request(self.by.ahead)
+        self.subscribe(self.by.flow, self.upstream, at_once=True)
+
+    # -- the Subscription of the region
+
+    def cancel(self) -> None:
+        """Cancel the flow, unless some groups are being read, or were emitted just now and will be."""
+        self.over = True
+        unasked, self._unasked = self._unasked, deque()
+        for group in unasked:
+            self._release(group)
+            group.drop()
+        if not self._groups:
+            self._cut()
+        else:
+            soon(self, self._give_up)
+
+    def _give_up(self) -> None:
+        """Leave the groups that nobody reads."""
+        unread = [each for each in self._groups.values() if each.reading is None]
+        for group in unread:
+            self._release(group)
+            group.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {group.title}"))
+        if not self._groups:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Have nothing to do with the flow any more."""
+        self._timer.cancel()
+        self.remove(self.upstream)
+        arrived, self._arrived = self._arrived, deque()
+        for items in arrived:
+            discard(items)
+
+    # -- the Owner of the flow
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Take elements in slices, for each of which there is time."""
+        self._outstanding -= len(items)
+        self._arrived.extend(items[at : at + SLICE] for at in range(0, len(items), SLICE))
+        self.go()
+
+    def on_end(self, inner: Inner) -> None:
+        """See to the end, behind the elements."""
+        self.go()
+
+    def step(self) -> bool:
+        """Give a slice of elements to their groups, or emit groups; with nothing of that to do, ask for more or end."""
+        if self._failed:
+            return False
+        if self._arrived:
+            self._distribute(self._arrived.popleft())
+            return True
+        if self._unasked and self.demand:
+            self._offer()
+            return True
+        if self.upstream.ended:
+            return self._end()
+        self._replenish()
+        return False
+
+    # -- elements and groups
+
+    def _distribute(self, items: list[Any]) -> None:
+        """Give elements to their groups, those before a failure too."""
+        chunks: dict[Hashable, list[Any]] = {}
+        failure = self._sort(items, chunks)
+        self._seen += len(items)
+        for each, chunk in chunks.items():
+            group = self._groups.get(each)
+            if group is None and not self.over:
+                if len(self._groups) == self.by.max_groups:
+                    failure = self._one_too_many(each) if failure is None else failure
+                else:
+                    group = self._open(each)
+            if group is None:
+                discard(chunk)
+            else:
+                self._kept += len(chunk)
+                group.add(chunk)
+        try:
+            if failure is not None:
+                self._fail(failure)
+        finally:
+            del failure  # by its traceback it leads back to here
+
+    def _sort(self, items: list[Any], chunks: dict[Hashable, list[Any]]) -> BaseException | None:
+        """Put elements to their keys, up to a failure; it is not kept in the frame that it comes through."""
+        key, at = self.by.key, 0
+        try:
+            for at, item in enumerate(items):  # noqa: B007 - it tells where a failure was
+                chunks.setdefault(key(item), []).append(item)
+        except (Exception, asyncio.CancelledError) as error:
+            discard(items[at:])
+            return self._located(error, self._seen + at)
+        return None
+
+    def _open(self, key: Hashable) -> Group:
+        group = self._groups[key] = Group(f"group {label(key)}", self.inlet.context, self, key)
+        self._unasked.append(group)
+        return group
+
+    def _offer(self) -> None:
+        groups = [self._unasked.popleft() for _ in range(min(self.demand, len(self._unasked)))]
+        self.emit([self._flow(group) for group in groups])
+
+    def _flow(self, group: Group) -> GroupedFlow[Any, Any]:
+        from ...grouped import GroupedFlow
+
+        source, steps = placed(group, self.inlet.loop, self.by.origin)
+        return GroupedFlow(source, steps, key=group.key)
+
+    def _replenish(self) -> None:
+        """Ask for more when three quarters have been consumed or nothing is on its way; see whether anything can move."""
+        ahead = self.by.ahead
+        consumed = ahead - self._outstanding - self._kept
+        if consumed and (not self._outstanding or consumed >= ahead - (ahead >> 2)):
+            self._outstanding += consumed
+            self.upstream.request(consumed)
+        if not self._is_stuck():
+            self._timer.stop()
+        elif not self._timer.running:
+            self._timer.start(self.by.stall_after)
+
+    def _is_stuck(self) -> bool:
+        """Tell whether somebody waits, for elements or for a group, and nothing can come before an unread group is read."""
+        if self._outstanding:
+            return False
+        read = [each for each in self._groups.values() if each.reading is not None]
+        return all(each.starves for each in read) and (bool(read) or self.demand > 0)
+
+    # -- what gives the groups their elements
+
+    def on_taken(self, part: Part, n: int) -> None:
+        """Ask for more in the place of what was taken."""
+        self._kept -= n
+        self.go()
+
+    def on_demand(self, part: Part) -> None:
+        """See whether this reader waits in vain."""
+        if not self._outstanding:
+            self.later()
+
+    def on_left(self, part: Part, kept: int) -> None:
+        """Forget a group; another one may be opened for its key."""
+        assert isinstance(part, Group)
+        self._kept -= kept
+        self._groups.pop(part.key, None)
+        if self.over and not self._groups:
+            self._cut()
+        else:
+            self.go()
+
+    def _release(self, group: Group) -> None:
+        """Give a group no more elements."""
+        self._groups.pop(group.key, None)
+        self._kept -= len(group.kept)
+        group.owner = None
+
+    # -- the end
+
+    def _end(self) -> bool:
+        """Pass the end on to the groups, and to the region when all groups have been emitted."""
+        error = self.upstream.take_error()
+        if error is not None:
+            self._fail(error)
+            return False
+        if not self._closed:
+            self._closed = True
+            self._cut()
+            for group in tuple(self._groups.values()):
+                self._release(group)
+                group.end(None)
+            return True
+        if not self._unasked:
+            self.complete()
+        return False
+
+    def _fail(self, error: BaseException) -> None:
+        """Fail the groups, and then the whole, unless whoever has heard of it by a group has left in the meantime."""
+        self._failed = True
+        self._cut()
+        groups, unasked = list(self._groups.values()), self._unasked
+        self._unasked = deque()
+        for group in groups:
+            self._release(group)
+        for group in unasked:
+            group.drop()
+        for group in groups:
+            group.end(error)
+        if groups:
+            soon(self, partial(self._fail_too, error))
+        else:
+            self.fail(error)
+
+    def _fail_too(self, error: BaseException) -> None:
+        if not self.over:
+            self.fail(error)
+
+    def _located(self, error: BaseException, index: int) -> BaseException:
+        if isinstance(error, StopIteration):
+            # What would end a generator is an error here.
+            error, stop = RuntimeError(f"{label(self.by.key)} raised StopIteration"), error
+            error.__cause__ = stop
+        error.add_note(f"in {self.inlet.where}, on element #{index}")
+        return error
+
+    def _one_too_many(self, key: Hashable) -> LimitExceededError:
+        return LimitExceededError(
+            f"the key {label(key)} is one too many: {self.by.max_groups} groups are open. A larger max_groups allows "
+            f"for more, and a group that its reader leaves makes room: {self.inlet.where}"
+        )
+
+    def _stalled(self) -> None:
+        groups = list(self._groups.values())
+        unread = [each.title for each in groups if each.reading is None]
+        named = ", ".join(unread[:3]) + (", ..." if len(unread) > 3 else "")
+        waiting = len(groups) - len(unread)
+        self._fail(
+            StalledError(
+                f"nothing has moved for {self.by.stall_after} s: all of the prefetch, {self.by.ahead} elements, is taken "
+                f"up by groups that nobody reads ({len(unread)}: {named}), while those that are read wait for elements "
+                f"({waiting}). Read as many groups at a time as there are keys, by the concurrency of what reads them; or "
+                f"leave groups that are done with, or make fewer keys: {self.inlet.where}"
+            )
+        )

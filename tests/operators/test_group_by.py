@@ -1,0 +1,448 @@
+"""group_by: a flow for each key; bounded, and an error rather than a hang."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reactive_aio import (
+    Flow,
+    GroupedFlow,
+    LimitExceededError,
+    SourceCancelledError,
+    SourceConsumedError,
+    StalledError,
+    hooks,
+)
+from reactive_aio.testing import run_virtual
+from tests.arbiter.sessions import Sessions
+from tests.registry import same
+from tests.subscribers import Recorder, idle
+
+
+def parity(n: int) -> str:
+    """Give the key of most of these tests."""
+    return "odd" if n % 2 else "even"
+
+
+async def listed(groups: Flow[GroupedFlow[Any, Any]]) -> dict[Any, list[Any]]:
+    """Read all groups at a time."""
+    async with asyncio.TaskGroup() as tasks:
+        lists = [(group.key, tasks.create_task(group.to_list())) async for group in groups]
+    return {key: task.result() for key, task in lists}
+
+
+async def in_turn(groups: Flow[GroupedFlow[Any, Any]]) -> None:
+    """Read one group after another."""
+    async for group in groups:
+        await group.to_list()
+
+
+class ByHand:
+    """Groups of a flow that is driven by hand."""
+
+    def __init__(self, demand: int = 9, *, key: Callable[[int], Any] = parity, **options: Any) -> None:
+        self.source, self.subscriber = Sessions(), Recorder(demand)
+        self.discarded: list[Any] = []
+        self.dropped: list[BaseException] = []
+        with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
+            Flow.from_publisher(self.source).group_by(key, **options).subscribe(self.subscriber)
+
+    async def give(self, *items: int) -> None:
+        self.source.last.next(*items)
+        await idle()
+
+    async def read(self, place: int, demand: int = 9) -> Recorder:
+        reader = Recorder(demand)
+        with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
+            self.subscriber.items[place].subscribe(reader)
+        await idle()
+        return reader
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 5), st.integers(1, 9), st.booleans())
+def test_each_group_has_the_elements_of_its_key_in_order(
+    numbers: list[int], keys: int, prefetch: int, apart: bool
+) -> None:
+    flow: Flow[int] = Flow.from_iterable(numbers)
+    flow = Flow.from_publisher(flow) if apart else flow
+    expected: dict[int, list[int]] = {}
+    for n in numbers:
+        expected.setdefault(n % keys, []).append(n)
+
+    assert expected == asyncio.run(listed(flow.group_by(lambda n: n % keys, prefetch=prefetch)))
+
+
+async def test_a_group_is_emitted_with_its_first_element_and_has_its_key() -> None:
+    hand = ByHand()
+    await idle()
+    assert [] == hand.subscriber.items
+
+    await hand.give(1)
+    assert ["odd"] == [group.key for group in hand.subscriber.items]
+    await hand.give(3, 2)
+    assert ["odd", "even"] == [group.key for group in hand.subscriber.items]
+
+
+async def test_no_more_groups_come_than_are_requested_and_their_elements_are_kept() -> None:
+    hand = ByHand(demand=1)
+    await idle()
+    await hand.give(1, 2, 3, 4)
+    assert ["odd"] == [group.key for group in hand.subscriber.items]
+
+    hand.subscriber.request(1)
+    await idle()
+    assert [2, 4] == (await hand.read(1)).items
+
+
+async def test_no_more_than_the_prefetch_is_asked_for_and_kept_of_all_groups_together() -> None:
+    hand = ByHand(prefetch=4)
+    await idle()
+    await hand.give(1, 2, 3, 4)
+    assert [[4]] == hand.source.requests
+
+    odd = await hand.read(0)
+    assert [1, 3] == odd.items
+    assert [[4, 2]] == hand.source.requests
+
+
+async def test_more_is_asked_for_when_three_quarters_have_been_read() -> None:
+    hand = ByHand(prefetch=8)
+    await idle()
+    await hand.give(1)
+    await hand.read(0, demand=100)
+    await hand.give(3, 5, 7, 9)
+    assert [[8]] == hand.source.requests
+
+    await hand.give(11)
+    assert [[8, 6]] == hand.source.requests
+
+
+async def test_a_group_gives_no_more_than_its_reader_wants() -> None:
+    hand = ByHand()
+    await idle()
+    await hand.give(1, 3, 5)
+    reader = await hand.read(0, demand=2)
+    assert [1, 3] == reader.items
+
+    reader.request(1)
+    await idle()
+    assert [1, 3, 5] == reader.items
+
+
+async def test_groups_complete_behind_their_elements_when_the_flow_does() -> None:
+    hand = ByHand(demand=1)
+    await idle()
+    await hand.give(1, 2)
+    hand.source.last.complete()
+    await idle()
+    assert ["subscribe", "next"] == hand.subscriber.kinds
+
+    hand.subscriber.request(1)
+    await idle()
+    assert ["subscribe", "next", "next", "complete"] == hand.subscriber.kinds
+    assert ["subscribe", "next", "complete"] == (await hand.read(1)).kinds
+
+
+async def test_a_flow_without_elements_has_no_groups() -> None:
+    subscriber = Recorder()
+    Flow.empty().group_by(parity).subscribe(subscriber)
+    await idle()
+
+    assert ["subscribe", "complete"] == subscriber.kinds
+
+
+async def test_a_group_can_be_subscribed_to_once() -> None:
+    groups = await Flow.of(1).group_by(parity).to_list()
+    assert [1] == await groups[0].to_list()
+
+    with pytest.raises(SourceConsumedError, match="group 'odd' was subscribed to a second time"):
+        await groups[0].to_list()
+
+
+async def test_a_group_can_be_read_from_another_event_loop() -> None:
+    async def read(group: GroupedFlow[str, int]) -> tuple[str, list[int]]:
+        return group.key, await asyncio.to_thread(group.run_sync)
+
+    async with asyncio.TaskGroup() as tasks:
+        reads = [tasks.create_task(read(group)) async for group in Flow.range(2000).group_by(parity)]
+
+    assert [("even", [*range(0, 2000, 2)]), ("odd", [*range(1, 2000, 2)])] == [each.result() for each in reads]
+
+
+# -- bounds
+
+
+async def test_one_group_too_many_is_an_error_that_names_the_bound_behind_what_came_before() -> None:
+    hand = ByHand(key=lambda n: n, max_groups=2)
+    await idle()
+    await hand.give(1, 2)
+    reader = await hand.read(0)
+    await hand.give(1, 3)
+
+    assert isinstance(hand.subscriber.error, LimitExceededError)
+    assert "the key 3 is one too many: 2 groups are open" in str(hand.subscriber.error)
+    assert [1, 1] == reader.items
+    assert hand.subscriber.error is reader.error
+    assert [3] == hand.discarded
+    assert 1 == hand.source.last.cancels
+
+
+async def test_a_reader_that_leaves_makes_room_and_the_next_element_of_its_key_begins_another_group() -> None:
+    hand = ByHand(key=lambda n: n % 10, max_groups=1)
+    await idle()
+    await hand.give(1)
+    reader = await hand.read(0)
+    reader.cancel()
+    await idle()
+    await hand.give(11, 21)
+
+    assert [1, 1] == [group.key for group in hand.subscriber.items]
+    assert [11, 21] == (await hand.read(1)).items
+
+
+async def test_what_a_reader_leaves_goes_to_the_discard_hook_and_makes_room_for_others() -> None:
+    hand = ByHand(prefetch=4)
+    await idle()
+    await hand.give(1, 2, 3, 5)
+    odd = await hand.read(0, demand=1)
+    odd.cancel()
+    await idle()
+
+    assert [3, 5] == hand.discarded
+    assert [[4, 1]] == hand.source.requests
+
+    await hand.give(4)
+    assert [[4, 1, 2]] == hand.source.requests
+
+
+async def test_what_was_kept_of_a_group_that_is_let_go_of_unread_goes_to_the_discard_hook() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        groups = await Flow.range(4).group_by(parity).to_list()
+        del groups[0]
+        gc.collect()
+
+    assert [0, 2] == discarded
+
+
+# -- never a hang: a stall is an error
+
+
+def stalling(stall_after: float = 10) -> Flow[GroupedFlow[int, int]]:
+    return Flow.range(1000).group_by(lambda n: n % 3, prefetch=16, stall_after=stall_after)
+
+
+def test_groups_that_nobody_reads_are_an_error_when_they_hold_up_the_others() -> None:
+    async def read_the_first_alone() -> float:
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(StalledError) as failure:
+            await in_turn(stalling(stall_after=7))
+        told = str(failure.value)
+        assert "nothing has moved for 7 s" in told
+        assert "nobody reads (2: group 1, group 2)" in told
+        assert "Read as many groups at a time as there are keys" in told
+        assert __file__ in told
+        return asyncio.get_running_loop().time() - started
+
+    assert 7 == pytest.approx(run_virtual(read_the_first_alone()))
+
+
+def test_groups_that_nobody_asks_for_are_an_error_when_they_hold_up_the_others() -> None:
+    async def read_two_of_three() -> None:
+        async with stalling().open() as groups, asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task((await anext(groups)).to_list())
+
+    with pytest.raises(ExceptionGroup) as failure:
+        run_virtual(read_two_of_three())
+
+    assert {StalledError} == {type(error) for error in failure.value.exceptions}
+
+
+def test_it_is_no_stall_when_somebody_comes_to_read_in_time() -> None:
+    async def read_late() -> dict[int, int]:
+        async with asyncio.TaskGroup() as tasks:
+            counts: dict[int, asyncio.Task[int]] = {}
+            async for group in stalling():
+                await asyncio.sleep(9)
+                counts[group.key] = tasks.create_task(group.count())
+        return {key: count.result() for key, count in counts.items()}
+
+    assert {0: 334, 1: 333, 2: 333} == run_virtual(read_late())
+
+
+def test_it_is_no_stall_while_nobody_waits() -> None:
+    async def read_at_leisure() -> list[int]:
+        async with Flow.range(6).group_by(lambda _: "all", prefetch=2).concat_map(same).open() as items:
+            return [await later(anext(items)) for _ in range(6)]
+
+    assert [0, 1, 2, 3, 4, 5] == run_virtual(read_at_leisure())
+
+
+async def later(awaited: Any) -> Any:
+    """Wait for long before and after."""
+    await asyncio.sleep(3600)
+    item = await awaited
+    await asyncio.sleep(3600)
+    return item
+
+
+def test_it_is_no_stall_when_a_reader_is_slow() -> None:
+    async def count_slowly(group: GroupedFlow[int, int]) -> int:
+        count = 0
+        async for _ in group.take(20):
+            await asyncio.sleep(60)
+            count += 1
+        return count
+
+    async def read_all() -> list[int]:
+        async with asyncio.TaskGroup() as tasks:
+            counts = [
+                tasks.create_task(count_slowly(group)) async for group in Flow.range(60).group_by(parity, prefetch=4)
+            ]
+        return [count.result() for count in counts]
+
+    assert [20, 20] == run_virtual(read_all())[:2]
+
+
+def test_it_is_no_stall_when_the_flow_itself_is_slow() -> None:
+    async def read_all() -> dict[str, list[int]]:
+        return await listed(Flow.interval(60).take(4).group_by(parity, prefetch=1))
+
+    assert {"even": [0, 2], "odd": [1, 3]} == run_virtual(read_all())
+
+
+# -- failures
+
+
+async def test_the_failure_of_the_flow_is_that_of_the_groups_behind_their_elements() -> None:
+    hand = ByHand()
+    await idle()
+    await hand.give(1, 3, 2)
+    odd = await hand.read(0, demand=1)
+    hand.source.last.error(OSError("down"))
+    await idle()
+    assert "down" == str(hand.subscriber.error)
+    assert [1] == odd.items
+
+    odd.request(9)
+    await idle()
+    assert [1, 3] == odd.items
+    assert "down" == str(odd.error)
+    assert [] == hand.dropped
+
+
+async def test_the_failure_of_the_key_comes_behind_what_came_before_it_and_says_where() -> None:
+    hand = ByHand(key=lambda n: 6 // n)
+    await idle()
+    await hand.give(2)
+    reader = await hand.read(0)
+    await hand.give(2, 0, 2)
+
+    assert [2, 2] == reader.items
+    assert isinstance(hand.subscriber.error, ZeroDivisionError)
+    [note] = hand.subscriber.error.__notes__
+    assert note.startswith("in group_by(")
+    assert note.endswith("on element #2")
+    assert [0, 2] == hand.discarded
+
+
+async def test_a_key_that_raises_stop_iteration_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        await Flow.of(1).group_by(lambda _: next(iter(()))).to_list()
+
+
+async def test_a_key_that_can_not_be_hashed_is_an_error() -> None:
+    unhashable: Any = lambda n: [n]  # noqa: E731
+
+    with pytest.raises(TypeError, match="unhashable"):
+        await Flow.of(1).group_by(unhashable).to_list()
+
+
+async def test_a_failure_is_heard_of_once_where_one_task_reads_the_groups_and_others_their_elements() -> None:
+    dropped: list[BaseException] = []
+
+    async def failing() -> Any:
+        yield 1
+        await idle()
+        raise OSError("down")
+
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(ExceptionGroup) as failure:
+        await listed(Flow.from_async_iterable(failing()).group_by(parity))
+
+    assert ["down"] == [str(error) for error in failure.value.exceptions]
+    assert [] == dropped
+
+
+# -- cancel
+
+
+async def test_when_the_groups_are_cancelled_those_that_are_being_read_go_on() -> None:
+    hand = ByHand()
+    await idle()
+    await hand.give(1, 2)
+    odd = await hand.read(0)
+    hand.subscriber.cancel()
+    await idle()
+    assert 0 == hand.source.last.cancels
+
+    await hand.give(3, 4)
+    assert [1, 3] == odd.items
+    assert [4] == hand.discarded
+    odd.cancel()
+    await idle()
+    assert 1 == hand.source.last.cancels
+
+
+async def test_when_the_groups_are_cancelled_one_that_nobody_reads_fails_behind_what_it_has() -> None:
+    hand = ByHand()
+    await idle()
+    await hand.give(1)
+    hand.subscriber.cancel()
+    await idle()
+    assert 1 == hand.source.last.cancels
+
+    odd = await hand.read(0)
+    assert [1] == odd.items
+    assert isinstance(odd.error, SourceCancelledError)
+    assert "before anybody read the group 'odd'" in str(odd.error)
+
+
+async def test_what_nobody_has_asked_for_goes_to_the_discard_hook_on_cancel() -> None:
+    hand = ByHand(demand=0)
+    await idle()
+    await hand.give(1, 2, 3)
+    hand.subscriber.cancel()
+    await idle()
+
+    assert [1, 3, 2] == hand.discarded
+    assert 1 == hand.source.last.cancels
+
+
+async def test_the_first_groups_of_many_can_be_taken_and_read() -> None:
+    flow = Flow.range(10_000).group_by(lambda n: n % 100).take(2)
+
+    assert {0: 100, 1: 100} == {key: len(items) for key, items in (await listed(flow)).items()}
+
+
+def test_bad_arguments_are_refused_when_the_flow_is_built() -> None:
+    async def key(n: int) -> int:
+        return n
+
+    not_a_key: Any = key
+    with pytest.raises(TypeError, match=r"group_by\(\) takes an ordinary function, but .*key is async def"):
+        Flow.of(1).group_by(not_a_key)
+    with pytest.raises(ValueError, match=r"group_by\(max_groups=0\): max_groups must be at least 1"):
+        Flow.of(1).group_by(parity, max_groups=0)
+    with pytest.raises(ValueError, match=r"group_by\(prefetch=0\): prefetch must be at least 1"):
+        Flow.of(1).group_by(parity, prefetch=0)
+    with pytest.raises(ValueError, match=r"group_by\(stall_after=0\): stall_after must be a finite number above 0"):
+        Flow.of(1).group_by(parity, stall_after=0)
