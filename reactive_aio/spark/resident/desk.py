@@ -44,8 +44,10 @@ class Desk:
     slot: int
     connection: socket.socket
     line: Line = field(init=False)
+    ready: bool = field(init=False, default=False)
+    """Whether it has said how many chunks it can hold."""
     room: int = field(init=False, default=0)
-    """The further chunks that the task can hold; none before it has said how many."""
+    """The further chunks that it can hold."""
     chunks: dict[int, Sent] = field(init=False, factory=dict[int, Sent])
     silent: int = field(init=False, default=0)
     """The ticks since it was last heard of."""
@@ -85,6 +87,7 @@ class Desk:
     def _heard(self, frame: Frame) -> None:
         self.silent = 0
         if frame.kind == READY:
+            self.ready = True
             self.room += frame.count
             self.region.hand_out()
         elif frame.kind in {PART, LAST, FAILED}:

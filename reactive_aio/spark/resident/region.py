@@ -132,10 +132,13 @@ class ResidentRegion:
     def _staff(self) -> None:
         """Have as many tasks on their way as chunks wait, if there are slots."""
         while not self._over and self._entrance is not None:
-            live = len(self._running) - len(self._silent)
-            under_way = live - len(self._desks)
+            live = self._running - self._silent
+            # Those that are at work have no room, else nothing would wait.
+            starting = live - {desk.slot for desk in self._desks if desk.ready}
             slot = next((slot for slot in range(2 * self.workers.count) if slot not in self._running), None)
-            if live >= self.workers.count or slot is None or len(self._waiting) <= under_way or not self._seat.take():
+            if slot is None or len(live) >= self.workers.count or len(self._waiting) <= len(starting):
+                return
+            if not self._seat.take():
                 return
             self._running.add(slot)
             self._job.run(slot)
