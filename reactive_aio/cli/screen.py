@@ -113,7 +113,7 @@ class RichScreen:
 
     @contextmanager
     def watching(self) -> Generator[Callable[[Run], None]]:
-        """Show a bar; how much is to come is not known, so it pulses until all has."""
+        """Show a bar of the tasks of a cluster; where there are none, nobody knows how much is to come, and it pulses."""
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         line = TextColumn("{task.description}", markup=False)
@@ -122,7 +122,10 @@ class RichScreen:
             task = progress.add_task("starting", total=None)
 
             def tell(run: Run) -> None:
-                progress.update(task, description=words.progress(run.snapshot, run.seconds))
+                done, total = words.done_of_total(run.snapshot) or (0, None)
+                progress.update(
+                    task, description=words.progress(run.snapshot, run.seconds), completed=done, total=total
+                )
 
             yield tell
             progress.update(task, total=1, completed=1)

@@ -8,22 +8,39 @@ from typing import Any, Final, TypeGuard
 
 import attrs
 
-from ..segments import Snapshot
+from ..segments import RegionSnapshot, Snapshot
 
 WIDEST: Final = 60
 """Characters of a cell; the rest is cut."""
 
 
 def progress(snapshot: Snapshot, seconds: float) -> str:
-    """Say how many elements have left each region, and how many in a second the first.
+    """Say how many elements have left each region, how many in a second the first, and how far the tasks of a cluster are.
 
     >>> from reactive_aio import RegionSnapshot, Snapshot
-    >>> progress(Snapshot((RegionSnapshot("spark", 2000), RegionSnapshot("current()", 1900))), 0.5)
-    'R1 2,000 -> R2 1,900  (4,000/s)'
+    >>> from reactive_aio.segments import TasksSnapshot
+    >>> spark = RegionSnapshot("spark", 2000, tasks=TasksSnapshot(total=8, running=2, done=3))
+    >>> progress(Snapshot((spark, RegionSnapshot("current()", 1900))), 0.5)
+    'R1 2,000 (3/8 tasks, 2 running) -> R2 1,900  (4,000/s)'
     """
-    counts = [f"R{number} {region.delivered:,}" for number, region in enumerate(snapshot.regions, 1)]
+    counts = [f"R{number} {region.delivered:,}{_tasks(region)}" for number, region in enumerate(snapshot.regions, 1)]
     rate = snapshot.regions[0].delivered / seconds if snapshot.regions and seconds else 0
     return f"{' -> '.join(counts)}  ({rate:,.0f}/s)"
+
+
+def _tasks(region: RegionSnapshot) -> str:
+    tasks = region.tasks
+    return "" if tasks is None else f" ({tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running)"
+
+
+def done_of_total(snapshot: Snapshot) -> tuple[int, int] | None:
+    """Give how many of all tasks are done, where it is known how many there are.
+
+    >>> from reactive_aio import RegionSnapshot, Snapshot
+    >>> done_of_total(Snapshot((RegionSnapshot("current()", 7),)))
+    """
+    tasks = [region.tasks for region in snapshot.regions if region.tasks is not None and region.tasks.total]
+    return (sum(each.done for each in tasks), sum(each.total for each in tasks)) if tasks else None
 
 
 def summary(emitted: int, seconds: float) -> str:

@@ -26,6 +26,7 @@ from ..segments import (
     RegionRun,
     Source,
     Step,
+    TasksSnapshot,
 )
 from ..spec import Subscription
 from .driver import RegionDriver
@@ -92,12 +93,28 @@ class RegionInlet:
         """Have snapshots show what the source keeps and drops by itself."""
         self.driver.gauge = gauge
 
-    def subscribe(self, flow: FlowLike, receiver: Receiver[Any], *, at_once: bool, ahead: bool = False) -> None:
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements."""
+        self.driver.tasks = tasks
+
+    def subscribe(
+        self,
+        flow: FlowLike,
+        receiver: Receiver[Any],
+        *,
+        at_once: bool,
+        ahead: bool = False,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
         """Assemble an inner flow that signals on this loop."""
         if flow is not self._flow:
             self._flow, self._plan = flow, Plan.of(at_home(flow))
         at_once = at_once and not self.driver.hops
-        driver = assemble(self._plan, receiver, self.lifetime, self.context, called=at_once, ahead=ahead)
+        lifetime = self.lifetime if ended is None else self.lifetime.part()
+        driver = assemble(self._plan, receiver, lifetime, self.context, called=at_once, ahead=ahead)
+        if ended is not None:
+            lifetime.then(ended)
+            lifetime.then(self.lifetime.hold())
         if len(self._plan.regions) == 1:
             driver.nest(self.driver)
         driver.read_by(self.driver)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..errors import SourceCancelledError
 from ..hooks import drop_error
-from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun
+from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import FAILURES, Emission
 from .inputs import PushedInput
@@ -38,7 +38,7 @@ class RegionDriver(Emission):
 
     __slots__ = (
         "__weakref__", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
-        "outer", "region",
+        "outer", "region", "tasks",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,8 @@ class RegionDriver(Emission):
         self.elsewhere: Elsewhere | None = None
         # For snapshots: what a source that can't be slowed keeps and drops.
         self.gauge: Gauge | None = None
+        # For snapshots: how far the tasks are that make the elements elsewhere.
+        self.tasks: Callable[[], TasksSnapshot] | None = None
         # What to let go of if the loop ends before it could be cleaned up there.
         self.abandoned: set[Callable[[], None]] = set()
 

@@ -19,7 +19,8 @@ def snapshot(last: RegionDriver) -> Snapshot:
         if reads or driver.gauge is not None or not driver.run.empty:
             found.append(_region(driver))
         if driver.elsewhere is not None and fed is not None:
-            found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received))
+            tasks = None if driver.tasks is None else driver.tasks()
+            found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received, tasks=tasks))
         driver = driver.before or driver.inner
     return Snapshot(tuple(reversed(found)))
 

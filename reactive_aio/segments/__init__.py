@@ -24,6 +24,7 @@ from .snapshot import BoundarySnapshot as BoundarySnapshot
 from .snapshot import OverflowSnapshot as OverflowSnapshot
 from .snapshot import RegionSnapshot as RegionSnapshot
 from .snapshot import Snapshot as Snapshot
+from .snapshot import TasksSnapshot as TasksSnapshot
 from .source import Elsewhere as Elsewhere
 from .source import Gauge as Gauge
 from .source import Inlet as Inlet

@@ -50,7 +50,7 @@ def _column(number: int, box: Box) -> tuple[str, str]:
 
 def _around(plan: Layout, draw: Drawing) -> list[str]:
     """Give the lines on what is read, and on what subscribes to all of it again."""
-    lines: list[str] = []
+    lines = [f"R1  {line}" for line in plan.details]
     for name, inner in plan.reads:
         lines += ["", f"where {name} reads:", *(f"    {line}" for line in draw(inner))]
     lines += [f"all of it under {each}" for each in plan.under]

@@ -39,6 +39,8 @@ class Layout:
     """The flows that a combinator reads, by the combinator's name."""
     end: str = ""
     """What consumes the flow, where it can't be shown as part of the last region."""
+    details: tuple[str, ...] = ()
+    """What there is to say about the first region, where it is run elsewhere."""
 
 
 def layout(flow: FlowLike, end: str = "") -> Layout:
@@ -85,7 +87,7 @@ def _row(plan: Plan) -> Layout:
     reads = before.reads
     if elsewhere is None or not elsewhere.front:
         reads = tuple((source.name, layout(inner)) for inner in source.inner)
-    return Layout(tuple(boxes), tuple(notes), reads=reads)
+    return Layout(tuple(boxes), tuple(notes), reads=reads, details=source.details)
 
 
 def _only_combines(plan: Plan) -> bool:

@@ -46,6 +46,16 @@ class OverflowSnapshot:
 
 
 @frozen
+class TasksSnapshot:
+    """The tasks of a region that a cluster runs, one for each part of the data, at one moment."""
+
+    total: int
+    """All of them, as far as it is known; 0 before it is."""
+    running: int
+    done: int
+
+
+@frozen
 class RegionSnapshot:
     """One region at one moment."""
 
@@ -57,6 +67,8 @@ class RegionSnapshot:
     """What has come in from upstream; None for a region that reads its source itself."""
     overflow: OverflowSnapshot | None = None
     """What is kept and dropped in front of the region, where its source can't be slowed."""
+    tasks: TasksSnapshot | None = None
+    """The tasks that run the region, where it is a cluster's."""
 
 
 @frozen

@@ -19,6 +19,7 @@ from .stage import label
 
 if TYPE_CHECKING:
     from .plan import FlowLike, Placed, Step
+    from .snapshot import TasksSnapshot
     from .stage import Stage
 
 T = TypeVar("T")
@@ -102,11 +103,23 @@ class Inlet(Protocol[T]):
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
 
-    def subscribe(self, flow: FlowLike, receiver: Receiver[T], *, at_once: bool, ahead: bool = False) -> None:
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements; to be called from any thread."""
+
+    def subscribe(
+        self,
+        flow: FlowLike,
+        receiver: Receiver[T],
+        *,
+        at_once: bool,
+        ahead: bool = False,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
         """Subscribe to an inner flow in the same subscription, with signals on this event loop.
 
         With ``at_once`` it does what it can before the call returns, else in a scheduled callback. With ``ahead`` the
-        receiver keeps what it asks for until it is wanted.
+        receiver keeps what it asks for until it is wanted. ``ended`` is called, on whatever thread, when all that the
+        flow has started has been cleaned up.
         """
 
 
@@ -150,6 +163,11 @@ class Source(ABC, Generic[T_co]):
     def elsewhere(self) -> Elsewhere | None:
         """Where the elements are made, if not in the region they feed; for plans."""
         return None
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What there is to say about how they are made there; only asked for when a plan is shown, so it may take time."""
+        return ()
 
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
         """Give this source with a stage run where the elements are made, or None if that can't be.

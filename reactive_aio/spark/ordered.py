@@ -81,11 +81,18 @@ class OrderedDelivery(Delivery):
         self.grant()
 
     def grant(self) -> None:
-        """Grant their shares to those ahead, the rest to the partition whose turn it is."""
+        """Grant their shares to those ahead, the rest to the partition whose turn it is.
+
+        The shares of those whose tasks are still to connect are kept for them: else the one whose turn it is would
+        have it all by then, and they would begin when it ends.
+        """
         if self.over:
             return
+        kept = 0
         for partition in self.partitions[self._turn + 1 : self._turn + 1 + self._ahead]:
             if (link := partition.link) is not None:
                 self.grant_to(link, self._share - partition.arrived - link.granted)
+            elif not partition.ended:
+                kept += max(0, self._share - partition.arrived)
         if self._turn < len(self.partitions) and (link := self.partitions[self._turn].link) is not None:
-            self.grant_to(link, self.free)
+            self.grant_to(link, self.free - kept)

@@ -13,6 +13,7 @@ from pyspark.sql.functions import lit
 from ..errors import UnsupportedOnSparkError
 from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Stage, Step, divided
 from ..spec import Subscription
+from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
@@ -71,6 +72,11 @@ class FromSpark(Pushed[Any]):
         """The region on Spark."""
         work = " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
         return Elsewhere(f"Spark {self.context.master}", work, f"credit boundary, prefetch {self.prefetch}")
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the partitions are run, how elements travel, and where to look at it."""
+        return details(self)
 
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> FromSpark | None:
         """Run a stage in the workers, unless it depends on the order of the whole; the partitions are parts of it."""
@@ -142,6 +148,11 @@ def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool) -
             )
         return FromSpark(given, None, prefetch, ordered)
     if isinstance(data, DataFrame):
+        if data.isStreaming:
+            raise TypeError(
+                "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
+                "come; its elements are then micro-batches"
+            )
         return FromSpark(data, reading(as_ or Row, lambda: data.schema), prefetch, ordered)
     if type(data).__module__.startswith("pyspark.sql.connect."):
         raise UnsupportedOnSparkError(

@@ -9,6 +9,7 @@ from attrs import define, field
 
 from ..errors import SourceCancelledError
 from ..hooks import drop_error
+from ..segments import TasksSnapshot
 from .delivery import Delivery
 from .job import Job, Prepared
 from .link import Link
@@ -51,11 +52,18 @@ class SparkSubscription:
     def begin(self) -> None:
         """Start the job; nothing here waits for it."""
         release = self.inlet.hold()
+        self.inlet.show_tasks(self.tasks)
         self._job.start()
         self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
         self._task.add_done_callback(lambda _: release())
 
     # -- the Subscription of the region
+
+    def tasks(self) -> TasksSnapshot:
+        """Tell how far the tasks have come; there is one for each partition."""
+        partitions = self._delivery.partitions
+        done = sum(1 for each in partitions if each.confirmed or each.over)
+        return TasksSnapshot(len(partitions), len(self._delivery.running), done)
 
     def request(self, n: int) -> None:
         """Let the tasks send more."""
