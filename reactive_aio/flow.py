@@ -18,6 +18,7 @@ from .operators import (
     Recovering,
     Scheduling,
     Sourcing,
+    Timing,
     Transforming,
     Windowing,
 )
@@ -42,6 +43,7 @@ class Flow(
     Folding[T_co],
     Recovering[T_co],
     Observing[T_co],
+    Timing[T_co],
     Scheduling[T_co],
     Overflowing[T_co],
     Ends[T_co],

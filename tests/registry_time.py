@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from reactive_aio import Flow
-from tests.registry import failed, flaky, operator, wide
+from tests.registry import failed, flaky, operator, unbounded, wide
 
 AT_ONCE = 1e-9
 NEVER = 1e6
@@ -54,4 +54,37 @@ wide(
     "repeat_when",
     lambda n, via, _: via(via(via(Flow.of("again")).repeat_when(yes)).take(n)),
     lambda _, via, __: via(failed(via).repeat_when(yes)),
+)
+
+
+def beside(pair: tuple[float, object]) -> object:
+    """Give the element that stands beside a time."""
+    return pair[1]
+
+
+# -- timing
+
+operator("delay", lambda flow: flow.delay(AT_ONCE), holds=256)
+operator("delay_subscription", lambda flow: flow.delay_subscription(AT_ONCE))
+operator("rate_limit", lambda flow: flow.rate_limit(2, AT_ONCE))
+operator("timestamp", lambda flow: flow.timestamp().map(beside))
+operator("elapsed", lambda flow: flow.elapsed().map(beside))
+# These give fewer elements, and how many is a matter of time: here it is one, with the end or at once.
+wide(
+    "debounce",
+    lambda n, via, _: via(via(via(Flow.of("last")).debounce(NEVER)).repeat(n)),
+    lambda _, via, __: via(failed(via).debounce(NEVER)),
+    asks=unbounded,
+)
+wide(
+    "sample",
+    lambda n, via, _: via(via(via(Flow.of("last")).sample(NEVER)).repeat(n)),
+    lambda _, via, __: via(failed(via).sample(NEVER)),
+    asks=unbounded,
+)
+wide(
+    "throttle_first",
+    lambda n, via, _: via(via(via(Flow.of("first")).throttle_first(NEVER)).repeat(n)),
+    lambda _, via, __: via(failed(via).throttle_first(NEVER)),
+    asks=unbounded,
 )

@@ -51,6 +51,12 @@ def _counts(handle: asyncio.Handle) -> bool:
     return not handle.cancelled() and getattr(callback_of(handle), "__name__", "") != "_read_from_self"
 
 
+def _is_due(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a timer has run out whose callback the loop will make ready in its next pass."""
+    timers: list[asyncio.TimerHandle] = getattr(loop, "_scheduled", [])
+    return any(timer.when() <= loop.time() and not timer.cancelled() for timer in timers)
+
+
 @define(eq=False)
 class Window:
     """One look at one loop, in its thread: ``heard`` is true if anything else ran or was ready."""
@@ -70,7 +76,8 @@ class Window:
             self._listen()
         else:
             # A loop that is about to stop has nothing more to run, but its thread has.
-            self.heard = getattr(self.loop, "_stopping", False) or any(map(_counts, ready.copy()))
+            stopping = getattr(self.loop, "_stopping", False)
+            self.heard = stopping or any(map(_counts, ready.copy())) or _is_due(self.loop)
             self._close()
 
     def _close(self) -> None:

@@ -13,5 +13,6 @@ from .overflow import Overflowing as Overflowing
 from .recovering import Recovering as Recovering
 from .scheduling import Scheduling as Scheduling
 from .sourcing import Sourcing as Sourcing
+from .timing import Timing as Timing
 from .transforming import Transforming as Transforming
 from .windowing import Windowing as Windowing

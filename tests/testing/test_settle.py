@@ -175,3 +175,12 @@ def test_a_loop_that_is_about_to_stop_is_at_work() -> None:
     loop.close()
 
     assert [True] == [window.heard for window in windows]
+
+
+async def test_a_timer_that_has_run_out_is_waited_for() -> None:
+    loop, seen = asyncio.get_running_loop(), list[int]()
+    loop.call_at(loop.time(), seen.append, 1)
+
+    await settle()
+
+    assert [1] == seen

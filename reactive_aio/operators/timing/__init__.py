@@ -1,1 +1,165 @@
-"""Operators that look at the clock of their event loop."""
+"""Operators that go by the clock of their event loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_count, check_seconds
+from .debounce import Debounce
+from .delay import Delay
+from .delay_subscription import DelaySubscription
+from .rate_limit import RateLimit
+from .sample import Sample
+from .stamping import Elapsed, Timestamp
+from .throttle_first import ThrottleFirst
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Timing(Fluent[T_co]):
+    """Operators that go by the clock of their event loop, which in tests may be a virtual one."""
+
+    __slots__ = ()
+
+    def delay(self, seconds: float, *, size: int = 256) -> Flow[T_co]:
+        """Emit each element ``seconds`` after it has come, so that the distances between elements stay as they are.
+
+        Demand: passed on as far as there is room; at most ``size`` elements are asked for and not yet emitted, so that
+        no more than ``size`` pass in any ``seconds``. ``size`` elements are buffered.
+        Errors: stand behind the elements that wait, as the end does, and wait no longer than these. Seconds below 0 and
+        a ``size`` below 1 are refused with ValueError when the flow is built.
+        Cancel: the elements that wait go to ``hooks.on_discard``.
+        (RxJava, RxPY: ``delay``; Reactor: ``delaySequence``; its ``delayElements`` spaces elements, as ``rate_limit(1,
+        seconds)`` does here.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, record, run_virtual
+        >>> run_virtual(record(from_marbles("-a-b--c|").delay(3)))
+        '----a-b--(c|)'
+        """
+        check_seconds("delay", "seconds", seconds)
+        check_count("delay", "size", size, 1)
+        return self.begin(Delay[T_co](self.as_flow(), seconds, size))
+
+    def delay_subscription(self, seconds: float) -> Flow[T_co]:
+        """Subscribe to this flow ``seconds`` after it was subscribed to.
+
+        Demand: what is wanted by then is asked for then, once; nothing is buffered.
+        Errors: those of this flow. Seconds below 0 are refused with ValueError when the flow is built.
+        Cancel: the wait ends at once.
+        (Reactor, RxJava: ``delaySubscription``; Pekko: ``initialDelay``; aiostream: ``delay``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import record, run_virtual
+        >>> run_virtual(record(Flow.of("a", "b").delay_subscription(3)))
+        '---(ab|)'
+        """
+        check_seconds("delay_subscription", "seconds", seconds)
+        return self.begin(DelaySubscription[T_co](self.as_flow(), seconds))
+
+    def debounce(self, seconds: float) -> Flow[T_co]:
+        """Emit an element when ``seconds`` have passed behind it in which nothing else has come, or with the end.
+
+        Demand: upstream unbounded, from the first demand on, for what matters is what comes. An element whose time has
+        come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That one
+        element and the latest are buffered; the others go to ``hooks.on_discard``.
+        Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
+        Seconds that are not above 0 are refused with ValueError when the flow is built.
+        (RxJava, RxPY, Kotlin: ``debounce``; Reactor: ``sampleTimeout``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, record, run_virtual
+        >>> run_virtual(record(from_marbles("-abc----d-e|").debounce(3)))
+        '------c----(e|)'
+        """
+        check_seconds("debounce", "seconds", seconds, above=True)
+        return self.begin(Debounce[T_co](self.as_flow(), seconds))
+
+    def throttle_first(self, seconds: float) -> Flow[T_co]:
+        """Emit an element, and drop what comes in the ``seconds`` behind it.
+
+        Demand: upstream unbounded, from the first demand on, for what matters is when elements come. An element that
+        nobody wants when it comes is dropped, and no time begins with it. Nothing is buffered; what is dropped goes to
+        ``hooks.on_discard``.
+        Errors: those of this flow. Seconds that are not above 0 are refused with ValueError when the flow is built.
+        (RxJava, RxPY: ``throttleFirst``; Reactor: ``sampleFirst``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, record, run_virtual
+        >>> run_virtual(record(from_marbles("-abcdefg|").throttle_first(3)))
+        '-a--d--g|'
+        """
+        check_seconds("throttle_first", "seconds", seconds, above=True)
+        return self.begin(ThrottleFirst[T_co](self.as_flow(), seconds))
+
+    def sample(self, seconds: float) -> Flow[T_co]:
+        """Emit the latest element every ``seconds``, if one has come since, and with the end.
+
+        Demand: upstream unbounded, from the first demand on, with which the first period begins. An element whose time
+        has come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That
+        one element and the latest are buffered; the others go to ``hooks.on_discard``.
+        Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
+        Seconds that are not above 0 are refused with ValueError when the flow is built.
+        (Reactor, RxJava, RxPY, Kotlin: ``sample``; RxJava: ``throttleLast``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, record, run_virtual
+        >>> run_virtual(record(from_marbles("-ab-cd----e|").sample(3)))
+        '---b--d----(e|)'
+        """
+        check_seconds("sample", "seconds", seconds, above=True)
+        return self.begin(Sample[T_co](self.as_flow(), seconds))
+
+    def rate_limit(self, n: int, per: float) -> Flow[T_co]:
+        """Emit at most ``n`` elements in any ``per`` seconds: as soon as that allows, and all of them.
+
+        It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``n`` elements
+        leave here in it. (The clock of uvloop counts milliseconds, and stands still while a callback runs.)
+        Demand: passed on as far as elements may be emitted, so no more than ``n`` at a time; nothing is buffered.
+        Errors: those of this flow. An ``n`` below 1 and seconds that are not above 0 are refused with ValueError when
+        the flow is built.
+        Cancel: a wait ends at once.
+        (Pekko: ``throttle``, by tokens; aiostream: ``spaceout``; Mutiny: ``paceDemand``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import record, run_virtual
+        >>> run_virtual(record(Flow.of(*"abcde").rate_limit(2, 5)))
+        '(ab)-(cd)-(e|)'
+        """
+        check_count("rate_limit", "n", n, 1)
+        check_seconds("rate_limit", "per", per, above=True)
+        return self.begin(RateLimit[T_co](self.as_flow(), n, per))
+
+    def timestamp(self) -> Flow[tuple[float, T_co]]:
+        """Emit each element with the time at which it came, in seconds, by the clock of the loop.
+
+        Demand: passed on one for one; nothing is buffered.
+        Errors: those of this flow.
+        Spark: runs after the boundary, by the clock of the loop there.
+        (Reactor, RxJava, RxPY: ``timestamp``, by the time of day.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import run_virtual
+        >>> run_virtual(Flow.interval(5.0).timestamp().take(2).to_list())
+        [(5.0, 0), (10.0, 1)]
+        """
+        return self.then(Timestamp[T_co]())
+
+    def elapsed(self) -> Flow[tuple[float, T_co]]:
+        """Emit each element with the seconds since the one before it, by the clock of the loop.
+
+        For the first element time counts from the first demand.
+        Demand: passed on one for one; nothing is buffered.
+        Errors: those of this flow.
+        Spark: runs after the boundary, by the clock of the loop there.
+        (Reactor: ``elapsed``; RxJava, RxPY: ``timeInterval``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, run_virtual
+        >>> run_virtual(from_marbles("--a---b").elapsed().take(2).to_list())
+        [(2.0, 'a'), (4.0, 'b')]
+        """
+        return self.then(Elapsed[T_co]())

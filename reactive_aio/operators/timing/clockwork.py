@@ -1,0 +1,134 @@
+"""The machine behind the operators that read one flow by the clock."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+from attrs import define, field
+
+from ...gathering import Gathering, Inner
+from ...gathering.timer import Timer
+from ...hooks import discard
+from ...segments import Inlet, Pushed, label
+from ...segments.plan import FlowLike
+from ...spec import UNBOUNDED, Subscription
+from ..overflow.backlog import Backlog
+
+T = TypeVar("T")
+
+
+class Clocked(Pushed[T]):
+    """A flow that is read by the clock; a frozen attrs class."""
+
+    __slots__ = ()
+
+    flow: FlowLike
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments, without the flow."""
+        fields: tuple[Any, ...] = getattr(type(self), "__attrs_attrs__", ())
+        values = [getattr(self, each.name) for each in fields if each.name != "flow"]
+        return ", ".join(f"{each:g}" if isinstance(each, float) else label(each) for each in values)
+
+    @abstractmethod
+    def machine(self, inlet: Inlet[Any]) -> Clockwork:
+        """Make the machine for one subscription."""
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Subscribe to the flow."""
+        machine = self.machine(inlet)
+        machine.read(self.flow)
+        return machine
+
+
+@define(eq=False)
+class Clockwork(Gathering):
+    """Reads one flow, and has a timer that ends with it; the end of the flow is its own."""
+
+    timer: Timer = field(init=False)
+    upstream: Inner = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.timer = Timer(self.inlet, self.on_time)
+        self.upstream = self.enter(None)
+
+    def read(self, flow: FlowLike) -> None:
+        """Subscribe to the flow."""
+        self.subscribe(flow, self.upstream, at_once=True)
+
+    def cancel(self) -> None:
+        """Cancel the timer as well, and the subscriber of the flow, which holds this and is held by it."""
+        self.timer.cancel()
+        super().cancel()
+        self.upstream.cancel()
+
+    def on_time(self) -> None:
+        """See to what was to be seen to when the timer's time has come."""
+
+    def step(self) -> bool:
+        """Emit what waits for demand: nothing does here."""
+        return False
+
+    def on_spent(self, inner: Inner) -> None:
+        """End as the flow did."""
+        super().on_spent(inner)
+        if not self.over:
+            self.complete()
+
+
+@define(eq=False)
+class Unslowed(Clockwork):
+    """Asks for everything, from the first demand on, and keeps of what nobody wants yet as much as its backlog does.
+
+    An element whose time has come is emitted if it is wanted; else it is the backlog's. The end of the flow stays
+    behind what waits there.
+    """
+
+    backlog: Backlog[Any]
+    _asked: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.inlet.show(self.backlog)
+
+    def request(self, n: int) -> None:
+        """Begin to ask with the first demand, and give what waits in an event."""
+        super().request(n)
+        if not self._asked:
+            self._asked = True
+            self.upstream.request(UNBOUNDED)
+
+    def cancel(self) -> None:
+        """Let go of what waits."""
+        discard(self.backlog.take(UNBOUNDED))
+        super().cancel()
+
+    def ripe(self, items: list[Any]) -> None:
+        """Emit an element whose time has come, or see what the backlog makes of it."""
+        if self.demand and not self.backlog.buffered and not self.busy:
+            self.emit(items)
+            return
+        discard(self.backlog.add(items))
+        self.go()
+
+    def step(self) -> bool:
+        """Emit what waits, and see to the end behind it."""
+        if not self.demand or not self.backlog.buffered:
+            return False
+        self.emit(self.backlog.take(self.demand))
+        if self.upstream.ended and not self.backlog.buffered and not self.over:
+            self.on_spent(self.upstream)
+        return True
+
+    def on_end(self, inner: Inner) -> None:
+        """End behind what waits."""
+        self.timer.cancel()
+        if not self.backlog.buffered:
+            self.on_spent(inner)

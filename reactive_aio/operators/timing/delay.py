@@ -1,0 +1,81 @@
+"""The operator that moves the elements of a flow in time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Inner
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from ...spec import add_demand
+from .clockwork import Clocked, Clockwork
+
+T = TypeVar("T")
+
+
+@frozen
+class Delay(Clocked[T]):
+    """Source of ``Flow.delay``."""
+
+    flow: FlowLike
+    seconds: float
+    size: int
+
+    def machine(self, inlet: Inlet[Any]) -> Delaying:
+        """Keep so many for so long."""
+        return Delaying(inlet, self.seconds, self.size)
+
+
+@define(eq=False)
+class Delaying(Clockwork):
+    """Keeps each element for its time; asks for what is wanted, and for no more than there is room for.
+
+    Invariant: what has been asked for and has not been emitted is no more than the demand, nor than the room. So
+    what has had its time is wanted.
+    """
+
+    seconds: float
+    size: int
+    _inside: int = field(init=False, default=0)
+    """The elements that have been asked for and not emitted."""
+    _times: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])  # bounded by `size`
+    """When how many of the elements that are kept have had their time."""
+
+    def request(self, n: int) -> None:
+        """Ask on as far as there is room."""
+        self.demand = add_demand(self.demand, n)
+        self._ask()
+
+    def _ask(self) -> None:
+        missing = min(self.demand, self.size) - self._inside
+        if missing > 0:
+            self._inside += missing
+            self.upstream.request(missing)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Keep elements for their time."""
+        due = self.timer.now + self.seconds
+        inner.keep(items)
+        self._times.append((due, len(items)))
+        if not self.timer.running:
+            self.timer.start_at(due)
+
+    def on_time(self) -> None:
+        """Emit what has had its time."""
+        now = max(self.timer.now, self._times[0][0])
+        ripe = 0
+        while self._times and self._times[0][0] <= now:
+            ripe += self._times.popleft()[1]
+        if self._times:
+            self.timer.start_at(self._times[0][0])
+        self._inside -= ripe
+        self.emit(self.upstream.take(ripe))
+        if self.over:
+            return
+        if self.upstream.spent:
+            self.on_spent(self.upstream)
+        else:
+            self._ask()

@@ -1,0 +1,92 @@
+"""The operator that keeps a rate, by asking for no more than it may emit."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Inner
+from ...hooks import discard
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from ...spec import add_demand
+from .clockwork import Clocked, Clockwork
+
+T = TypeVar("T")
+
+SLACK: Final = 1e-9
+"""Seconds by which two times on the clock may seem nearer to each other than they are: it counts in floats."""
+
+
+@frozen
+class RateLimit(Clocked[T]):
+    """Source of ``Flow.rate_limit``."""
+
+    flow: FlowLike
+    n: int
+    per: float
+
+    def machine(self, inlet: Inlet[Any]) -> Limiting:
+        """Keep to this rate."""
+        return Limiting(inlet, self.n, self.per)
+
+
+@define(eq=False)
+class Limiting(Clockwork):
+    """Has permits for ``n`` elements: one is out from when its element is asked for until ``per`` seconds behind it.
+
+    So nothing ever waits here, and the elements of any ``per`` seconds are no more than ``n``. The timer is set only
+    where demand waits for a permit, to the time when the next one comes back.
+    """
+
+    n: int
+    per: float
+    _asked: int = field(init=False, default=0)
+    """The elements that have been asked for and have not come."""
+    _recent: int = field(init=False, default=0)
+    """The elements that were emitted less than ``per`` seconds ago."""
+    _times: deque[list[float]] = field(init=False, factory=deque[list[float]])  # bounded by `n`
+    """When they were emitted, and how many at each time."""
+
+    def request(self, n: int) -> None:
+        """Ask for what may be emitted."""
+        self.demand = add_demand(self.demand, n)
+        self._ask()
+
+    def _ask(self) -> None:
+        """Take back the permits whose time is over, and ask as far as there are permits; for the rest set the timer."""
+        now = self.timer.now
+        while self._times and now - self._times[0][0] >= self.per - SLACK:
+            self._recent -= int(self._times.popleft()[1])
+        missing = min(self.demand, self.n - self._recent) - self._asked
+        if missing > 0:
+            self._asked += missing
+        if self.demand > self._asked and self._times and not self.timer.running:
+            self.timer.start_at(self._times[0][0] + self.per)
+        if missing > 0:
+            self.upstream.request(missing)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Emit elements one by one, each counted at its own time, however long those before it took."""
+        for place, item in enumerate(items):
+            if self.over:
+                discard(items[place:])
+                return
+            self._asked -= 1
+            self._count(self.timer.now)
+            self.emit([item])
+        if not self.over:
+            self._ask()
+
+    def _count(self, now: float) -> None:
+        self._recent += 1
+        if self._times and self._times[-1][0] == now:
+            self._times[-1][1] += 1
+        else:
+            self._times.append([now, 1])
+
+    def on_time(self) -> None:
+        """Ask for what has had to wait."""
+        self._ask()

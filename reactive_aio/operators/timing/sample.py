@@ -1,0 +1,48 @@
+"""The operator that looks at a flow once in a while."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from ..overflow.backlog import Backlog
+from .clockwork import Clocked
+from .debounce import Latest
+
+T = TypeVar("T")
+
+
+@frozen
+class Sample(Clocked[T]):
+    """Source of ``Flow.sample``."""
+
+    flow: FlowLike
+    seconds: float
+
+    def machine(self, inlet: Inlet[Any]) -> Sampling:
+        """Look so often."""
+        return Sampling(inlet, Backlog(1, "drop_oldest"), self.seconds)
+
+
+@define(eq=False)
+class Sampling(Latest):
+    """Emits the latest element at the end of each period, counted from the first demand, in which one has come."""
+
+    _begun: float = field(init=False, default=-1.0)
+    """When the first demand came."""
+
+    def request(self, n: int) -> None:
+        """Count from the first demand."""
+        if not self._asked:
+            self._begun = self.timer.now
+        super().request(n)
+
+    def wait(self) -> None:
+        """Set the timer to the end of the period, so that it is never set where nothing has come."""
+        if not self.timer.running:
+            periods = floor((self.timer.now - self._begun) / self.seconds)
+            self.timer.start_at(self._begun + (periods + 1) * self.seconds)

@@ -1,0 +1,68 @@
+"""The stages that put the time beside each element."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Stage, Template, Transform
+
+T = TypeVar("T")
+
+
+def clock() -> float:
+    """Give the time of the running event loop; where there is none, of the clock that loops usually go by."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
+
+
+@frozen
+class Timestamp(Stage[T, tuple[float, T]]):
+    """Stage of ``Flow.timestamp``."""
+
+    positional = True  # so that it runs by the clock of the loop, not of a worker
+
+    clock = staticmethod(clock)
+
+    template = Template("""
+        item = ($clock(), item)
+        $rest
+    """)
+
+
+@frozen
+class Elapsed(Stage[T, tuple[float, T]]):
+    """Stage of ``Flow.elapsed``."""
+
+    positional = True
+
+    def transform(self) -> Transform[T, tuple[float, T]]:
+        """Give a clock that has not been started."""
+        return Stopwatch[T]()
+
+
+@define
+class Stopwatch(Transform[T, tuple[float, T]]):
+    """When the last element of one subscription has come."""
+
+    last: float = field(init=False, default=0.0)
+
+    clock = staticmethod(clock)
+
+    template = Template("""
+        now = $clock()
+        item = (now - $self.last, item)
+        $self.last = now
+        $rest
+    """)
+
+    def prelude(self) -> Iterable[tuple[float, T]]:
+        """Begin with the first demand."""
+        self.last = clock()
+        return ()
