@@ -6,12 +6,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import LimitExceededError, SourceCancelledError, StalledError
 from ...gathering import Gathering, Inner
+from ...gathering.drain import TURN
 from ...gathering.timer import Timer
 from ...hooks import discard
 from ...segments import Inlet, Pushed, label
@@ -132,9 +134,9 @@ class Grouping(Gathering):
     # -- the Owner of the flow
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Take elements in slices, for each of which there is time."""
+        """Take elements, to be given to their groups."""
         self._outstanding -= len(items)
-        self._arrived.extend(items[at : at + SLICE] for at in range(0, len(items), SLICE))
+        self._arrived.append(items)
         self.go()
 
     def on_end(self, inner: Inner) -> None:
@@ -142,7 +144,7 @@ class Grouping(Gathering):
         self.go()
 
     def step(self) -> bool:
-        """Give a slice of elements to their groups, or emit groups; with nothing of that to do, ask for more or end."""
+        """Give elements to their groups, or emit groups; with nothing of that to do, ask for more or end."""
         if self._failed:
             return False
         if self._arrived:
@@ -161,8 +163,15 @@ class Grouping(Gathering):
     def _distribute(self, items: list[Any]) -> None:
         """Give elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
-        failure = self._sort(items, chunks)
-        self._seen += len(items)
+        failure, at, until = None, 0, perf_counter() + TURN
+        while at < len(items) and failure is None and perf_counter() < until:
+            failure = self._sort(items[at : at + SLICE], chunks)
+            at += SLICE
+        rest = items[at:]
+        if failure is not None:
+            discard(rest)
+        elif rest:
+            self._arrived.appendleft(rest)
         for each, chunk in chunks.items():
             group = self._groups.get(each)
             if group is None and not self.over:
@@ -190,6 +199,7 @@ class Grouping(Gathering):
         except (Exception, asyncio.CancelledError) as error:
             discard(items[at:])
             return self._located(error, self._seen + at)
+        self._seen += len(items)
         return None
 
     def _open(self, key: Hashable) -> Group:
