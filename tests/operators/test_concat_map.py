@@ -116,6 +116,22 @@ async def test_an_element_is_asked_for_when_it_is_wanted_and_the_flow_before_has
     assert [1, 1] == outer.last.requests
 
 
+async def test_no_element_is_asked_for_while_nothing_more_is_wanted() -> None:
+    outer, inner, subscriber = Sessions(), Sessions(), Recorder(1)
+    Flow.from_publisher(outer).concat_map(lambda _: Flow.from_publisher(inner)).subscribe(subscriber)
+    await idle()
+    outer.last.next(1)
+    await idle()
+    inner.last.next("a")
+    inner.last.complete()
+    await idle()
+    assert [1] == outer.last.requests
+
+    subscriber.request(1)
+    await idle()
+    assert [1, 1] == outer.last.requests
+
+
 async def test_what_a_flow_leaves_of_the_demand_is_asked_of_the_next_once() -> None:
     inner, subscriber = Sessions(), Recorder(5)
     Flow.range(3).concat_map(lambda _: Flow.from_publisher(inner)).subscribe(subscriber)

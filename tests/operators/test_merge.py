@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, hooks, schedulers
+from reactive_aio import UNBOUNDED, Flow, SchedulerClosedError, hooks, schedulers
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
@@ -299,8 +299,8 @@ async def test_a_nest_of_merges_is_as_deep_as_one_likes() -> None:
     assert [*range(200)] == sorted(await nest.to_list())
 
 
-async def test_thousands_of_flows_let_the_loop_go_on() -> None:
-    turns = 0
+async def test_thousands_of_flows_are_begun_with_in_several_turns_of_the_loop() -> None:
+    turns, begun = 0, set[int]()
 
     async def others() -> None:
         nonlocal turns
@@ -308,29 +308,34 @@ async def test_thousands_of_flows_let_the_loop_go_on() -> None:
             turns += 1
             await asyncio.sleep(0)
 
+    def begin(n: int) -> Flow[int]:
+        begun.add(turns)
+        return Flow.of(n)
+
     task = asyncio.create_task(others())
-    flows = [Flow.of(n) for n in range(5000)]
+    flows = [Flow.defer(lambda n=n: begin(n)) for n in range(1500)]
     items = await flows[0].merge(*flows[1:]).to_list()
     task.cancel()
 
-    assert [*range(5000)] == sorted(items)
-    assert turns > 5
+    assert [*range(1500)] == sorted(items)
+    assert len(begun) > 5
 
 
-async def test_a_loop_that_ends_ends_every_flow_that_was_read_there() -> None:
-    ended: list[str] = []
+async def test_every_flow_is_ended_when_the_loop_that_it_was_read_on_ends() -> None:
+    ended, begun = list[str](), list[str]()
 
-    async def forever(name: str) -> Any:
-        try:
-            yield name
-            await asyncio.Event().wait()
-        finally:
-            ended.append(name)
+    def named(name: str) -> Flow[str]:
+        return Flow.never().do_on_subscribe(lambda: begun.append(name)).do_finally(lambda: ended.append(name))
 
     thread = schedulers.thread("short")
-    flows = [Flow.from_async_iterable(forever(name)) for name in "abc"]
-    merged: Flow[str] = flows[0].merge(*flows[1:]).subscribe_on(thread).publish_on(schedulers.current())
-    assert {"a", "b", "c"} == set(await merged.take(3).to_list())
+    async with thread:
+        merged = named("a").merge(named("b"), named("c")).subscribe_on(thread)
+        waiting = asyncio.ensure_future(merged.publish_on(schedulers.current()).to_list())
+        while len(begun) < 3:
+            await asyncio.sleep(0)
+        thread.close()
+        with pytest.raises(SchedulerClosedError):
+            await waiting
 
     assert ["a", "b", "c"] == sorted(ended)
 
