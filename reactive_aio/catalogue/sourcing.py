@@ -30,5 +30,14 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "interval": Traits("", fails=Fails.NONE, completes=Completes.NEVER),
     "from_publisher": Traits("d"),
+    "from_awaitable": Traits(
+        "", fails=Fails.NONE, completes=Completes.ITSELF, names="Mutiny: ``createFrom.completionStage``"
+    ),
+    "from_callable": Traits(
+        "", fails=Fails.NONE, completes=Completes.ITSELF, names="Mutiny: ``createFrom.item``; aiostream: ``call``"
+    ),
+    "generate": Traits("", fails=Fails.NONE, completes=Completes.ITSELF, names="Mutiny: ``createFrom.generator``"),
+    "using": Traits(names="Mutiny: ``createFrom.resource``"),
+    "timer": Traits("", fails=Fails.NONE, completes=Completes.ITSELF),
     "from_spark": Traits("", fails=Fails.NONE, keeps="prefetch", completes=Completes.BEHIND),
 }

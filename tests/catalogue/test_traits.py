@@ -72,6 +72,7 @@ NESTED = {"on_backpressure_drop", "on_backpressure_error", "window", "group_by"}
 UNSEEN = {
     "defer": "what it reads is made by a function when it is subscribed to",
     "from_publisher": "what it reads is no flow",
+    "using": "what it reads is made by a function when it is subscribed to",
     "delay_subscription": "it asks for nothing before its time has come",
 }
 """What the examples measure alone."""

@@ -442,6 +442,19 @@ def test_what_was_not_finished_with_goes_to_the_hook_when_cancelled(order: Any) 
     run_virtual(main())
 
 
+@pytest.mark.parametrize("order", ["input", "completion"])
+async def test_results_that_nobody_has_asked_for_go_to_the_hook_when_cancelled(order: Any) -> None:
+    heard, recorder = Hooked(), Recorder(1)
+    with heard.using():
+        Flow.range(9).map_async(Work(lambda _: 0), 3, order=order).map(lambda n: -n).subscribe(recorder)
+        await idle()
+        recorder.cancel()
+        await idle()
+
+    assert [0] == recorder.items
+    assert [1, 2] == heard.discarded
+
+
 def test_a_terminal_returns_when_the_functions_have_cleaned_up() -> None:
     async def main() -> tuple[float, list[int]]:
         cleaned: list[int] = []

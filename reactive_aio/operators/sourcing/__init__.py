@@ -8,9 +8,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from ...spec import Publisher
-from .._fluent import Fluent, check_count, check_function, check_seconds, is_async
+from .._fluent import check_count, check_function, check_seconds, is_async
 from ..overflow.backlog import Overflow, check_overflow
 from .callback import Emitter, FromCallback
+from .computed import Computed
 from .defer import Defer
 from .error import Error, Never
 from .interval import Interval
@@ -29,7 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Sourcing(Fluent[T_co]):
+class Sourcing(Computed[T_co]):
     """Where flows begin. All sources are cold: each subscription reads them from the start."""
 
     __slots__ = ()

@@ -1,0 +1,50 @@
+"""Sources of one element that a function of the user's gives, at once or when it has been awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from inspect import isawaitable
+from typing import TypeVar
+
+from attrs import frozen
+
+from ...segments import Pulled, label
+from .task import Production, TaskSource
+
+T = TypeVar("T")
+
+
+@frozen
+class FromAwaitable(TaskSource[T]):
+    """Source of ``Flow.from_awaitable``."""
+
+    factory: Callable[[], Awaitable[T]]
+
+    async def produce(self, production: Production) -> None:
+        """Await what the factory gives."""
+        try:
+            awaitable = self.factory()
+            if not isawaitable(awaitable):
+                kind = type(awaitable).__name__
+                raise TypeError(
+                    f"{label(self.factory)} gave what can't be awaited, of type {kind}: use Flow.from_callable"
+                )
+            item = await awaitable
+        except Exception as error:
+            error.add_note(f"in {production.inlet.where}")
+            raise
+        production.deliver([item])
+
+
+@frozen
+class FromCallable(Pulled[T]):
+    """Source of ``Flow.from_callable``."""
+
+    fn: Callable[[], T]
+
+    def iterate(self) -> Iterator[T]:
+        """Call the function; a tuple, so that the end is known with the element."""
+        try:
+            return iter((self.fn(),))
+        except StopIteration as stop:
+            raise RuntimeError(f"{label(self.fn)} raised StopIteration") from stop

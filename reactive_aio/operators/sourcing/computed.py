@@ -1,0 +1,148 @@
+"""The methods for sources that a function of the user's makes, or the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from inspect import iscoroutine
+from typing import TYPE_CHECKING, TypeVar
+
+from .._fluent import Fluent, check_function, check_seconds
+from .awaitable import FromAwaitable, FromCallable
+from .generate import Generate
+from .timer import Timer
+from .using import Using
+
+if TYPE_CHECKING:
+    from ...flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+S = TypeVar("S")
+U = TypeVar("U")
+
+
+class Computed(Fluent[T_co]):
+    """Flows that a function makes, or the clock."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_awaitable(cls, factory: Callable[[], Awaitable[U]]) -> Flow[U]:
+        """Emit what ``await factory()`` gives, anew for each subscription.
+
+        Demand: with the first, ``factory`` is called and awaited in a task of its own; completes with the element.
+        Errors: what ``factory`` raises. A coroutine, task or future, which gives its result to one subscription
+        only or to all the same, is refused with TypeError when the flow is built.
+        Cancel: the task is cancelled; a terminal returns when it has ended.
+        (Reactor: ``fromFuture``; RxJava: ``fromCompletionStage``; RxPY: ``from_future``; Pekko: ``lazyFuture``.)
+
+        >>> from reactive_aio import Flow
+        >>> async def load(name: str) -> str:
+        ...     return f"contents of {name}"
+        >>> Flow.from_awaitable(lambda: load("a")).run_sync()
+        ['contents of a']
+        """
+        if not callable(factory):
+            if iscoroutine(factory):
+                factory.close()  # else Python warns of it besides
+            raise TypeError(
+                f"from_awaitable() takes a function that gives an awaitable, not a {type(factory).__name__}: "
+                "write from_awaitable(lambda: ...), so that each subscription awaits one of its own"
+            )
+        return cls.begin(FromAwaitable(factory))
+
+    @classmethod
+    def from_callable(cls, fn: Callable[[], U]) -> Flow[U]:
+        """Emit what ``fn()`` gives, anew for each subscription.
+
+        Demand: with the first, ``fn`` is called; completes with the element.
+        Errors: what ``fn`` raises. An ``async def`` is refused with TypeError when the flow is built.
+        Scheduling: in the region of the source, so that ``subscribe_on`` moves a function that blocks to a thread.
+        (Reactor, RxJava, RxPY: ``fromCallable``; Pekko: ``lazySingle``.)
+
+        >>> import random
+        >>> from reactive_aio import Flow
+        >>> dice = Flow.from_callable(lambda: random.randint(1, 6)).repeat(3)
+        >>> all(1 <= n <= 6 for n in dice.run_sync())
+        True
+        """
+        check_function("from_callable", fn, "use Flow.from_awaitable")
+        return cls.begin(FromCallable(fn))
+
+    @classmethod
+    def generate(cls, state: S, step: Callable[[S], tuple[U, S] | None]) -> Flow[U]:
+        """Emit an element for each state, from ``state`` on: ``step(state)`` gives ``(item, next_state)``, or None at the end.
+
+        Each subscription begins with the very ``state``, which therefore should be one that is replaced and not
+        changed, such as a number or a tuple.
+
+        Demand: one step is taken for each element that is wanted; the end is known when one more is wanted.
+        Errors: what ``step`` raises, and TypeError if it gives neither a pair nor None. An ``async def`` is refused
+        with TypeError when the flow is built.
+        (Reactor, RxJava, RxPY: ``generate``; Pekko: ``unfold``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.generate((0, 1), lambda pair: (pair[0], (pair[1], sum(pair)))).take(9).run_sync()
+        [0, 1, 1, 2, 3, 5, 8, 13, 21]
+        >>> Flow.generate(1, lambda n: (n, 3 * n) if n < 99 else None).run_sync()
+        [1, 3, 9, 27, 81]
+        """
+        check_function("generate", step, "use Flow.from_async_iterable with an async generator")
+        return cls.begin(Generate[U](state, step))
+
+    @classmethod
+    def using(
+        cls,
+        resource: Callable[[], AbstractContextManager[R] | AbstractAsyncContextManager[R]],
+        fn: Callable[[R], Flow[U]],
+    ) -> Flow[U]:
+        """Emit the flow that ``fn`` makes of a resource, which is open for as long as the flow lives.
+
+        ``resource()`` gives a context manager, an async one or an ordinary one. It is entered for each subscription,
+        and left when the flow has ended and has cleaned up: what ends a flow ends the block, so a failure can roll
+        a transaction back, and so does a cancel, as CancelledError. One task enters and leaves it.
+
+        Demand: passed on one for one; the resource is entered with the subscription, before any demand.
+        Errors: those of the flow, when the resource has been left; what the context manager raises instead. One that
+        suppresses a failure has the flow complete. An ``async def`` is refused with TypeError when the flow is built.
+        Cancel: cancels the flow, then leaves the resource; a terminal returns after that.
+        (Reactor: ``usingWhen``; RxJava, RxPY: ``using``; Pekko: ``unfoldResourceAsync``.)
+
+        >>> from contextlib import contextmanager
+        >>> from reactive_aio import Flow
+        >>> @contextmanager
+        ... def library():
+        ...     print("open")
+        ...     yield ["a", "b"]
+        ...     print("close")
+        >>> Flow.using(library, Flow.from_iterable).run_sync()
+        open
+        close
+        ['a', 'b']
+        """
+        if not isinstance(resource, type) and (hasattr(resource, "__enter__") or hasattr(resource, "__aenter__")):
+            raise TypeError(
+                "using() takes a function that gives a context manager, and this is one already: "
+                "write using(lambda: ..., fn), so that each subscription enters one of its own"
+            )
+        check_function("using", resource, "let it give an async context manager, and await on entering that")
+        check_function("using", fn, "return the flow from an ordinary function")
+        return cls.begin(Using[U](resource, fn))
+
+    @classmethod
+    def timer(cls, delay: float) -> Flow[int]:
+        """Emit 0, ``delay`` seconds after the first demand.
+
+        Demand: starts the clock, so that there is some when the time has come; completes with the element.
+        Errors: a ``delay`` below 0 is refused with ValueError when the flow is built.
+        Cancel: stops the clock.
+        Scheduling: by the clock of the event loop of its region; no thread is started.
+        (Reactor: ``delay``; RxJava, RxPY: ``timer``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.timer(0.001).run_sync()
+        [0]
+        """
+        check_seconds("timer", "delay", delay)
+        return cls.begin(Timer(delay))

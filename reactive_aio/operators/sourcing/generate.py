@@ -1,0 +1,31 @@
+"""The source that makes each element, and the state for the next one, of the state before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from attrs import frozen
+
+from ...segments import Pulled, label
+
+T = TypeVar("T")
+
+
+@frozen
+class Generate(Pulled[T]):
+    """Source of ``Flow.generate``."""
+
+    state: Any
+    step: Callable[[Any], tuple[T, Any] | None]
+
+    def iterate(self) -> Iterator[T]:
+        """Go on from state to state."""
+        state, step = self.state, self.step
+        while (made := step(state)) is not None:
+            try:
+                item, state = made
+            except (TypeError, ValueError):
+                shown = f"{label(step)} gave {label(made)} for the state {label(state)}"
+                raise TypeError(f"{shown}, not (item, next_state) or None") from None
+            yield item

@@ -1,0 +1,161 @@
+"""The source that holds a resource for as long as the flow lives that is made of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import SourceCancelledError
+from ...gathering import Inner
+from ...hooks import drop_error
+from ...segments import Inlet, Pushed, label
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .._fluent import check_flow
+
+T = TypeVar("T")
+
+Resource = AbstractContextManager[T] | AbstractAsyncContextManager[T]
+
+
+@frozen
+class Using(Pushed[T]):
+    """Source of ``Flow.using``."""
+
+    resource: Callable[[], Resource[Any]]
+    fn: Callable[[Any], FlowLike]
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Start the task that enters the resource, makes the flow, and leaves the resource."""
+        holding = Holding(inlet, self.resource, self.fn)
+        holding.begin()
+        return holding
+
+
+@define(eq=False)
+class Holding:
+    """One task, and one context, that enters and leaves the resource; between the two it waits.
+
+    The Subscription of the region, and the Owner of the flow that is made of the resource. The flow has ended for the
+    task when all that it started has been cleaned up, which may well use the resource still.
+    """
+
+    inlet: Inlet[Any]
+    resource: Callable[[], Resource[Any]]
+    fn: Callable[[Any], FlowLike]
+    _inner: Inner = field(init=False)
+    _failure: BaseException | None = field(init=False, default=None)
+    """How the flow has failed."""
+    _cleaned: asyncio.Event = field(init=False, factory=asyncio.Event)
+    """Whether nothing of the flow is left."""
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
+    """The task, until it leaves the resource: there it is not disturbed."""
+    _cancelled: bool = field(init=False, default=False)
+
+    def begin(self) -> None:
+        """Start the task; without demand, since the flow may turn out to be empty."""
+        self._inner = Inner(self)
+        release = self.inlet.hold()
+        self._task = self.inlet.loop.create_task(self._hold(), context=self.inlet.context.copy())
+        self._task.add_done_callback(lambda _: release())
+
+    # -- the Subscription of the region
+
+    def request(self, n: int) -> None:
+        """Pass demand on, now or when there is a flow."""
+        self._inner.request(n)
+
+    def cancel(self) -> None:
+        """Cancel the flow; the task goes on when that has been cleaned up."""
+        self._cancelled = True
+        self._inner.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- the Owner of the flow
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Pass elements on."""
+        self.inlet.on_chunk(items)
+
+    def on_end(self, inner: Inner) -> None:
+        """Note how it has ended: the end is told when the resource has been released."""
+        self._failure = inner.take_error()
+
+    # -- the task
+
+    async def _hold(self) -> None:
+        try:
+            async with _entered(self.resource) as value:
+                flow = self.fn(value)
+                check_flow("using", flow)
+                await self._read(flow)
+        except asyncio.CancelledError as error:
+            if not self._cancelled:
+                cancelled = SourceCancelledError("the task that holds a resource was cancelled by somebody else")
+                cancelled.__cause__ = error
+                self._fail(cancelled)
+            raise
+        except Exception as error:
+            self._fail(error)
+        else:
+            if not self._cancelled:
+                self.inlet.on_complete()
+        finally:
+            self._task = self._failure = None
+            self._inner.cancel()
+
+    async def _read(self, flow: FlowLike) -> None:
+        """Read the flow, and wait until nothing of it is left; its failure is for the resource to see."""
+        self.inlet.subscribe(flow, self._inner, at_once=False, ended=self._left)
+        try:
+            await self._cleaned.wait()
+        except asyncio.CancelledError:
+            self._inner.cancel()
+            self._task = None
+            await _uninterrupted(self._cleaned)
+            if self._failure is not None:
+                drop_error(self._failure)
+            raise
+        self._task = None
+        if self._failure is not None:
+            raise self._failure
+
+    def _left(self) -> None:
+        """Hear, on whatever thread, that nothing of the flow is left."""
+        self.inlet.post(lambda _: self._cleaned.set(), None)
+
+    def _fail(self, error: BaseException) -> None:
+        if error is not self._failure:
+            error.add_note(f"in {self.inlet.where}")
+        if self._cancelled:
+            drop_error(error)
+        else:
+            self.inlet.on_error(error)
+
+
+async def _uninterrupted(event: asyncio.Event) -> None:
+    while not event.is_set():
+        try:
+            await event.wait()
+        except asyncio.CancelledError:
+            continue
+
+
+@asynccontextmanager
+async def _entered(make: Callable[[], Resource[T]]) -> AsyncGenerator[T]:
+    """Enter a context manager of either kind."""
+    resource = make()
+    if isinstance(resource, AbstractAsyncContextManager):
+        async with resource as value:
+            yield value
+    elif isinstance(resource, AbstractContextManager):  # pyright: ignore[reportUnnecessaryIsInstance] - users may err
+        with resource as value:
+            yield value
+    else:
+        kind = type(resource).__name__
+        raise TypeError(f"{label(make)} gave no context manager, but {kind}: see contextlib.asynccontextmanager")
