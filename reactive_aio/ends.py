@@ -133,6 +133,7 @@ class Ends(Reductions[T_co]):
 
         Demand: one element.
         Errors: EmptyFlowError without an element, unless a default is given.
+        Spark: in parts; no task gives more than one.
         (Reactor: ``next``; RxJava: ``first``.)
 
         >>> import asyncio
@@ -153,7 +154,7 @@ class Ends(Reductions[T_co]):
 
         Demand: unbounded; one element is kept.
         Errors: EmptyFlowError without an element, unless a default is given.
-        Spark: only the last element of each partition leaves the workers.
+        Spark: in parts; only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
         >>> import asyncio
@@ -179,7 +180,7 @@ class Ends(Reductions[T_co]):
         Demand: unbounded; one value is kept.
         Errors: what ``fn`` raises; EmptyFlowError without an element and without ``initial``; an ``async def``
         is refused with TypeError.
-        Spark: an associative function runs in the workers; else runs after the boundary.
+        Spark: in parts, if the function is associative; else runs after the boundary.
         (Reactor, RxJava: ``reduce``.)
 
         >>> import asyncio
@@ -197,7 +198,7 @@ class Ends(Reductions[T_co]):
         """Give the number of elements.
 
         Demand: unbounded; nothing is kept.
-        Spark: counts in the workers.
+        Spark: in parts; each partition is counted in the workers.
         (Reactor, RxJava: ``count``.)
 
         >>> import asyncio

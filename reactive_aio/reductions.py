@@ -36,6 +36,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded; the set is the caller's to bound, for instance by ``take``.
         Errors: TypeError for an element that can't be hashed.
+        Spark: in parts; only different elements of each partition leave the workers.
         (Kotlin: ``toSet``; RxPY: ``to_set``.)
 
         >>> import asyncio
@@ -59,6 +60,7 @@ class Reductions(Fluent[T_co]):
         Of several elements with one key the last counts, as in ``dict``.
         Demand: unbounded; the dict is the caller's to bound, for instance by ``take``.
         Errors: what a function raises; an ``async def``, and a ``value`` without a ``key``, is refused with TypeError.
+        Spark: in parts; only the latest value for each key leaves a partition.
         (Reactor: ``collectMap``; RxJava: ``toMap``; RxPY: ``to_dict``.)
 
         >>> import asyncio
@@ -84,6 +86,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: two elements.
         Errors: LimitExceededError at a second element; EmptyFlowError without one, unless a default is given.
+        Spark: in parts; no task gives more than two elements.
         (Reactor, RxJava, Kotlin: ``single``.)
 
         >>> import asyncio
@@ -103,6 +106,7 @@ class Reductions(Fluent[T_co]):
         Demand: the elements up to and with it.
         Errors: EmptyFlowError where there are not so many, unless a default is given. A negative ``index`` is refused
         with ValueError.
+        Spark: in parts; no task goes further than the element would be.
         (Reactor, RxJava: ``elementAt``.)
 
         >>> import asyncio
@@ -127,6 +131,8 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded; one value is kept.
         Errors: TypeError where there is no such sum.
+        Spark: in parts, where ``start`` is a number; the sums of the partitions are added in their order. What elements come to
+        must not depend on how they are grouped: floats differ in the last digits from a sum in one go.
         (RxPY, reactor-extra: ``sum``.)
 
         >>> import asyncio
@@ -146,6 +152,7 @@ class Reductions(Fluent[T_co]):
         Demand: unbounded; one element is kept.
         Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
         refused with TypeError.
+        Spark: in parts; the least of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``min``.)
 
         >>> import asyncio
@@ -167,6 +174,7 @@ class Reductions(Fluent[T_co]):
         Demand: unbounded; one element is kept.
         Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
         refused with TypeError.
+        Spark: in parts; the greatest of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``max``.)
 
         >>> import asyncio
@@ -185,7 +193,7 @@ class Reductions(Fluent[T_co]):
         Demand: unbounded; about twice ``k`` elements are kept.
         Errors: what ``key`` or a comparison raises; a negative ``k`` is refused with ValueError, an ``async def`` with
         TypeError.
-        Spark: only the greatest of each partition leave the workers; ``key`` is called for those here once more.
+        Spark: in parts; only the greatest of each partition leave the workers; ``key`` is called for those here once more.
         (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)
 
         >>> import asyncio
@@ -203,8 +211,8 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
         Errors: what ``key`` or a comparison raises; an ``async def`` is refused with TypeError.
-        Spark: each partition is sorted in the workers, and what comes of them merged here, where ``key`` is called
-        once more.
+        Spark: in parts; each partition is sorted in the workers, and what comes of them merged here, where ``key`` is
+        called once more.
         (Reactor: ``collectSortedList``; RxJava: ``toSortedList``.)
 
         >>> import asyncio
@@ -222,7 +230,7 @@ class Reductions(Fluent[T_co]):
         Demand: unbounded; a number is kept for each key.
         Errors: what ``key`` raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
-        Spark: counts in the workers.
+        Spark: in parts; each partition is counted in the workers.
         (Spark: ``countByKey``; Kotlin: ``groupingBy().eachCount()``; the builtin ``collections.Counter``.)
 
         >>> import asyncio
@@ -249,7 +257,7 @@ class Reductions(Fluent[T_co]):
         Demand: unbounded; a value is kept for each key.
         Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
-        Spark: with ``combine`` folds in the workers; else runs after the boundary.
+        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
         (Spark: ``aggregateByKey``; Kotlin: ``groupingBy().fold``.)
 
         >>> import asyncio
@@ -267,6 +275,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another; of no element it is true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
+        Spark: in parts; each task tells of its partition.
         (Reactor, RxJava: ``all``; Pekko: ``forall``.)
 
         >>> import asyncio
@@ -282,6 +291,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another; of no element it is not true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
+        Spark: in parts; each task tells of its partition.
         (Reactor, RxJava: ``any``; Pekko: ``exists``.)
 
         >>> import asyncio
@@ -297,6 +307,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another.
         Errors: what a comparison raises.
+        Spark: in parts; each task tells of its partition.
         (RxJava, RxPY: ``contains``; Reactor: ``hasElement``.)
 
         >>> import asyncio
@@ -311,6 +322,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element.
         Errors: those of the flow.
+        Spark: in parts; each task tells of its partition.
         (RxJava, RxPY: ``isEmpty``; Reactor: ``hasElements``, the other way round.)
 
         >>> import asyncio
@@ -325,6 +337,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded.
         Errors: those of the flow.
+        Spark: in parts; no element leaves the workers.
         (Reactor: ``then``; Pekko: ``Sink.ignore``; Kotlin: ``collect`` without a function.)
 
         >>> import asyncio

@@ -59,7 +59,7 @@ class Filtering(Fluent[T_co]):
 
         Demand: passed on, but never more than ``n`` in all; ``take(0)`` completes without opening the source.
         Errors: a negative ``n`` is refused with ValueError when the flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: in parts; no task gives more than ``n``, and what they give is counted here.
         (Reactor 3.5, RxJava: ``take``; Pekko: ``take``.)
 
         >>> from reactive_aio import Flow
@@ -90,7 +90,7 @@ class Filtering(Fluent[T_co]):
         Demand: unbounded as soon as anything is wanted; the latest ``n`` elements are kept.
         Errors: when the source fails nothing is emitted; what is kept then, or on cancel, goes to
         ``hooks.on_discard``. A negative ``n`` is refused with ValueError when the flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: in parts; only the last ``n`` elements of each partition leave the workers.
         (Reactor, RxJava, Pekko: ``takeLast``.)
 
         >>> from reactive_aio import Flow
@@ -106,7 +106,7 @@ class Filtering(Fluent[T_co]):
         Demand: passed on one for one. Nothing is buffered; the element that ends it is read and dropped.
         Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
         refused with TypeError when the flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: in parts; a task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava, Pekko: ``takeWhile``; the builtin ``itertools.takewhile``.)
 
         >>> from reactive_aio import Flow
@@ -123,7 +123,7 @@ class Filtering(Fluent[T_co]):
         buffered, and nothing is read beyond that element.
         Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
         refused with TypeError when the flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: in parts; a task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava: ``takeUntil``.)
 
         >>> from reactive_aio import Flow
@@ -188,7 +188,7 @@ class Filtering(Fluent[T_co]):
         them. Nothing is buffered.
         Errors: a negative bound or step, and what is no slice, is refused with ValueError or TypeError when the
         flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: in parts where there is a ``stop``, beyond which no task goes; else runs after the boundary.
         (aiostream: ``getitem``; RxPY: ``slice``; the builtin ``itertools.islice``.)
 
         >>> from reactive_aio import Flow
@@ -215,7 +215,7 @@ class Filtering(Fluent[T_co]):
         Errors: LimitExceededError when one key more comes; with ``evict`` the oldest is forgotten instead, and
         passes when it comes again. What ``key`` raises, and a key that can't be hashed, ends the flow.
         ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
-        Spark: runs after the boundary, since it depends on the whole.
+        Spark: in parts; what a partition has had already stays there. With ``evict`` it runs after the boundary.
         (Reactor, RxJava: ``distinct``, of unbounded memory.)
 
         >>> from reactive_aio import Flow

@@ -40,8 +40,8 @@ class Folding(Fluent[T_co]):
         Demand: unbounded as soon as the container is wanted; nothing but the container is kept.
         Errors: what either function raises ends the flow, and nothing is emitted; an ``async def`` is refused
         with TypeError when the flow is built.
-        Spark: with ``combine`` there is a container for each partition, in the workers; else runs after the boundary,
-        since it depends on the order of the whole.
+        Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
+        the order of the whole.
         (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)
 
         >>> from reactive_aio import Flow
