@@ -138,6 +138,14 @@ async def test_a_flow_that_never_ends_does_not_starve_the_others() -> None:
     assert (50, 50) == (counted[1], counted[2])
 
 
+async def test_what_is_ready_does_not_wait_for_all_elements_to_be_mapped() -> None:
+    effects: list[str] = []
+    flow = Flow.range(100).flat_map(lambda n: effects.append("mapped") or Flow.of(n), concurrency=100)
+    await flow.for_each(lambda _: effects.append("emitted"))
+
+    assert effects.index("emitted") < 5
+
+
 async def test_after_cancel_nothing_is_mapped() -> None:
     called: list[int] = []
     flow = Flow.range(10**6).flat_map(lambda n: called.append(n) or Flow.of(n), concurrency=2)

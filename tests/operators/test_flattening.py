@@ -84,7 +84,7 @@ async def test_a_function_that_returns_no_flow_is_told_what_takes_it(name: str) 
 
 @operators
 async def test_a_function_that_raises_stop_iteration_has_failed(name: str) -> None:
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
+    with pytest.raises(RuntimeError, match=rf"the function of {name}\(\) raised StopIteration"):
         await OPERATORS[name](Flow.of(1), lambda _: next(iter(()))).to_list()
 
 

@@ -35,7 +35,8 @@ class ConcatMapEager(Pushed[T]):
         mapping = EagerMapping(inlet, Mapper(inlet, "concat_map_eager", self.fn), self.ahead)
         mapping.outer = Gathering.enter(mapping, None)
         mapping.outer.request(self.concurrency)
-        mapping.subscribe(self.flow, mapping.outer, at_once=True)
+        # In a callback, so that what is wanted by then has been asked for before the first element comes.
+        mapping.subscribe(self.flow, mapping.outer, at_once=False)
         return mapping
 
 
@@ -66,12 +67,12 @@ class EagerMapping(InOrder):
             super().on_end(inner)
 
     def step(self) -> bool:
-        """Subscribe to the flow of the next element, or emit what is kept of the first."""
+        """Subscribe to the flow of the next element, and emit what is kept of the first."""
         outer = self.outer
-        if outer.kept:
+        mapped = bool(outer.kept)
+        if mapped:
             self._map(*outer.take(1))
-            return True
-        if super().step():
+        if super().step() or mapped:
             return True
         if outer.spent and not self.row and outer in self.inners:
             self.on_spent(outer)

@@ -35,7 +35,8 @@ class FlatMap(Pushed[T]):
         mapping = FlatMapping(inlet, mapper=Mapper(inlet, "flat_map", self.fn), ahead=self.ahead)
         mapping.outer = mapping.enter(None)
         mapping.outer.request(self.concurrency)
-        mapping.subscribe(self.flow, mapping.outer, at_once=True)
+        # In a callback, so that what is wanted by then has been asked for before the first element comes.
+        mapping.subscribe(self.flow, mapping.outer, at_once=False)
         return mapping
 
 
@@ -56,19 +57,21 @@ class FlatMapping(Merging):
             super().on_chunk(inner, items)
 
     def step(self) -> bool:
-        """Subscribe to the flow of the next element, or emit what is kept of one."""
-        if not self.outer.kept:
-            return super().step()
-        (item,) = self.outer.take(1)
+        """Subscribe to the flow of the next element, and emit what is kept of one."""
+        mapped = bool(self.outer.kept)
+        if mapped:
+            self._map(*self.outer.take(1))
+        return super().step() or mapped
+
+    def _map(self, item: Any) -> None:
         try:
             flow = self.mapper(item)
         except FAILURES as error:
             self.fail(error)
-            return False
+            return
         self.add(flow, self.ahead)
         if self.outer.spent and self.outer in self.inners:
             self.on_spent(self.outer)
-        return True
 
     def on_spent(self, inner: Inner) -> None:
         """See to the end, and ask for an element in its place."""
