@@ -88,3 +88,12 @@ wide(
     lambda _, via, __: via(failed(via).throttle_first(NEVER)),
     asks=unbounded,
 )
+
+# -- windowing
+
+wide(
+    "buffer_timeout",
+    lambda n, via, _: via(via(Flow.range(2 * n)).buffer_timeout(2, NEVER)),
+    lambda _, via, __: via(failed(via).buffer_timeout(2, NEVER)),
+    asks=lambda _: 2,
+)

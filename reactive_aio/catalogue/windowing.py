@@ -13,6 +13,7 @@ TRAITS: Final[dict[str, Traits]] = {
         fails=Fails.DISCARDS,
         names="RxPY: ``buffer_with_count``; aiostream: ``chunks``",
     ),
+    "buffer_timeout": Traits("size", keeps="size", completes=Completes.BEHIND, fails=Fails.DISCARDS),
     "sliding": Traits(
         "size + (d - 1) * step", keeps="size", fails=Fails.DISCARDS, names="RxPY: ``buffer_with_count(count, skip)``"
     ),

@@ -77,7 +77,7 @@ UNSEEN = {
 }
 """What the examples measure alone."""
 
-IN_TIME = {"debounce", "sample"}
+IN_TIME = {"buffer_timeout", "debounce", "sample"}
 """What keeps elements behind which it ends only when their time has come, which the examples show."""
 
 CANCELS = {

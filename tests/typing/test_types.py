@@ -136,6 +136,7 @@ def test_operators() -> None:
     assert_type(flow.rate_limit(2, 1.5), Flow[int])
     assert_type(flow.timestamp(), Flow[tuple[float, int]])
     assert_type(flow.elapsed(), Flow[tuple[float, int]])
+    assert_type(flow.buffer_timeout(2, 1.5), Flow[list[int]])
     assert_type(flow.timeout(1), Flow[int])
     assert_type(flow.timeout(1.5, Flow.of("a")), Flow[int | str])
     assert_type(flow.start_with("a"), Flow[int | str])

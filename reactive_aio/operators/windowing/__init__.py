@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...segments import Pushed, calling_line
 from .._fluent import Fluent, check_count, check_function, check_seconds
 from .buffer import Buffer
+from .buffer_timeout import BufferTimeout
 from .buffer_until_changed import BufferUntilChanged
 from .group_by import GroupBy
 from .sliding import Sliding
@@ -41,6 +42,28 @@ class Windowing(Fluent[T_co]):
         """
         check_count("buffer", "n", n, 1)
         return self.then(Buffer[T_co](n))
+
+    def buffer_timeout(self, size: int, seconds: float) -> Flow[list[T_co]]:
+        """Emit lists of ``size`` elements, or of what has come within ``seconds`` of the first of a list.
+
+        A list that nobody wants when its time is up waits, and is filled meanwhile: there are never more lists than
+        are wanted, and nothing overflows.
+        Demand: ``size`` elements are asked for where lists are wanted; no more than that are outstanding and held,
+        however many lists are.
+        Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel;
+        one that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
+        ValueError when the flow is built.
+        (Reactor: ``bufferTimeout`` with ``fairBackpressure``; RxJava: ``buffer``; Pekko: ``groupedWithin``; RxPY:
+        ``bufferWithTimeOrCount``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.testing import from_marbles, run_virtual
+        >>> run_virtual(from_marbles("abc-d------e|").buffer_timeout(3, 5.0).to_list())
+        [['a', 'b', 'c'], ['d'], ['e']]
+        """
+        check_count("buffer_timeout", "size", size, 1)
+        check_seconds("buffer_timeout", "seconds", seconds, above=True)
+        return self.begin(BufferTimeout[T_co](self.as_flow(), size, seconds))
 
     def sliding(self, size: int, step: int = 1) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, each beginning ``step`` elements after the one before.

@@ -1,0 +1,98 @@
+"""The operator that gathers elements into lists, and does not wait for ever to fill one."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...gathering import Inner
+from ...hooks import discard
+from ...segments import Inlet
+from ...segments.plan import FlowLike
+from ...spec import add_demand
+from ..timing.clockwork import Clocked, Clockwork
+
+T = TypeVar("T")
+
+
+@frozen
+class BufferTimeout(Clocked[list[T]]):
+    """Source of ``Flow.buffer_timeout``."""
+
+    flow: FlowLike
+    size: int
+    seconds: float
+
+    def machine(self, inlet: Inlet[Any]) -> Filling:
+        """Fill lists of this size in this time."""
+        return Filling(inlet, self.size, self.seconds)
+
+
+@define(eq=False)
+class Filling(Clockwork):
+    """Fills one list; the next one is begun when it has been emitted.
+
+    Invariant: what has been asked for and has not been emitted is no more than one list. So a list that nobody wants
+    yet can only wait, and be filled meanwhile.
+    """
+
+    size: int
+    seconds: float
+    _inside: int = field(init=False, default=0)
+    """The elements that have been asked for and not emitted."""
+    _late: bool = field(init=False, default=False)
+    """Whether the time of the list is up."""
+
+    def request(self, n: int) -> None:
+        """Give a list that waits, in an event; else ask for what is missing of one."""
+        self.demand = add_demand(self.demand, n)
+        if self._is_due():
+            self.later()
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        missing = self.size - self._inside
+        if self.demand and missing:
+            self._inside += missing
+            self.upstream.request(missing)
+
+    def _is_due(self) -> bool:
+        """Tell whether the list may not be filled any further before it is emitted."""
+        kept = self.upstream.kept
+        return bool(kept) and (self._late or self.upstream.ended or len(kept) == self.size)
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Fill the list; with its first element its time begins."""
+        if not inner.kept:
+            self.timer.start(self.seconds)
+        super().on_chunk(inner, items)
+
+    def on_time(self) -> None:
+        """Have the list emitted as it is."""
+        self._late = True
+        self.go()
+
+    def step(self) -> bool:
+        """Emit the list if that is wanted, and begin the next."""
+        if not self.demand or not self._is_due():
+            return False
+        items = self.upstream.take(self.size)
+        self._inside -= len(items)
+        self._late = False
+        self.timer.stop()
+        self.emit([items])
+        if self.over:
+            return False
+        if self.upstream.spent:
+            self.on_spent(self.upstream)
+        else:
+            self._ask()
+        return True
+
+    def on_end(self, inner: Inner) -> None:
+        """Have the last list emitted; a failure stands behind one that waits, and discards one that is being filled."""
+        if inner.error is not None and not self._late and len(inner.kept) < self.size:
+            discard(inner.take(self.size))
+        super().on_end(inner)
