@@ -39,7 +39,7 @@ with what is measured. Each diagram is a run on virtual time, and its text is a 
 
 How to read a diagram: time goes from left to right, in seconds. A lane is a flow, with its elements, its end ┃ or its
 failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
-reads, below it what it gives and what its subscriber asks for. Faint elements were not made any more, or were discarded.
+reads, below it what it gives and what its subscriber asks for. What comes at one moment overlaps. Faint elements were not made any more, or were discarded.
 Calls of the function `tell` have a lane of their own; `slow(n)` gives `n` after `n` seconds; `attempts(a, b)` is another flow
 at each subscription.
 

@@ -78,11 +78,11 @@ class Row:
     def drawn(self, x: Callable[[float], float]) -> Iterator[tuple[float, str]]:
         """Give each thing where it stands, with how far it reaches."""
         for at, things in self._groups():
-            middle = x(at)
-            for place, (_, wide, draw) in enumerate(things):
-                middle += wide / 2 if place else 0.0
+            middle, before = x(at), 0.0
+            for _, wide, draw in things:
+                middle += _step(before, wide)
                 yield middle + wide / 2, draw(middle, self.y)
-                middle += wide / 2 + 3
+                before = wide
 
     def _groups(self) -> Iterator[tuple[float, list[Any]]]:
         for at, things in groupby(sorted(self.things, key=lambda thing: thing[0]), key=lambda thing: thing[0]):
@@ -90,7 +90,15 @@ class Row:
 
 
 def _reach(widths: list[float]) -> float:
-    return widths[0] / 2 + sum(each + 3 for each in widths[1:])
+    """Give how far things of one time reach to the right of it."""
+    return sum(map(_step, [0.0, *widths], widths)) + widths[-1] / 2
+
+
+def _step(before: float, wide: float) -> float:
+    """Give the way from one thing to another of the same time; circles overlap, to be seen as one moment."""
+    if not before:
+        return 0.0
+    return 1.5 * RADIUS if before == wide == 2 * RADIUS else (before + wide) / 2 + 3
 
 
 def element(text: str, kind: int) -> tuple[float, Callable[[float, float], str]]:
