@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from ..runtime.driver import RegionDriver
 from ..runtime.inputs import PushedInput
-from ..spec import UNBOUNDED
+from ..spec import UNBOUNDED, add_demand
 
 
 @frozen
@@ -43,8 +43,10 @@ def regions(subscription: object) -> list[str]:
     while isinstance(subscription, RegionDriver):
         driver, subscription = subscription, None
         state = "ended" if driver.closed else "cancelled" if driver.cancelled else "running"
-        line = f"region {state}: requested {shown(driver.requested)}, delivered {driver.delivered}"
-        source = driver._input  # pyright: ignore[reportPrivateUsage] - a look inside, for whoever debugs
+        # A look inside, for whoever debugs: what was requested and is not wanted any more has been delivered.
+        requested = add_demand(driver._demand, driver.delivered)  # pyright: ignore[reportPrivateUsage]
+        line = f"region {state}: requested {shown(requested)}, delivered {driver.delivered}"
+        source = driver._input  # pyright: ignore[reportPrivateUsage]
         if isinstance(source, PushedInput):
             line += f", buffered {source.buffered}, outstanding from upstream {shown(source.outstanding)}"
             subscription = source.upstream
