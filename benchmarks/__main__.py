@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 PREFIX = "bench_"
 
 
-FIRST = ("fused", "boundary", "threads", "regions", "round_trip", "assembly", "memory", "idle")
+FIRST = ("fused", "boundary", "threads", "regions", "round_trip", "map_async", "assembly", "memory", "idle")
 
 
 def names() -> list[str]:
