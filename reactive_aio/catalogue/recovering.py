@@ -14,8 +14,8 @@ TRAITS: Final[dict[str, Traits]] = {
     "retry_when": Traits(fails=Fails.ANSWERED),
     "retry_backoff": Traits(fails=Fails.ANSWERED),
     "on_error_resume_next": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),
-    "on_error_return": Traits(fails=Fails.ANSWERED),
-    "on_error_complete": Traits(fails=Fails.ANSWERED),
+    "on_error_return": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),
+    "on_error_complete": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),
     "on_error_map": Traits(fails=Fails.REPLACED),
     "timeout": Traits(names="aiostream: ``timeout``"),
 }

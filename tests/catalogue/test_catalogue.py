@@ -12,7 +12,7 @@ from reactive_aio.catalogue.docstring import read
 from reactive_aio.segments import Stage
 
 from .examples import Example, all_examples
-from .page import NO_EXAMPLE, examples, spark
+from .page import NO_EXAMPLE, PAGE, examples, spark
 from .running import ran
 
 KNOWN = {"d", "unbounded", "min", "max", "len", "range", "is_async", "MISSING"}
@@ -46,6 +46,12 @@ def test_everything_has_an_example() -> None:
     )
     assert shown <= set(TRAITS)
     assert not shown & set(NO_EXAMPLE)
+
+
+def test_the_readme_names_them_all() -> None:
+    text = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+
+    assert [] == [name for name in TRAITS if f"`{name}`" not in text and name != "__getitem__"]
 
 
 @each
