@@ -8,7 +8,7 @@ from .traits import Completes, Fails, Traits
 
 TRAITS: Final[dict[str, Traits]] = {
     "delay": Traits("min(d, size)", keeps="size", completes=Completes.BEHIND, fails=Fails.BEHIND),
-    "delay_subscription": Traits(names="RxPY: ``delay_subscription``; aiostream: ``delay``"),
+    "delay_subscription": Traits(names="RxPY: ``delay_subscription``"),
     "debounce": Traits("unbounded", keeps="2", completes=Completes.BEHIND, fails=Fails.DISCARDS),
     "throttle_first": Traits("unbounded"),
     "sample": Traits("unbounded", keeps="2", completes=Completes.BEHIND, fails=Fails.DISCARDS),
