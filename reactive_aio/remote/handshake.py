@@ -80,6 +80,11 @@ class Guard:
     """The proof, once the reply is out."""
 
     @property
+    def answered(self) -> bool:
+        """Whether a greeting has come, and the reply been given."""
+        return self._expected is not None
+
+    @property
     def wants(self) -> int:
         """The bytes to wait for; to read more would take what comes behind."""
         return (GREETING.size if self._expected is None else PROOF.size) - len(self._got)

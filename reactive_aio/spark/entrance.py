@@ -13,24 +13,13 @@ from typing import Final
 from attrs import define, field
 
 from ..remote.handshake import Guard, HandshakeError
+from .connecting import prepare
 
-# A machine that vanishes says no goodbye; without these it would take hours to be noticed.
-KEEPALIVE: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
 MANNERS: Final = 10.0
 """Seconds for a guest to prove who it is."""
 MOST_GUESTS: Final = 64
 AGAIN: Final = 1.0
 """Seconds until new connections are looked at again, where there was no file descriptor for one."""
-
-
-def prepare(connection: socket.socket) -> None:
-    """Have small frames go out at once, and a peer that has vanished noticed."""
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEPALIVE.items():
-        option = getattr(socket, name, None)
-        if option is not None:
-            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 @define(eq=False)

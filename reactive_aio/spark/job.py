@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
-from .worker import Address
+from .connecting import Address
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

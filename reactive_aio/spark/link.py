@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from .wire import CHUNK, ENDED, FAILED, GRANT, HELLO, MAGIC, ORDER, START, STOP, FrameReader
+from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
+from ..remote.handshake import Guard, HandshakeError
+from .connecting import prepare
 
 if TYPE_CHECKING:
     from asyncio import BaseTransport, Transport
-
-# A machine that vanishes says no goodbye; without these it would take hours to be noticed.
-KEEPALIVE: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
 
 
 class Listener(Protocol):
@@ -37,20 +34,19 @@ class Listener(Protocol):
 
 
 class Link(asyncio.Protocol):
-    """A connection to a task; to be dropped, with nothing unpickled, unless it begins with the secret."""
+    """A connection to a task; to be dropped, with nothing unpickled, unless it proves to know the secret."""
 
     def __init__(self, secret: bytes, listener: Listener, links: set[Link], gone: Callable[[], None]) -> None:
-        self._expected = MAGIC + secret
+        self._guard = Guard(secret)
         self._listener = listener
         self._links = links
         self._gone = gone
         self._transport: Transport | None = None
-        self._hello = b""
         self._known = False
         self._dropped = False
-        self._frames = FrameReader()
+        self._stopped = False
+        self._decoder = Decoder()
         self.partition = 0
-        self.attempt = 0
         self.granted = 0
         """Elements that the task may still send."""
         links.add(self)
@@ -61,41 +57,43 @@ class Link(asyncio.Protocol):
         if self._dropped:
             self._transport.abort()
             return
-        connection = transport.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in KEEPALIVE.items():
-            option = getattr(socket, name, None)
-            if option is not None:
-                connection.setsockopt(socket.IPPROTO_TCP, option, value)
+        prepare(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         """Take what has arrived."""
         if not self._known:
-            self._hello += data
-            if len(self._hello) < HELLO.size:
-                return
-            data, self._hello = self._hello[HELLO.size :], self._hello[: HELLO.size]
-            if not self._introduced():
+            data = self._introduced(data)
+        for frame in self._decoder.feed(data):
+            self._heard(frame)
+
+    def _introduced(self, data: bytes) -> bytes:
+        """Take the handshake, and give what has come behind it."""
+        while data and not self._guard.through and not self._dropped:
+            count = self._guard.wants
+            try:
+                said = self._guard.feed(data[:count])
+            except HandshakeError:
                 self.drop()
-                return
-        for kind, count, payload in self._frames.feed(data):
-            self._heard(kind, count, payload)
+                return b""
+            data = data[count:]
+            if said and self._transport is not None:
+                self._transport.write(said)
+        if self._guard.through:
+            self._known = True
+            self.partition = self._guard.partition
+            if self._stopped:
+                self.stop()
+            else:
+                self._listener.connected(self)
+        return data
 
-    def _introduced(self) -> bool:
-        magic, secret, self.partition, self.attempt = HELLO.unpack(self._hello)
-        self._hello = b""
-        self._known = hmac.compare_digest(magic + secret, self._expected)
-        if self._known:
-            self._listener.connected(self)
-        return self._known
-
-    def _heard(self, kind: int, count: int, payload: bytes) -> None:
-        if kind == CHUNK and count <= self.granted:
-            self.granted -= count
-            self._listener.chunk(self, count, payload)
-        elif kind == FAILED:
-            self._listener.failed(self, payload)
-        elif kind == ENDED:
+    def _heard(self, frame: Frame) -> None:
+        if frame.kind == PART and frame.count <= self.granted:
+            self.granted -= frame.count
+            self._listener.chunk(self, frame.count, bytes(frame.pickled))
+        elif frame.kind == FAILED:
+            self._listener.failed(self, bytes(frame.pickled))
+        elif frame.kind == LAST:
             self._listener.ended(self)
         else:
             self.drop()
@@ -109,23 +107,24 @@ class Link(asyncio.Protocol):
 
     def start(self, skip: int) -> None:
         """Have the task begin, behind the elements that an earlier attempt has sent."""
-        self._order(START, skip)
+        self._say(Frame(CHUNK, self.partition, detail=skip))
 
     def grant(self, n: int) -> None:
         """Let the task send ``n`` more elements."""
         self.granted += n
-        self._order(GRANT, n)
+        self._say(Frame(CREDIT, self.partition, n))
 
     def stop(self) -> None:
         """Tell the task that it is done, or that nobody listens any more; it then hangs up."""
+        self._stopped = True
         if self._known:
-            self._order(STOP, 0)
-        else:
+            self._say(Frame(STOP, self.partition))
+        elif not self._guard.answered:
             self.drop()
 
-    def _order(self, kind: int, number: int) -> None:
+    def _say(self, frame: Frame) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(ORDER.pack(kind, number))
+            self._transport.writelines(frame.encoded())
 
     def drop(self) -> None:
         """Hang up at once."""

@@ -10,11 +10,12 @@ from attrs import define, field
 from ..errors import SourceCancelledError
 from ..hooks import drop_error
 from ..segments import TasksSnapshot
+from .connecting import Address
 from .delivery import Delivery
 from .job import Job, Prepared
 from .link import Link
 from .slots import Seat
-from .worker import Address, RegionTask
+from .worker import RegionTask
 
 if TYPE_CHECKING:
     from ..segments import Inlet

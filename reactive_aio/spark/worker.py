@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
 from ..segments import Placed, Region, RegionRun, Stage
+from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
 from .pickling import dumps_by_value
-from .wire import CHUNK, ENDED, FAILED, FRAME, GRANT, HELLO, MAGIC, ORDER, START, STOP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,15 +29,6 @@ SLICE: Final = 2e-3
 LARGEST_CHUNK: Final = 2048
 
 Stages = tuple[Placed[Stage[Any, Any]], ...]
-
-
-@frozen
-class Address:
-    """Where the loop listens, and what it wants to hear first."""
-
-    host: str
-    port: int
-    secret: bytes = field(repr=False)
 
 
 @frozen
@@ -168,7 +160,8 @@ class Push:
     """A task's end of the wire."""
 
     _socket: socket.socket
-    _heard: bytearray = field(init=False, factory=bytearray)
+    _partition: int
+    _decoder: Decoder = field(init=False, factory=Decoder)
     _dumps: Callable[[Any], bytes] = field(init=False)
     granted: int = field(init=False, default=0)
     skip: int = field(init=False, default=0)
@@ -181,11 +174,8 @@ class Push:
 
     @staticmethod
     def to(address: Address, partition: int, attempt: int) -> Push:
-        """Connect, and say who it is."""
-        connection = socket.create_connection((address.host, address.port))
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(HELLO.pack(MAGIC, address.secret, partition, attempt))
-        return Push(connection)
+        """Connect."""
+        return Push(connect(address, partition, attempt), partition)
 
     def hear(self) -> None:
         """Take the orders that have come; wait for one if nothing may be done without."""
@@ -199,17 +189,13 @@ class Push:
         if not data:
             # Spark tries again, and a later attempt goes on behind what has arrived.
             raise ConnectionError("the event loop that this task feeds has closed the connection")
-        heard = self._heard
-        heard += data
-        complete = len(heard) - len(heard) % ORDER.size
-        for kind, number in ORDER.iter_unpack(bytes(heard[:complete])):
-            if kind == GRANT:
-                self.granted += number
-            elif kind == START:
-                self._started, self.skip = True, number
-            elif kind == STOP:
+        for frame in self._decoder.feed(data):
+            if frame.kind == CREDIT:
+                self.granted += frame.count
+            elif frame.kind == CHUNK:
+                self._started, self.skip = True, frame.detail
+            elif frame.kind == STOP:
                 self.stopped = True
-        del heard[:complete]
 
     def send(self, items: list[Any]) -> Exception | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
@@ -222,7 +208,7 @@ class Push:
             data = self._pickled(items)
         if items:
             self.granted -= len(items)
-            self._frame(CHUNK, len(items), data)
+            self._say(Frame(PART, self._partition, len(items), pickled=data))
         return failure
 
     def _pickled(self, items: list[Any]) -> bytes:
@@ -244,12 +230,12 @@ class Push:
 
     def fail(self, packed: bytes) -> None:
         """Send the failure that ends the partition."""
-        self._frame(FAILED, 0, packed)
+        self._say(Frame(FAILED, self._partition, pickled=packed))
         self._await_stop()
 
     def end(self) -> None:
         """Say that all elements have been sent."""
-        self._frame(ENDED, 0, b"")
+        self._say(Frame(LAST, self._partition))
         self._await_stop()
 
     def _await_stop(self) -> None:
@@ -257,8 +243,9 @@ class Push:
         while not self.stopped:
             self._take(self._socket.recv(4096))
 
-    def _frame(self, kind: int, count: int, payload: bytes) -> None:
-        self._socket.sendall(FRAME.pack(kind, count, len(payload)) + payload)
+    def _say(self, frame: Frame) -> None:
+        for piece in frame.encoded():
+            self._socket.sendall(piece)
 
     def close(self) -> None:
         """Hang up."""

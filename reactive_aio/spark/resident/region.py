@@ -19,10 +19,10 @@ from ...errors import SchedulerClosedError, WorkerDiedError
 from ...remote.frames import STOP, Frame
 from ...schedulers.base import Released, Report, Reports
 from ...schedulers.lines import report
+from ..connecting import Address
 from ..entrance import Entrance
 from ..job import Job, Prepared
 from ..slots import Seat
-from ..worker import Address
 from .desk import Desk, Sent
 from .task import ResidentTask
 

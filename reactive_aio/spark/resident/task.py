@@ -12,14 +12,10 @@ from attrs import define, field, frozen
 
 from ...remote.channel import Channel
 from ...remote.frames import BEAT, READY, Frame
-from ...remote.handshake import REPLY, Greeter
 from ...remote.worker import Region, Worker
-from ..entrance import prepare
-from ..worker import Address
+from ..connecting import Address, connect
 from .elements import dumps
 
-PATIENCE: Final = 30.0
-"""Seconds for the loop to answer, which may be busy."""
 AT_A_TIME: Final = 2
 """The chunks that a task holds: the one it works on, and the next."""
 
@@ -48,25 +44,6 @@ class ResidentTask:
         with Pulse(channel, self.beat):
             worker.serve()
         return iter(())
-
-
-def connect(address: Address, partition: int, attempt: int) -> socket.socket:
-    """Connect to the loop, and prove to each other to be who one says."""
-    connection = socket.create_connection((address.host, address.port), PATIENCE)
-    try:
-        prepare(connection)
-        greeter = Greeter(address.secret, partition, attempt)
-        connection.sendall(greeter.greeting)
-        reply = b""
-        while len(reply) < REPLY.size:
-            if not (more := connection.recv(REPLY.size - len(reply))):
-                raise ConnectionError("the event loop that this task is to work for has hung up")
-            reply += more
-        connection.sendall(greeter.answer(reply))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 class SharedChannel(Channel):

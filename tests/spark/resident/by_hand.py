@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from attrs import define, field
 
+from reactive_aio.spark.connecting import Address, connect
 from reactive_aio.spark.job import Prepared
 from reactive_aio.spark.resident import region, task
 from reactive_aio.spark.resident.scheduler import SparkWorkers
-from reactive_aio.spark.worker import Address
 
 
 class Context:
@@ -114,7 +114,6 @@ class Job:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Have regions run by hand."""
     made = Cluster()
-    connect = task.connect
 
     def connected(*args: Any) -> socket.socket:
         connection = connect(*args)

@@ -418,8 +418,8 @@ async def test_a_connection_without_the_secret_is_dropped_before_anything_is_unp
 
 
 async def test_a_task_believes_no_loop_that_does_not_know_the_secret(cluster: Cluster) -> None:
+    from reactive_aio.spark.connecting import Address
     from reactive_aio.spark.resident.task import ResidentTask
-    from reactive_aio.spark.worker import Address
 
     listening = socket.create_server(("127.0.0.1", 0))
     with listening:
