@@ -232,6 +232,14 @@ def test_every_element_is_emitted_or_told_to_the_hook(build: Any) -> None:
         run_virtual(main(seed))
 
 
+@pytest.mark.parametrize(("method", "kept"), [("debounce", 3), ("sample", 3), ("throttle_first", 0)])
+def test_of_elements_that_come_at_one_time_one_is_emitted_and_the_others_go_to_the_hook(method: str, kept: int) -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        assert [kept] == run_virtual(ALL[method](Flow.range(4)).to_list())
+    assert [n for n in range(4) if n != kept] == discarded
+
+
 @pytest.mark.parametrize("method", ALL)
 def test_bad_arguments_are_refused_when_the_flow_is_built(method: str) -> None:
     with pytest.raises(ValueError, match=rf"{method}\(seconds=0\): seconds must be a finite number above 0"):
