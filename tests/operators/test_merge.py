@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -321,21 +322,24 @@ async def test_thousands_of_flows_are_begun_with_in_several_turns_of_the_loop() 
     assert len(begun) > 5
 
 
-async def test_every_flow_is_ended_when_the_loop_that_it_was_read_on_ends() -> None:
+async def test_every_flow_is_ended_when_the_loop_that_it_is_read_on_stops_in_the_middle() -> None:
     ended, begun = list[str](), list[str]()
 
     def named(name: str) -> Flow[str]:
         return Flow.never().do_on_subscribe(lambda: begun.append(name)).do_finally(lambda: ended.append(name))
 
-    thread = schedulers.thread("short")
-    async with thread:
-        merged = named("a").merge(named("b"), named("c")).subscribe_on(thread)
-        waiting = asyncio.ensure_future(merged.publish_on(schedulers.current()).to_list())
-        while len(begun) < 3:
-            await asyncio.sleep(0)
-        thread.close()
-        with pytest.raises(SchedulerClosedError):
-            await waiting
+    foreign = asyncio.new_event_loop()
+    thread = threading.Thread(target=foreign.run_forever)
+    thread.start()
+    merged = named("a").merge(named("b"), named("c")).subscribe_on(schedulers.loop(foreign))
+    waiting = asyncio.ensure_future(merged.to_list())
+    while len(begun) < 3:
+        await asyncio.sleep(0)
+    foreign.call_soon_threadsafe(foreign.stop)
+    thread.join()
+    with pytest.raises(SchedulerClosedError):
+        await asyncio.wait_for(waiting, 10)
+    foreign.close()
 
     assert ["a", "b", "c"] == sorted(ended)
 
