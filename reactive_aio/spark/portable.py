@@ -57,10 +57,10 @@ class _Checker(_Pickler):
                 raise TypeError(f"it captures {words} ({type(value).__qualname__})")
 
 
-def check_portable(stage: object) -> None:
-    """Refuse a stage that can't be sent to Spark's workers."""
+def check_portable(stage: object, travels: object) -> None:
+    """Refuse a stage of which what ``travels`` can't be sent to Spark's workers."""
     try:
-        _Checker(io.BytesIO()).dump(stage)
+        _Checker(io.BytesIO()).dump(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
             f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "

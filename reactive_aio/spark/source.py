@@ -17,6 +17,7 @@ from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
+from .portable import check_portable
 from .rows import Reading, reading
 from .subscription import SparkSubscription
 from .unordered import UnorderedDelivery
@@ -89,9 +90,9 @@ class FromSpark(Pushed[Any]):
         if any(not isinstance(step.operator, Stage) or step.operator.positional for step in before):
             return
         if not stage.operator.positional:
-            _pickle(stage, stage)
+            check_portable(stage, stage)
         elif (both := divided(stage.operator)) is not None:
-            _pickle(stage, both[0])
+            check_portable(stage, both[0])
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start a job."""
@@ -104,7 +105,7 @@ class FromSpark(Pushed[Any]):
     def pickled(self) -> bytes:
         """Pickle the stages."""
         for stage in self.stages:
-            _pickle(stage, stage)
+            check_portable(stage, stage)
         return dumps_by_value(self.stages)
 
     def java_rdd(self, task: RegionTask) -> Any:
@@ -126,16 +127,6 @@ class FromSpark(Pushed[Any]):
             task = evolve(task, reading=evolve(self.reading, labels=labels))
         work: Any = frame.mapInArrow(task.over_batches, ENDS)
         return work._jdf.javaToPython()
-
-
-def _pickle(stage: Placed[Stage[Any, Any]], travels: object) -> None:
-    try:
-        dumps_by_value(travels)
-    except Exception as error:
-        raise UnsupportedOnSparkError(
-            f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
-            "function, or keep it here with .publish_on(schedulers.current()) before it"
-        ) from error
 
 
 def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool) -> FromSpark:

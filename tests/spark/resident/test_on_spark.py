@@ -135,18 +135,34 @@ async def test_killed_workers_cost_no_element_and_double_none(spark: Any, tmp_pa
     assert {"100", "101", "1500"} == set(os.listdir(path))
 
 
-def test_a_dead_jvm_is_an_error_and_no_hang(tmp_path: Path) -> None:
+def test_cancelling_makes_no_noise_and_a_dead_jvm_is_an_error_and_no_hang(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         """
-import asyncio, os, signal
+import asyncio, os, signal, sys, time
 from reactive_aio import Flow, SparkJobError, schedulers
 from reactive_aio.spark.session import local_session
 
 session = local_session("dies", "local[2,4]")
 jvm = session.sparkContext._gateway.proc.pid
 
+def slow(n):
+    if n == 9:
+        time.sleep(60)
+    return n
+
 async def main():
+    on = schedulers.spark(session, 1)
+    async with Flow.range(10**6).publish_on(on, prefetch=4).map(lambda n: n).open() as items:
+        await anext(items)
+    async with Flow.range(10**6).publish_on(on, prefetch=4).map(slow).open() as items:
+        await anext(items)
+        for _ in range(6):
+            await anext(items)
+        start = time.monotonic()
+    print("left", time.monotonic() - start < 20)
+    session.sparkContext.parallelize(range(2), 2).count()
+    print("killing", file=sys.stderr, flush=True)
     items = Flow.range(10**6).publish_on(schedulers.spark(session, 1), prefetch=4).map(lambda n: n).open()
     async with items as items:
         print(await anext(items))
@@ -161,9 +177,11 @@ asyncio.run(asyncio.wait_for(main(), 60))
 os._exit(0)
 """
     )
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
 
-    assert done.stdout.split() == ["0", "SparkJobError"]
+    assert done.stdout.split() == ["left", "True", "0", "SparkJobError"], done.stderr
+    quiet = done.stderr.partition("killing")[0]
+    assert not [line for line in quiet.splitlines() if "ERROR" in line or "Exception" in line or "Traceback" in line]
 
 
 # -- cancel, and slots
@@ -279,6 +297,8 @@ def test_what_belongs_to_this_process_is_refused_by_operator_and_line(spark: Any
     assert "test_on_spark.py" in str(refused.value)
     with pytest.raises(UnsupportedOnSparkError, match="it captures"):
         flow.map(Holder(held))
+    with pytest.raises(UnsupportedOnSparkError, match="it captures"):
+        Flow.from_spark(spark.sparkContext.parallelize([1])).map(lambda item: (item, held))
     flow.take(1).map(lambda item: (item, held))  # that runs on the loop
     if isinstance(held, asyncio.AbstractEventLoop):
         held.close()
