@@ -115,8 +115,7 @@ class RegionInlet:
         if ended is not None:
             lifetime.then(ended)
             lifetime.then(self.lifetime.hold())
-        if len(self._plan.regions) == 1:
-            driver.nest(self.driver)
+        driver.nest(self.driver)
         driver.read_by(self.driver)
         self.driver.inner = driver
         if at_once:
