@@ -11,10 +11,11 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from ...errors import SparkJobError
 
@@ -146,19 +147,22 @@ class Files(BatchWriter):
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Write beside, with the manifest, and rename."""
         java, files = self._hadoop()
+        fs = java.org.apache.hadoop.fs
         aside = self._path(f"_writing-{batch.name}")
         frame = frame if self.parts is None else frame.coalesce(self.parts)
-        frame.write.mode("overwrite").format(self.format).options(**self.options).save(str(aside))
-        manifest = json.dumps({"run": batch.run, "id": batch.id, "rows": batch.rows, "before": batch.before})
-        fs = java.org.apache.hadoop.fs
-        flags = java.java.util.EnumSet.of(fs.CreateFlag.CREATE, fs.CreateFlag.OVERWRITE)
-        out = files.create(
-            self._path(aside.getName(), MANIFEST), flags, self._array(getattr(fs, "Options$CreateOpts"), 0)
-        )
-        out.write(bytearray(manifest.encode()))
-        out.close()
-        # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
-        files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._array(getattr(fs, "Options$Rename"), 0))
+        try:
+            frame.write.mode("overwrite").format(self.format).options(**self.options).save(str(aside))
+            flags = java.java.util.EnumSet.of(fs.CreateFlag.CREATE, fs.CreateFlag.OVERWRITE)
+            manifest = self._path(aside.getName(), MANIFEST)
+            out = files.create(manifest, flags, self._none(getattr(fs, "Options$CreateOpts")))
+            out.write(bytearray(json.dumps(asdict(batch)).encode()))
+            out.close()
+            # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
+            files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
+        except Exception:
+            with suppress(Exception):  # the failure says more, and what is left is hidden and will be overwritten
+                files.delete(aside, True)
+            raise
 
     def _hadoop(self) -> tuple[Any, Any]:
         context: Any = self.session.sparkContext
@@ -177,9 +181,10 @@ class Files(BatchWriter):
             root = path(root, name)
         return root
 
-    def _array(self, kind: Any, size: int) -> Any:
+    def _none(self, kind: Any) -> Any:
+        """Give no options of a kind."""
         context: Any = self.session.sparkContext
-        return context._gateway.new_array(kind, size)
+        return context._gateway.new_array(kind, 0)
 
 
 @frozen

@@ -9,6 +9,7 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
+from ..told import told
 from .calls import Calls
 from .columns import Columns, zone_of
 from .schema import Schema, check_schema, struct_of
@@ -118,9 +119,4 @@ class Sink:
 
         if not isinstance(error, (PySparkException, Py4JError, OSError)):
             raise error
-        try:
-            text = str(error).strip()
-        except Exception:
-            text = ""  # what py4j raises asks the JVM for its message, which may be gone
-        lines = text.splitlines() or [type(error).__name__]
-        raise SparkJobError(f"to_spark({self.writer}): {what}: {lines[0]}") from error
+        raise SparkJobError(f"to_spark({self.writer}): {what}: {told(error)}") from error

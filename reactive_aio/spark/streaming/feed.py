@@ -13,12 +13,14 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from attrs import define, field
 
 from ...errors import SparkJobError
 from ..sink.columns import Columns, zone_of
 from ..sink.schema import Schema, check_schema, struct_of
+from ..told import told
 from .backlog import Backlog
 from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, HELLO, LATEST, MAGIC, OFFSET, QUESTION, REFUSED
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 WAIT: Final = 0.05
 """Seconds that a query is kept waiting for the first row of a batch; then it asks again, or hears that it is to stop."""
+REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
+"""The sessions that know the format."""
 LOOK: Final = 0.2
 """Seconds after which `Feed.drain` looks whether the query is still there."""
 
@@ -76,6 +80,17 @@ async def feed(
     own = Feed(flow, session, columns, ahead, batch, partitions, secrets.token_hex(8) if name is None else name)
     async with own.open():
         yield own
+
+
+def _processed(query: StreamingQuery) -> SparkJobError | None:
+    """Wait until the query has worked on all there is, or has failed."""
+    try:
+        query.processAllAvailable()
+    except Exception as error:
+        failure = SparkJobError(f"the streaming query failed: {told(error)}")
+        failure.__cause__ = error
+        return failure
+    return None
 
 
 def _asked(session: SparkSession, schema: Schema) -> tuple[Any, str]:
@@ -131,7 +146,9 @@ class Feed:
     def _load(self) -> DataFrame:
         from .datasource import FlowSource
 
-        self._session.dataSource.register(FlowSource)
+        if self._session not in REGISTERED:  # Spark remarks on a format that is registered again
+            self._session.dataSource.register(FlowSource)
+            REGISTERED.add(self._session)
         return self._session.readStream.format("reactive_aio").options(**self.options).load()
 
     async def drain(self, query: StreamingQuery) -> None:
@@ -139,12 +156,11 @@ class Feed:
         while not self._complete and await asyncio.to_thread(lambda: query.isActive):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
-        try:
-            await asyncio.to_thread(query.processAllAvailable)
-        except Exception as error:
-            if self.error is not None:
-                raise self.error from error
-            raise
+        failure = await asyncio.to_thread(_processed, query)
+        if self.error is not None:
+            raise self.error from failure
+        if failure is not None:
+            raise failure
 
     # -- life
 
@@ -171,10 +187,12 @@ class Feed:
 
     # -- the flow
 
-    def _begin_at(self, offset: int) -> None:
-        """Have the flow begin at an offset, unless it has come there already."""
+    async def _begin_at(self, offset: int) -> None:
+        """Have the flow begin at an offset, unless it has come there already and the rows are kept."""
         if self._pump is not None:
-            return
+            if offset >= self._backlog.first or not callable(self._source):
+                return
+            await self._end(self._pump)
         if offset and not callable(self._source):
             raise SparkJobError(
                 f"the stream was read up to row {offset} by another process; a flow begins with its first"
@@ -182,6 +200,7 @@ class Feed:
         flow = self._source(offset) if callable(self._source) else self._source
         self._backlog = Backlog(self._columns.table, offset)
         self._admitted = offset
+        self._complete, self.error = False, None
         self._pump = asyncio.create_task(self._run(flow))
 
     async def _run(self, flow: Flow[Any]) -> None:
@@ -245,7 +264,7 @@ class Feed:
 
     async def _answered(self, kind: int, first: int, second: int, third: int) -> bytes:
         if kind == BEGIN:
-            return OFFSET.pack(self._backlog.first)
+            return OFFSET.pack(0 if callable(self._source) else self._backlog.first)
         if kind == LATEST:
             return OFFSET.pack(await self._latest(first, second, wait=bool(third)))
         if kind == FETCH:
@@ -257,7 +276,7 @@ class Feed:
 
     async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
         """Say how far a batch may go; the end is reached, or the flow has failed, behind what came before."""
-        self._begin_at(start)
+        await self._begin_at(start)
         self._admit(start + self._ahead)
         backlog = self._backlog
         with suppress(TimeoutError):
@@ -268,8 +287,7 @@ class Feed:
         return min(backlog.end, start + limit)
 
     async def _fetched(self, start: int, end: int) -> bytes:
-        """Give rows; after a restart those of the batch that was not committed have to come first."""
-        self._begin_at(start)
+        """Give rows; after a restart they have to come first."""
         self._admit(end)
         backlog = self._backlog
         await self._until(lambda: backlog.end >= end or self._complete)

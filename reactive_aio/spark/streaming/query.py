@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field
 
 from ...errors import SparkJobError
+from ..told import told
 from .microbatch import Handover
 
 if TYPE_CHECKING:
@@ -163,11 +164,6 @@ class Query:
     def _failure(self, error: Exception) -> SparkJobError | None:
         if self._stopping.is_set():
             return None  # nobody will hear of it
-        try:
-            text = str(error).strip()
-        except Exception:
-            text = ""  # what py4j raises asks the JVM for its message, which may be gone
-        lines = text.splitlines() or [type(error).__name__]
-        failure = SparkJobError(f"the streaming query of {self.name} failed: {lines[0]}")
+        failure = SparkJobError(f"the streaming query of {self.name} failed: {told(error)}")
         failure.__cause__ = error
         return failure

@@ -107,8 +107,12 @@ class StreamSubscription:
     # -- the Subscription of the region
 
     def request(self, n: int) -> None:
-        """Let Spark hand over more."""
+        """Let Spark hand over more; a region that asks is in the middle of its turn, so what waits comes in an event."""
         self._demand = add_demand(self._demand, n)
+        if self._offer is not None:
+            self.inlet.post(self._asked, None)
+
+    def _asked(self, _: None) -> None:
         self._hand_over()
 
     def cancel(self) -> None:

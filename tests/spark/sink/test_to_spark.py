@@ -300,11 +300,13 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
     end = asyncio.create_task(readings(5).to_spark(Slow(spark, tmp_path, run="a"), Reading, batch=2))
     while not tally.count:
         await asyncio.sleep(0.005)
+    assert ["batch=a-00000000"] == [path.name for path in tmp_path.glob("batch=*")]  # none that is only begun
     end.cancel()
     async with asyncio.timeout(20):
         with pytest.raises(asyncio.CancelledError):
             await end
 
     assert [0, 1] == ids(spark, tmp_path)
+    assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir() if path.name != "tally"]
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     assert nothing_left()

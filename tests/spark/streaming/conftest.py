@@ -15,7 +15,7 @@ from tests.spark.streaming.files import Folder
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """On one loop: each query costs Spark seconds, and how signals meet a loop is tested elsewhere."""
+    """On one loop: each query and each write costs Spark seconds, and how signals meet a loop is tested elsewhere."""
     wanted = config.getoption("--loop")
     name = "asyncio" if wanted == "all" else wanted
     return {name: LOOPS[name]}

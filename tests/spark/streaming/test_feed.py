@@ -146,6 +146,13 @@ async def test_by_its_name_and_an_offset_a_stream_goes_on_in_another_process(spa
     assert asked[1] <= 4
 
 
+async def test_by_its_name_a_stream_is_read_from_the_beginning_again(spark: Any, tmp_path: Path) -> None:
+    async with feed(lambda n: readings(12).skip(n), spark, Reading, ahead=8, batch=4, name="readings") as own:
+        found = [joined(await taken(await batches(own, str(tmp_path / name), trigger=NOW))) for name in "ab"]
+
+    assert [[*range(12)]] * 2 == found
+
+
 async def test_a_flow_is_not_taken_for_the_rest_of_another(spark: Any, checkpoint: str) -> None:
     async with feed(readings(3), spark, Reading) as own:
         await taken(await batches(own, checkpoint, trigger=NOW))

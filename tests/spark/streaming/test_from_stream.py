@@ -17,6 +17,7 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import MicroBatch, SqliteLedger, exactly_once
+from reactive_aio.spark.streaming.source import StreamSubscription
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 
@@ -123,15 +124,20 @@ def test_the_plan_shows_the_stream(folder: Folder, checkpoint: str) -> None:
 
 
 async def test_no_batch_is_made_without_demand_nor_before_the_one_before_is_acknowledged(
-    folder: Folder, checkpoint: str
+    folder: Folder, checkpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(3):
         folder.add(n)
-    recorder = Recorder()
+    recorder, offered, take = Recorder(), asyncio.Event(), StreamSubscription.offered
+
+    def noted(subscription: StreamSubscription, offer: Any) -> None:
+        take(subscription, offer)
+        offered.set()
+
+    monkeypatch.setattr(StreamSubscription, "offered", noted)
     batches(folder, checkpoint).subscribe(recorder)
-    # The first is offered, and nothing is handed over: the offsets are planned before the batch is run.
-    while not Path(checkpoint, "offsets", "0").exists():
-        await asyncio.sleep(0.01)
+    await offered.wait()
+    await asyncio.to_thread(folder.spark.range(3).count)  # it has had all the time
     assert ["subscribe"] == recorder.kinds
 
     recorder.request(3)
@@ -188,6 +194,17 @@ async def test_a_cancel_while_spark_has_nothing_to_do(folder: Folder, checkpoint
     async with asyncio.timeout(15):
         with pytest.raises(asyncio.CancelledError):
             await end
+
+
+async def test_to_spark_a_query_that_is_cancelled_was_stopped_and_has_not_failed(
+    folder: Folder, checkpoint: str
+) -> None:
+    folder.add(1)
+    async with batches(folder, checkpoint).open() as items:
+        await anext(items)
+        (query,) = folder.spark.streams.active
+
+    assert query.exception() is None
 
 
 async def test_cancelling_leaves_no_noise(
@@ -344,6 +361,11 @@ def test_bad_options_are_refused(
 ) -> None:
     with pytest.raises(error, match=told):
         Flow.from_spark(folder.stream(), **{"checkpoint": checkpoint, **options})
+
+
+def test_a_streaming_frame_needs_a_checkpoint(folder: Folder) -> None:
+    with pytest.raises(TypeError, match="of a streaming DataFrame needs a checkpoint"):
+        Flow.from_spark(folder.stream())
 
 
 def test_a_frame_that_has_an_end_needs_no_checkpoint(spark: Any, checkpoint: str) -> None:
