@@ -71,6 +71,27 @@ async def test_what_is_replaced_before_it_was_in_a_tuple_goes_to_the_discard_hoo
     assert [1, 2] == pair.discarded
 
 
+async def test_elements_that_come_in_lists_are_taken_one_after_another() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        tuples = await Flow.of(1, 2, 3).combine_latest(Flow.of("a", "b")).to_list()
+
+    assert [(3, "a"), (3, "b")] == tuples
+    assert [1, 2] == discarded
+
+
+async def test_of_a_list_no_more_is_taken_than_is_wanted_and_the_rest_comes_before_what_came_later() -> None:
+    both = Flow.of("a", "b").combine_latest(Flow.of(1, 2).concat(Flow.of(3)))
+    subscriber = Recorder()
+    both.subscribe(subscriber)
+    await idle()
+    for _ in range(4):
+        subscriber.request(1)
+        await idle()
+
+    assert [("b", 1), ("b", 2), ("b", 3)] == subscriber.items
+
+
 async def test_what_is_kept_goes_to_the_discard_hook_on_cancel() -> None:
     pair = Pair(demand=1)
     await idle()
@@ -281,3 +302,11 @@ async def test_what_was_in_no_pair_goes_to_the_discard_hook() -> None:
 
     assert [(1, "b")] == both.subscriber.items
     assert ["a", "c", "d"] == both.discarded
+
+
+async def test_of_a_list_of_the_other_the_last_element_is_the_latest_and_the_rest_goes_to_the_discard_hook() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        assert [(1, "c")] == await Flow.of(1).with_latest_from(Flow.of("a", "b", "c")).to_list()
+
+    assert ["a", "b"] == discarded

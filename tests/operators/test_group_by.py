@@ -267,6 +267,23 @@ def test_groups_that_nobody_asks_for_are_an_error_when_they_hold_up_the_others()
     assert {StalledError} == {type(error) for error in failure.value.exceptions}
 
 
+def test_a_reader_that_asks_for_more_when_others_have_taken_up_all_does_not_wait_for_ever() -> None:
+    async def ask_late() -> None:
+        hand = ByHand(prefetch=2)
+        await idle()
+        await hand.give(1, 2)
+        odd = await hand.read(0, demand=1)
+        await hand.give(4)
+        await asyncio.sleep(3600)
+        assert ["subscribe", "next"] == odd.kinds
+
+        odd.request(1)
+        await asyncio.sleep(3600)
+        assert isinstance(odd.error, StalledError)
+
+    run_virtual(ask_late())
+
+
 def test_it_is_no_stall_when_somebody_comes_to_read_in_time() -> None:
     async def read_late() -> dict[int, int]:
         async with asyncio.TaskGroup() as tasks:
@@ -356,8 +373,12 @@ async def test_the_failure_of_the_key_comes_behind_what_came_before_it_and_says_
 
 
 async def test_a_key_that_raises_stop_iteration_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
-        await Flow.of(1).group_by(lambda _: next(iter(()))).to_list()
+    subscriber = Recorder(1)
+    Flow.of(1).group_by(lambda _: next(iter(()))).subscribe(subscriber)
+    await idle()
+
+    assert isinstance(subscriber.error, RuntimeError)
+    assert isinstance(subscriber.error.__cause__, StopIteration)
 
 
 async def test_a_key_that_can_not_be_hashed_is_an_error() -> None:
