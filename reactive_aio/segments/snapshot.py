@@ -75,9 +75,9 @@ class RegionSnapshot:
 class Snapshot:
     """The regions that elements pass through at one moment, from the source to the end.
 
-    A combinator such as ``retry`` stands for the flow that it reads now. Regions that only pass on what
-    another has made are left out. Taken from another thread than that of a region, its figures may be an element or a
-    chunk apart.
+    A combinator such as ``retry`` stands for the flow that it reads now; one that reads several at a time, such as
+    ``merge``, for the one that it began with last. Regions that only pass on what another has made are left out. Taken
+    from another thread than that of a region, its figures may be an element or a chunk apart.
     """
 
     regions: tuple[RegionSnapshot, ...]

@@ -105,8 +105,28 @@ def stages(k: int) -> list[Step]:
     ]
 
 
+def several(k: int) -> list[Step]:
+    """The operators that read several flows, where the order of what comes is certain, with a number in each."""
+    return [
+        Step(f"merge(empty, {k + 1})", lambda f: Flow.empty().merge(f, prefetch=k + 1), lambda ns: ns),
+        Step(f"concat_eager({k})", lambda f: f.concat_eager(Flow.range(k), prefetch=2), lambda ns: [*ns, *range(k)]),
+        Step(f"flat_map(one, {k + 1})", lambda f: f.flat_map(Flow.of, concurrency=1, prefetch=k + 1), lambda ns: ns),
+        Step(
+            f"concat_map(*{k})",
+            lambda f: f.concat_map(lambda n: Flow.of(*[n] * k)),
+            lambda ns: [n for n in ns for _ in range(k)],
+        ),
+        Step(
+            f"concat_map_eager(*{k})",
+            lambda f: f.concat_map_eager(lambda n: Flow.of(*[n] * k), concurrency=2, prefetch=k + 1),
+            lambda ns: [n for n in ns for _ in range(k)],
+        ),
+    ]
+
+
 small = st.integers(0, 5)
 steps = st.one_of(
+    st.integers(0, 3).flatmap(lambda k: st.sampled_from(several(k))),
     small.map(lambda k: Step(f"map(+{k})", lambda f: f.map(lambda n: n + k), lambda ns: [n + k for n in ns])),
     st.integers(1, 4).map(
         lambda k: Step(
