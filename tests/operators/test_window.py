@@ -91,6 +91,28 @@ async def test_a_window_can_be_read_from_another_event_loop() -> None:
     assert [str(n) for n in range(2000)] == read[0] + read[1]
 
 
+async def test_a_window_can_be_read_from_another_event_loop_while_it_fills() -> None:
+    publisher, subscriber = Sessions(), Recorder(1)
+    Flow.from_publisher(publisher).window(3).subscribe(subscriber)
+    await idle()
+    publisher.last.next(1)
+    await idle()
+    first = asyncio.Event()
+    here = asyncio.get_running_loop()
+    reading = subscriber.items[0].do_on_next(lambda _: here.call_soon_threadsafe(first.set))
+    read = asyncio.create_task(asyncio.to_thread(reading.run_sync))
+    await first.wait()
+    publisher.last.next(2, 3)
+
+    assert [1, 2, 3] == await read
+
+
+def test_windows_that_are_full_can_be_read_when_the_loop_that_filled_them_has_ended() -> None:
+    windows = Flow.range(3).window(2).run_sync()
+
+    assert [[0, 1], [2]] == [window.run_sync() for window in windows]
+
+
 async def test_what_was_kept_of_a_window_that_is_let_go_of_unread_goes_to_the_discard_hook() -> None:
     discarded: list[Any] = []
     with hooks.using(on_discard=discarded.append):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import Context
@@ -44,7 +44,7 @@ class Parting(Protocol):
 class Part:
     """One part of a flow: keeps its elements, as many as its owner lets it, until they are wanted; read once.
 
-    All state is confined to the loop of the operator. What is kept when nobody can come to read it any more goes to
+    All state is confined to the loop of the operator until it has ended, and then to that of its reader. What is kept when nobody can come to read it any more goes to
     ``hooks.discard``.
     """
 
@@ -77,9 +77,11 @@ class Part:
 
     def end(self, error: BaseException | None) -> None:
         """End it, behind what is kept."""
-        self.ended, self.error, self.owner = True, error, None
-        if self.reading is not None:
-            self.reading.go()
+        reading = self.reading
+        self.error, self.owner = error, None
+        self.ended = True  # at last: from here on another thread may begin to read it
+        if reading is not None:
+            reading.go()
 
     def drop(self) -> None:
         """Let go of what is kept."""
@@ -181,21 +183,27 @@ class PartSource(Pushed[T]):
 
 @frozen
 class _Home(LoopScheduler):
-    """The event loop of the operator."""
+    """The event loop of the operator, as long as that has to do with the part; from then on whichever one reads it."""
+
+    part: Part
 
     @property
     def name(self) -> str:
         """How plans show the place."""
         return "the loop of its operator"
 
+    def is_here(self) -> bool:
+        """Tell whether the part can be read on the running event loop."""
+        return self.part.ended or super().is_here()
+
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Give the loop; only from another one does it have to be looked after."""
-        return Staying(self.target) if self.is_here() else super().attach(lost)
+        return Staying(get_running_loop()) if self.is_here() else super().attach(lost)
 
 
 def placed(part: Part, loop: AbstractEventLoop, origin: Origin) -> tuple[Placed[PartSource[Any]], tuple[Step, ...]]:
     """Give the source of a part, and the step that has it read on the loop of the operator, from wherever."""
-    at_home: Step = Placed(SubscribeOn(_Home(loop)), origin)
+    at_home: Step = Placed(SubscribeOn(_Home(loop, part)), origin)
     return Placed(PartSource[Any](part), origin), (at_home,)
 
 
