@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .operators._fluent import check_count, check_function, is_async
+from .operators.awaiting.for_each import ForEachAsync
 from .operators.folding import Count, ForEach, Last, Reduce, ToList
 from .operators.folding.fold import MISSING
 from .reductions import Reductions
@@ -218,9 +219,10 @@ class Ends(Reductions[T_co]):
         """Call ``fn`` for each element; await it, if it is ``async def``, for ``concurrency`` elements at a time.
 
         Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
-        one element for each call, asked for when the call begins.
-        Errors: what ``fn`` raises cancels the flow, and the other calls under way. ``concurrency`` below 1, or
-        above 1 with an ordinary function, is refused with ValueError.
+        one element for each call, asked for when the call before it has ended.
+        Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
+        ``hooks.on_error_dropped``. ``concurrency`` below 1, or above 1 with an ordinary function, is refused with
+        ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
 
         >>> import asyncio
@@ -233,12 +235,15 @@ class Ends(Reductions[T_co]):
 
         check_function("for_each", fn)
         check_count("for_each", "concurrency", concurrency, 1)
-        if is_async(fn):
-            await for_each_async(self.as_flow(), fn, concurrency)
-            return
-        if concurrency > 1:
+        if concurrency == 1:
+            if is_async(fn):
+                await for_each_async(self.as_flow(), fn)
+            else:
+                await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
+        elif is_async(fn):
+            await value_of(self.begin(ForEachAsync(self.as_flow(), fn, concurrency)), None)
+        else:
             raise ValueError("for_each(concurrency>1) needs an `async def`: an ordinary function runs one at a time")
-        await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
 
     async def to_spark(
         self,

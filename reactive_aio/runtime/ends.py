@@ -11,7 +11,6 @@ from contextvars import copy_context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
-import anyio
 from attrs import define, field
 
 from ..hooks import discard, drop_error
@@ -292,48 +291,11 @@ async def opened(flow: FlowLike) -> AsyncGenerator[Iteration]:
         await iterator.aclose()
 
 
-async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]], concurrency: int) -> None:
-    """Await ``fn`` for each element, ``concurrency`` of them at a time, each worker taking one when it is free.
-
-    The first failure cancels the other workers, waits for them, and comes out bare.
-    """
+async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]]) -> None:
+    """Await ``fn`` for each element, in the task that calls."""
     async with opened(flow) as items:
-        if concurrency == 1:
-            async for item in items:
-                await fn(item)
-            return
-        turn = anyio.Lock()
-
-        async def work() -> None:
-            while True:
-                async with turn:
-                    try:
-                        item = await anext(items)
-                    except StopAsyncIteration:
-                        return
-                await fn(item)
-
-        failed: BaseException | None = None
-        try:
-            async with anyio.create_task_group() as workers:
-                for _ in range(concurrency):
-                    workers.start_soon(work)
-        except BaseExceptionGroup as group:
-            failed = _bare(group)
-        # Not inside the handler, where the group would become the context of a failure that it holds itself.
-        if failed is not None:
-            try:
-                raise failed
-            finally:
-                del failed
-
-
-def _bare(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Give the first failure of a group, with the others named in notes, so that none vanishes."""
-    first, *others = group.exceptions
-    for other in others:
-        first.add_note(f"another worker failed as well: {other!r}")
-    return first
+        async for item in items:
+            await fn(item)
 
 
 def run_in_loop(main: Callable[[], Awaitable[R]]) -> R:

@@ -10,7 +10,7 @@ import asyncio
 import functools
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from inspect import isawaitable
 from typing import Any
 
@@ -122,11 +122,14 @@ class WatchedAsyncIterable:
     is_watched = True
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        async for item in self.items:
-            self.points.step()
-            await asyncio.sleep(0)
-            self.points.step()
-            yield item
+        items: Any = aiter(self.items)
+        # Else what it iterates over is closed by the collector, in a task that comes when all is over.
+        async with aclosing(items):
+            async for item in items:
+                self.points.step()
+                await asyncio.sleep(0)
+                self.points.step()
+                yield item
         self.points.step()
 
 

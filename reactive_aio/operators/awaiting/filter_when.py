@@ -11,9 +11,13 @@ from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
 from .in_flight import InFlight
-from .lines import line
+from .lines import REJECTED, line
 
 T = TypeVar("T")
+
+
+def _if_true(item: object, result: object) -> object:
+    return item if result else REJECTED
 
 
 @frozen
@@ -31,6 +35,6 @@ class FilterWhen(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.predicate, self.concurrency, line("input"), judges=True)
+        in_flight = InFlight(inlet, self.predicate, self.concurrency, line("input"), _if_true)
         in_flight.begin(self.flow)
         return in_flight

@@ -45,8 +45,8 @@ class InFlight(Gathering):
     fn: Callable[[Any], Awaitable[Any]]
     concurrency: int
     line: Line
-    judges: bool = False
-    """Whether what ``fn`` gives says if the element itself is delivered."""
+    gives: Callable[[Any, Any], Any] | None = None
+    """What is delivered for an element and its result, if not the result."""
     _flow: Inner | None = field(init=False, default=None)
     _requested: int = field(init=False, default=0)
     """Elements that were requested and have not come."""
@@ -149,7 +149,7 @@ class InFlight(Gathering):
 
     async def _work(self, context: Context) -> None:
         """Await the function for one element after another, for as long as any waits."""
-        line, fn, pristine, judges = self.line, self.fn, self._pristine, self.judges
+        line, fn, gives, pristine = self.line, self.fn, self.gives, self._pristine
         cancelling = _cancelling()
         ticket: Ticket | None = None
         awaitable: Any = NOTHING
@@ -159,8 +159,8 @@ class InFlight(Gathering):
                 awaitable = NOTHING
                 awaitable = fn(ticket[1])
                 result = await awaitable
-                if judges:
-                    result = ticket[1] if result else REJECTED
+                if gives is not None:
+                    result = gives(ticket[1], result)
                 if self._stopped:
                     discard([] if result is REJECTED else [result])
                     break

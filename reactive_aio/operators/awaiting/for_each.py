@@ -1,0 +1,43 @@
+"""What the end that awaits a function for several elements at a time stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+
+from attrs import field, frozen
+
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .in_flight import InFlight
+from .lines import REJECTED, line
+
+
+def _nothing(_item: object, _result: object) -> object:
+    return REJECTED
+
+
+@frozen
+class ForEachAsync(Pushed[NoReturn]):
+    """Source of ``Flow.for_each`` with ``concurrency``: it gives nothing, so that what is wanted of it stays wanted."""
+
+    flow: FlowLike = field(repr=False)
+    fn: Callable[[Any], Awaitable[object]]
+    concurrency: int
+
+    @property
+    def name(self) -> str:
+        """The name of the end."""
+        return "for_each"
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read the flow."""
+        in_flight = InFlight(inlet, self.fn, self.concurrency, line("completion"), _nothing)
+        in_flight.begin(self.flow)
+        return in_flight
