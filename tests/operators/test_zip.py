@@ -195,6 +195,10 @@ async def test_elements_that_come_one_by_one_are_passed_on_at_once(elements: int
         assert n + 1 == len(subscriber.items)
 
 
+def test_it_is_shown_with_its_first_flows() -> None:
+    assert "Flow.zip(Flow.range(0, 3), Flow.of('a'), ...)" == repr(Flow.range(3).zip(Flow.of("a"), Flow.of("b")))
+
+
 def test_bad_arguments_are_refused_when_the_flow_is_built() -> None:
     with pytest.raises(TypeError, match=r"zip\(\) takes flows, not range"):
         Flow.of(1).zip(range(3))

@@ -12,6 +12,7 @@ from ...hooks import discard
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
+from .concat import first_of
 
 T = TypeVar("T")
 
@@ -25,6 +26,11 @@ class CombineLatest(Pushed[T]):
 
     flows: tuple[FlowLike, ...]
     ahead: int
+
+    @property
+    def arguments(self) -> str:
+        """The first flows."""
+        return first_of(self.flows)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

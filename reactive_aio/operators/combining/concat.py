@@ -29,8 +29,7 @@ class Concat(Pushed[T]):
     @property
     def arguments(self) -> str:
         """The first flows."""
-        shown = [label(flow) for flow in self.flows[:2]]
-        return ", ".join(shown if len(self.flows) == len(shown) else [*shown, "..."])
+        return first_of(self.flows)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -54,6 +53,12 @@ class Concat(Pushed[T]):
         reading = Concatenation(inlet, self.flows)
         reading.on_source_complete()
         return reading
+
+
+def first_of(flows: tuple[FlowLike, ...]) -> str:
+    """Show the first of several flows."""
+    shown = [label(flow) for flow in flows[:2]]
+    return ", ".join(shown if len(flows) == len(shown) else [*shown, "..."])
 
 
 def parts(flow: FlowLike) -> tuple[FlowLike, ...]:

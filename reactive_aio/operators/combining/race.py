@@ -10,6 +10,7 @@ from ...gathering import Gathering, Inner
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
+from .concat import first_of
 
 T = TypeVar("T")
 
@@ -19,6 +20,11 @@ class Race(Pushed[T]):
     """Source of ``Flow.race``."""
 
     flows: tuple[FlowLike, ...]
+
+    @property
+    def arguments(self) -> str:
+        """The first flows."""
+        return first_of(self.flows)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

@@ -44,8 +44,8 @@ class Parting(Protocol):
 class Part:
     """One part of a flow: keeps its elements, as many as its owner lets it, until they are wanted; read once.
 
-    All state is confined to the loop of the operator until it has ended, and then to that of its reader. What is kept when nobody can come to read it any more goes to
-    ``hooks.discard``.
+    All state is confined to the loop of the operator until it has ended, and then to that of its reader. What is kept
+    when nobody can come to read it any more goes to ``hooks.discard``.
     """
 
     title: str
