@@ -162,3 +162,24 @@ def test_a_part_gives_no_more_than_is_needed_of_it() -> None:
         for stage in (Take(2), Single(), Count(), Min(None), Distinct(None, 9, evict=False))
         if (parts := stage.in_parts())
     }
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("stage", [Min(None), Max(None), Min(lambda n: -n), Max(lambda n: -n)], ids=str)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[2.0], [NAN, 1.0, 3.0]],
+        [[NAN, 1.0, 3.0], [2.0]],
+        [[2.0, NAN], [NAN], [NAN, 3.0, 1.0]],
+        [[], [NAN, NAN], [1.0]],
+        [[NAN], [NAN]],
+    ],
+    ids=str,
+)
+def test_what_can_not_be_compared_hides_no_more_than_it_does_in_the_whole(
+    stage: Stage[Any, Any], parts: list[list[float]]
+) -> None:
+    assert repr(over(stage, chain.from_iterable(parts))) == repr(combined(stage, parts))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import operator
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +43,25 @@ async def test_one_value_of_each_partition_crosses_the_wire(sc: Any) -> None:
     async with flow.take_last(1).open() as items:
         assert [899 % 7] == [item async for item in items]
         assert 3 == items.snapshot().regions[0].delivered
+
+
+async def test_parts_are_computed_side_by_side_and_combined_in_their_order(sc: Any, tmp_path: Path) -> None:
+    """The first partition ends only when the second has been worked on."""
+    worked_on = str(tmp_path / "worked on")
+
+    def letter(n: int) -> str:
+        import os
+        import time
+
+        if n == 1:
+            open(worked_on, "w").close()
+        while n == 0 and not os.path.exists(worked_on):
+            time.sleep(0.01)
+        return "abcd"[n]
+
+    flow = Flow.from_spark(sc.parallelize(range(4), 4), ordered=False).map(letter)
+    async with asyncio.timeout(60):
+        assert "abcd" == await flow.reduce(operator.add, associative=True)
 
 
 async def test_a_failure_in_a_part_is_located_and_comes_in_its_order(sc: Any) -> None:
