@@ -64,6 +64,12 @@ def seen(flow: Flow[int]) -> Flow[int]:
     return flow.do_on_error(str).do_on_complete(list[int]).do_finally(list[int]).checkpoint("here").log(level=1)
 
 
+def in_time(flow: Flow[int]) -> Flow[int]:
+    """A flow kept to times that are none."""
+    flow = flow.timeout(1e6).retry_backoff(1, 1.0).rate_limit(1_000_000, 1e-6).delay(1e-9, size=2)
+    return flow.delay_subscription(1e-9).elapsed().map(lambda pair: pair[1])
+
+
 def stages(k: int) -> list[Step]:
     """The operators that begin nothing anew, with a number in each."""
     return [
@@ -102,6 +108,12 @@ def stages(k: int) -> list[Step]:
         ),
         Step("on_error_complete", lambda f: f.concat(Flow.error(OSError())).on_error_complete(), lambda ns: ns),
         Step("seen", seen, lambda ns: ns),
+        Step("in time", in_time, lambda ns: ns),
+        Step(
+            f"buffer_timeout({k + 1}) flat",
+            lambda f: f.buffer_timeout(k + 1, 1e6).flat_map_iterable(list),
+            lambda ns: ns,
+        ),
     ]
 
 
