@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from reactive_aio import UNBOUNDED, Emitter, Flow, schedulers
+from reactive_aio import Emitter, Flow, schedulers
 from reactive_aio.schedulers.base import Scheduler, Workers
 from reactive_aio.segments import Stage
 from reactive_aio.spec import Publisher
@@ -66,10 +66,6 @@ class Entry:
     """Whether a failure of what it reads may be answered by going on."""
     passes: bool = False
     """Whether each element of its one input comes out as it is, and nothing else does."""
-    asks: Callable[[int], int] = lambda n: n
-    """The most elements that an input is asked for at a time, for a number that are wanted; but the prefetch anyway."""
-    holds: int = 0
-    """The most elements that it keeps, beside the prefetch, where it passes them."""
     mixes: bool = False
     """Whether it reads several inputs at a time, so that what comes of each is a matter of time."""
     kind: str = field(default="operator")
@@ -87,11 +83,6 @@ NOT_ENTERED = {
     "place": "what boundaries are made with; each of them is entered",
 }
 """Public methods of Flow that give a flow and need no entry, and why."""
-
-
-def unbounded(_: int) -> int:
-    """Tell that all there is is asked for, however few elements are wanted."""
-    return UNBOUNDED
 
 
 def new_failure() -> FailureError:
@@ -275,7 +266,6 @@ source(
 source(
     "interval",
     lambda n, via, _: via(via(via(Flow.interval(1e-6)).take(n)).on_backpressure_buffer(max(n, 1))),
-    asks=unbounded,
 )
 
 # -- operators
@@ -299,13 +289,11 @@ wide(
     "buffer",
     lambda n, via, _: via(via(Flow.range(2 * n)).buffer(2)),
     lambda _, via, __: via(failed(via).buffer(2)),
-    asks=lambda n: 2 * n,
 )
 wide(
     "collect",
     lambda n, via, _: via(via(via(Flow.range(3)).collect(list[int], list[int].append)).repeat(n)),
     lambda _, via, __: via(failed(via).collect(list[int], list[int].append)),
-    asks=unbounded,
 )
 wide(
     "take",
@@ -316,7 +304,6 @@ wide(
     "skip",
     lambda n, via, _: via(via(Flow.range(n + 3)).skip(3)),
     lambda _, via, __: via(failed(via).skip(1)),
-    asks=lambda n: n + 3,
 )
 wide(
     "concat",
@@ -340,25 +327,20 @@ wide(
     lambda _, via, __: via(failed(via).on_error_resume_next(failed(via))),
     recovers=True,
 )
-operator("on_backpressure_buffer", lambda flow: flow.on_backpressure_buffer(10_000), asks=unbounded, holds=10_000)
+operator("on_backpressure_buffer", lambda flow: flow.on_backpressure_buffer(10_000))
 # These keep less than all, so an operator that keeps all asks them for it.
 operator(
     "on_backpressure_drop",
     lambda flow: flow.on_backpressure_drop().on_backpressure_buffer(10_000),
-    asks=unbounded,
-    holds=10_000,
 )
 operator(
     "on_backpressure_error",
     lambda flow: flow.on_backpressure_error().on_backpressure_buffer(10_000),
-    asks=unbounded,
-    holds=10_000,
 )
 wide(
     "on_backpressure_latest",
     lambda n, via, _: via(via(via(Flow.of("latest")).on_backpressure_latest()).repeat(n)),
     lambda _, via, __: via(failed(via).on_backpressure_latest()),
-    asks=unbounded,
 )
 operator("strict", lambda flow: flow.strict())
 operator("then", lambda flow: flow.then(Doubling()))

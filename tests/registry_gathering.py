@@ -15,8 +15,6 @@ wide(
     "merge",
     lambda n, via, _: via(alike(n // 2, via).merge(alike(n - n // 2, via), prefetch=2)),
     lambda _, via, __: via(via(Flow.never()).merge(failed(via), prefetch=2)),
-    asks=lambda n: max(n, 2),
-    holds=4,
     mixes=True,
 )
 
@@ -24,8 +22,6 @@ wide(
     "concat_eager",
     lambda n, via, _: via(via(Flow.range(n // 2)).concat_eager(via(Flow.range(n // 2, n)), prefetch=2)),
     lambda _, via, __: via(via(Flow.empty()).concat_eager(failed(via), prefetch=2)),
-    asks=lambda n: max(n, 2),
-    holds=4,
 )
 
 # -- a flow for each element
@@ -34,8 +30,6 @@ wide(
     "flat_map",
     lambda n, via, _: via(alike(n, via).flat_map(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)),
     lambda _, via, __: via(via(Flow.range(3)).flat_map(lambda _: failed(via), concurrency=2)),
-    asks=lambda n: max(n, 2),
-    holds=4,
     mixes=True,
 )
 wide(
@@ -49,20 +43,16 @@ wide(
         via(Flow.range(n)).concat_map_eager(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)
     ),
     lambda _, via, __: via(via(Flow.of(1, 2)).concat_map_eager(lambda _: failed(via))),
-    asks=lambda n: max(n, 32),
-    holds=4,
 )
 wide(
     "switch_map",
     lambda n, via, _: via(via(Flow.of(n)).switch_map(lambda n: via(Flow.range(n)))),
     lambda _, via, __: via(via(Flow.of(1)).switch_map(lambda _: failed(via))),
-    asks=lambda n: max(n, 32),
 )
 wide(
     "exhaust_map",
     lambda n, via, _: via(via(Flow.of(n)).exhaust_map(lambda n: via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).exhaust_map(Flow.of)),
-    asks=lambda n: max(n, 32),
 )
 
 # -- flows that are parts of another
@@ -71,13 +61,9 @@ wide(
     "window",
     lambda n, via, _: via(via(via(Flow.range(n)).window(2)).concat_map(same)),
     lambda _, via, __: via(via(failed(via).window(2)).concat_map(same)),
-    asks=lambda _: 2,
-    holds=2,
 )
 wide(
     "group_by",
     lambda n, via, _: via(via(via(Flow.range(n)).group_by(lambda _: "all", prefetch=2)).concat_map(same)),
     lambda _, via, __: via(via(via(Flow.of(1)).group_by(raise_failure)).concat_map(same)),
-    asks=lambda _: 2,
-    holds=2,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reactive_aio import Completed, Failed, Flow, Next, SynchronousSink
-from tests.registry import FailureError, failed, flaky, operator, same, unbounded, wide
+from tests.registry import FailureError, failed, flaky, operator, same, wide
 
 
 def nothing() -> None:
@@ -31,7 +31,6 @@ wide(
     "take_until",
     lambda n, via, _: via(via(Flow.range(n + 1)).take_until(lambda item: item == n).skip(1)),
     lambda _, via, __: via(failed(via).take_until(bool)),
-    asks=lambda n: n + 1,
 )
 wide(
     "take_until_other",
@@ -39,12 +38,11 @@ wide(
     lambda _, via, __: via(failed(via).take_until_other(via(Flow.never()))),
     passes=True,
 )
-operator("take_last", lambda flow: flow.take_last(10_000), asks=unbounded, holds=10_000)
+operator("take_last", lambda flow: flow.take_last(10_000))
 wide(
     "skip_last",
     lambda n, via, _: via(via(Flow.range(n + 2)).skip_last(2)),
     lambda _, via, __: via(failed(via).skip_last(2)),
-    asks=lambda n: n + 2,
 )
 wide(
     "skip_while",
@@ -55,7 +53,6 @@ wide(
     "__getitem__",
     lambda n, via, _: via(via(Flow.range(2 * n + 9))[2 : 2 * n + 2 : 2]),
     lambda _, via, __: via(failed(via)[1:]),
-    asks=lambda n: 2 * n + 1,
 )
 wide(
     "distinct",
@@ -74,7 +71,6 @@ wide(
     "ignore_elements",
     lambda n, via, _: via(via(via(Flow.range(3)).ignore_elements()).concat(via(Flow.range(n)))),
     lambda _, via, __: via(failed(via).ignore_elements()),
-    asks=unbounded,
 )
 
 # -- transforming
@@ -88,7 +84,6 @@ wide(
     "scan",
     lambda n, via, _: via(via(Flow.range(n + 1)).scan(lambda total, item: total + item).skip(1)),
     lambda _, via, __: via(failed(via).scan(max)),
-    asks=lambda n: n + 1,
 )
 wide(
     "scan",
@@ -110,7 +105,6 @@ wide(
     "pairwise",
     lambda n, via, _: via(via(Flow.range(n + 1)).pairwise()),
     lambda _, via, __: via(failed(via).pairwise()),
-    asks=lambda n: n + 1,
 )
 wide(
     "materialize",
@@ -131,7 +125,6 @@ wide(
     "sliding",
     lambda n, via, _: via(via(Flow.range(2 * n + 1)).sliding(3, 2)),
     lambda _, via, __: via(failed(via).sliding(2)),
-    asks=lambda n: 2 * n + 1,
 )
 wide(
     "buffer_until_changed",
@@ -162,22 +155,17 @@ wide(
     "zip",
     lambda n, via, _: via(via(Flow.range(n)).zip(via(Flow.range(n + 3)), prefetch=2)),
     lambda _, via, __: via(via(Flow.never()).zip(failed(via), prefetch=2)),
-    asks=lambda n: max(n, 2),
-    holds=4,
 )
 # Which of two flows is the first to have its turn is anybody's guess on some loops: one element of each gives one tuple.
 wide(
     "combine_latest",
     lambda n, via, _: via(via(via(Flow.of("left")).combine_latest(via(Flow.of("right")), prefetch=2)).repeat(n)),
     lambda _, via, __: via(via(Flow.never()).combine_latest(failed(via), prefetch=2)),
-    asks=lambda n: max(n, 2),
-    holds=4,
 )
 wide(
     "with_latest_from",
     lambda n, via, _: via(via(Flow.range(n)).with_latest_from(via(Flow.of("latest")))),
     lambda _, via, __: via(via(Flow.never()).with_latest_from(failed(via))),
-    asks=unbounded,
 )
 
 # -- recovering

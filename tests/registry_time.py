@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from reactive_aio import Flow
-from tests.registry import failed, flaky, operator, unbounded, wide
+from tests.registry import failed, flaky, operator, wide
 
 AT_ONCE = 1e-9
 NEVER = 1e6
@@ -64,7 +64,7 @@ def beside(pair: tuple[float, object]) -> object:
 
 # -- timing
 
-operator("delay", lambda flow: flow.delay(AT_ONCE), holds=256)
+operator("delay", lambda flow: flow.delay(AT_ONCE))
 operator("delay_subscription", lambda flow: flow.delay_subscription(AT_ONCE))
 operator("rate_limit", lambda flow: flow.rate_limit(2, AT_ONCE))
 operator("timestamp", lambda flow: flow.timestamp().map(beside))
@@ -74,19 +74,16 @@ wide(
     "debounce",
     lambda n, via, _: via(via(via(Flow.of("last")).debounce(NEVER)).repeat(n)),
     lambda _, via, __: via(failed(via).debounce(NEVER)),
-    asks=unbounded,
 )
 wide(
     "sample",
     lambda n, via, _: via(via(via(Flow.of("last")).sample(NEVER)).repeat(n)),
     lambda _, via, __: via(failed(via).sample(NEVER)),
-    asks=unbounded,
 )
 wide(
     "throttle_first",
     lambda n, via, _: via(via(via(Flow.of("first")).throttle_first(NEVER)).repeat(n)),
     lambda _, via, __: via(failed(via).throttle_first(NEVER)),
-    asks=unbounded,
 )
 
 # -- windowing
@@ -95,5 +92,4 @@ wide(
     "buffer_timeout",
     lambda n, via, _: via(via(Flow.range(2 * n)).buffer_timeout(2, NEVER)),
     lambda _, via, __: via(failed(via).buffer_timeout(2, NEVER)),
-    asks=lambda _: 2,
 )
