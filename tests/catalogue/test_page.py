@@ -1,0 +1,32 @@
+"""The page of the operators is what is generated."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from .page import PAGE, PICTURES, page, pictures
+
+AGAIN = "write it anew: python -m tests.catalogue.page"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert page() == PAGE.read_text(encoding="utf-8"), AGAIN
+
+
+def test_there_is_a_diagram_for_each_example_and_no_other() -> None:
+    assert set(pictures()) == {path.name for path in PICTURES.glob("*.svg")}, AGAIN
+
+
+@pytest.mark.parametrize("name", pictures())
+def test_a_diagram_is_up_to_date_and_within_its_frame(name: str) -> None:
+    text = (PICTURES / name).read_text(encoding="utf-8")
+    assert pictures()[name] == text, AGAIN
+
+    svg = ET.fromstring(text)
+    width, height = float(svg.get("width", 0)), float(svg.get("height", 0))
+    for each in svg.iter():
+        if each.get("x") is not None:
+            assert 0 <= float(each.get("x", 0)) <= width
+            assert 0 <= float(each.get("y", 0)) <= height
