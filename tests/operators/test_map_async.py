@@ -228,7 +228,7 @@ async def test_a_function_that_never_suspends_lets_others_have_turns(monkeypatch
 
     async with others() as turns:
         await Flow.range(100).map_async(at_once, 1).to_list()
-        assert len(turns) >= 100
+        assert len(turns) >= 50
 
 
 # -- failures

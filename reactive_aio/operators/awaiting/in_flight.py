@@ -30,15 +30,15 @@ NOTHING: Final = object()
 class InFlight(Gathering):
     """Reads a flow, awaits ``fn`` for up to ``concurrency`` elements at a time, and delivers what comes of them.
 
-    The awaiting is done by workers: tasks that take one element after another for as long as any waits, which costs
-    half of what a task for each would. To an element a worker is as a task of its own: when one has left context
+    The awaiting is done by workers: tasks that take one element after another, which costs half of what a task for each
+    would. To an element a worker is as a task of its own: when one has left context
     variables changed, or a cancellation unanswered, the next is begun with by a new worker.
 
     Invariants, whenever no method is on the stack:
 
     - an element is outstanding from the request for it until its result is delivered; when elements are requested, no
       more are outstanding than are wanted, or ``concurrency`` if that is more, and never ``AHEAD`` times as many;
-    - while anything waits, there are ``concurrency`` workers, or one for each that does;
+    - while anything waits, there are ``concurrency`` workers, or one for each that does, and none of them is idle;
     - behind a failure or a cancellation no element is begun with, and the end is told when all workers are gone.
     """
 
@@ -54,9 +54,11 @@ class InFlight(Gathering):
     """Tasks that will look for another element."""
     _tasks: dict[asyncio.Task[None], None] = field(init=False, factory=dict[asyncio.Task[None], None])
     """All that have not ended, in the order in which they began."""
+    _idle: list[asyncio.Future[None]] = field(init=False, factory=list[asyncio.Future[None]])
+    """What those wait for that have nothing to do."""
     _pristine: Context = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
-    """When a worker that does not suspend is to give the event loop a turn."""
+    """When workers that do not suspend are to give the event loop a turn."""
     _ended: bool = field(init=False, default=False)
     """Whether nothing is to come but what the line holds, and behind that the failure, if there is one."""
     _stopped: bool = field(init=False, default=False)
@@ -76,7 +78,6 @@ class InFlight(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Have elements taken up."""
         self._requested -= len(items)
-        self._turn_over = perf_counter() + TURN
         before = self.line.count
         try:
             self.line.add(items)
@@ -91,6 +92,7 @@ class InFlight(Gathering):
         self._ended = True
         self._failure = inner.take_error()
         self.remove(inner)
+        self._call(len(self._idle))
         self.go()
 
     # -- the Subscription of the region
@@ -112,7 +114,6 @@ class InFlight(Gathering):
         """Deliver what is there and wanted, ask for as much, and see whether that was all."""
         if self.over:
             return False
-        self._turn_over = perf_counter() + TURN
         results = self.line.take(self.demand)
         if results:
             self.emit(results)
@@ -140,21 +141,38 @@ class InFlight(Gathering):
 
     def _staff(self) -> None:
         """Have workers for what waits."""
-        for _ in range(min(len(self.line.waiting), self.concurrency - self._workers)):
+        missing = len(self.line.waiting) - self._call(len(self.line.waiting))
+        for _ in range(min(missing, self.concurrency - self._workers)):
             self._workers += 1
             context = self._pristine.copy()
             task = self.inlet.loop.create_task(self._work(context), context=context)
             self._tasks[task] = None
             task.add_done_callback(self._gone)
 
+    def _call(self, n: int) -> int:
+        """Have idle workers look again, ``n`` at most; tell how many do."""
+        called = self._idle[-n:] if n else []
+        del self._idle[len(self._idle) - len(called) :]
+        for each in called:
+            if not each.done():
+                each.set_result(None)
+        return len(called)
+
     async def _work(self, context: Context) -> None:
-        """Await the function for one element after another, for as long as any waits."""
+        """Await the function for one element after another."""
         line, fn, gives, pristine = self.line, self.fn, self.gives, self._pristine
         cancelling = _cancelling()
         ticket: Ticket | None = None
         awaitable: Any = NOTHING
         try:
-            while line.waiting and context == pristine and not cancelling():
+            while context == pristine and not cancelling():
+                if not line.waiting:
+                    if self._ended:
+                        break
+                    idle = self.inlet.loop.create_future()
+                    self._idle.append(idle)
+                    await idle
+                    continue
                 ticket = line.waiting.popleft()
                 awaitable = NOTHING
                 awaitable = fn(ticket[1])
@@ -166,8 +184,11 @@ class InFlight(Gathering):
                     break
                 line.put(ticket, result)
                 ticket = None
-                self.later()
-                if perf_counter() >= self._turn_over:
+                if not self._due:
+                    # The first result since others have had their turns.
+                    self._turn_over = perf_counter() + TURN
+                    self.later()
+                elif line.waiting and perf_counter() >= self._turn_over:
                     await asyncio.sleep(0)
         except FAILURES as error:
             self._broke_off(error, ticket, awaitable)
