@@ -204,7 +204,10 @@ class Job:
         except Exception:
             text = ""
         lines = text.splitlines() or [type(error).__name__]
-        told = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
+        if len(lines) > 1 and lines[1].startswith(": "):
+            told = lines[1][2:]  # behind the call that py4j made is what the JVM says
+        else:
+            told = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
         failure = SparkJobError(f"the Spark job of {self.name} failed: {told}")
         failure.__cause__ = error
         return failure

@@ -155,10 +155,12 @@ async def test_no_call_into_the_jvm_is_made_on_the_thread_of_the_loop(
         callers.add(threading.current_thread().name)
         return send(self, command)
 
-    monkeypatch.setattr(ClientServerConnection, "send_command", watched)
-
+    # To build it and to show the whole of its plan takes such calls.
     flow = Flow.from_spark(data).map(lambda n: n)
     assert "Spark local" in flow.describe()
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", watched)
+
     assert repr(flow).startswith("Flow.from_spark(")
     assert 500 == await flow.count()
     assert callers

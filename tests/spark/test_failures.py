@@ -176,12 +176,11 @@ async def test_a_job_that_fails_for_good_signals_once(spark: Any) -> None:
     assert recorder.error.__cause__ is not None
 
 
-async def test_a_job_that_cannot_begin(spark: Any) -> None:
-    frame = spark.readStream.format("rate").load()
-    recorder = await recorded(Flow.from_spark(frame))
+async def test_a_job_that_cannot_begin(sc: Any, tmp_path: Path) -> None:
+    recorder = await recorded(Flow.from_spark(sc.textFile(str(tmp_path / "nothing-there"))))
 
     assert type(recorder.error) is SparkJobError
-    assert "streaming" in str(recorder.error).lower()
+    assert "nothing-there" in str(recorder.error)
 
 
 @pytest.mark.parametrize("kind", ["rdd", "frame"])
