@@ -167,7 +167,7 @@ def test_a_part_gives_no_more_than_is_needed_of_it() -> None:
 NAN = float("nan")
 
 
-@pytest.mark.parametrize("stage", [Min(None), Max(None), Min(lambda n: -n), Max(lambda n: -n)], ids=str)
+@pytest.mark.parametrize("stage", [Min(None), Max(None), Min(operator.neg), Max(operator.neg)], ids=str)
 @pytest.mark.parametrize(
     "parts",
     [
