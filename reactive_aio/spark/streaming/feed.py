@@ -82,6 +82,14 @@ async def feed(
         yield own
 
 
+def _active(query: StreamingQuery) -> bool:
+    """Tell whether the query goes on."""
+    try:
+        return query.isActive
+    except Exception:
+        return False  # the JVM is gone, and the next call says so
+
+
 def _processed(query: StreamingQuery) -> SparkJobError | None:
     """Wait until the query has worked on all there is, or has failed."""
     try:
@@ -153,7 +161,7 @@ class Feed:
 
     async def drain(self, query: StreamingQuery) -> None:
         """Wait until the flow has ended and the query has worked on all of it; raise what either has failed with."""
-        while not self._complete and await asyncio.to_thread(lambda: query.isActive):
+        while not self._complete and await asyncio.to_thread(_active, query):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
         failure = await asyncio.to_thread(_processed, query)
