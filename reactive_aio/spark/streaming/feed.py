@@ -252,7 +252,8 @@ class Feed:
         assert task is not None
         self._lines.add(task)
         try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
+            # A cancellation is ours, for the feed ends; asyncio would report it as a failure.
+            with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
                 hello = await reader.readexactly(HELLO.size)
                 if hmac.compare_digest(hello, HELLO.pack(MAGIC, self._secret)):
                     while True:

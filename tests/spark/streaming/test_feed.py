@@ -230,6 +230,21 @@ async def test_a_connection_without_the_secret_is_told_nothing(spark: Any) -> No
         await asyncio.open_connection(host, int(port))
 
 
+async def test_a_connection_that_is_there_when_the_feed_ends_is_hung_up_without_a_word(
+    spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with feed(Flow.range(3), spark, "n long") as own:
+        host, _, port = own.options["address"].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(HELLO.pack(MAGIC, bytes.fromhex(own.options["secret"])) + QUESTION.pack(LATEST, 0, 9, 0))
+        assert await reader.read(1)
+    await reader.read()
+    writer.close()
+    await writer.wait_closed()
+
+    assert [] == caplog.records
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"ahead": 0}, "ahead"), ({"batch": 0}, "batch"), ({"partitions": 0}, "partitions"), ({"name": "a"}, "name")],
