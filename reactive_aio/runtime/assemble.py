@@ -111,7 +111,9 @@ class RegionInlet:
             self._flow, self._plan = flow, Plan.of(at_home(flow))
         at_once = at_once and not self.driver.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
-        driver = assemble(self._plan, receiver, lifetime, self.context, called=at_once, ahead=ahead)
+        driver = assemble(
+            self._plan, receiver, lifetime, self.context, called=at_once, ahead=ahead, company=self.driver.company
+        )
         if ended is not None:
             lifetime.then(ended)
             lifetime.then(self.lifetime.hold())
@@ -119,7 +121,7 @@ class RegionInlet:
         driver.read_by(self.driver)
         self.driver.inner = driver
         if at_once:
-            driver.turn()
+            driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
 
 
 @define(eq=False)
@@ -196,13 +198,14 @@ def assemble(
     each: bool = False,
     called: bool = False,
     ahead: bool = False,
+    company: Company | None = None,
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
     What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
     With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
     which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. With ``ahead`` the
-    receiver keeps what it asks for, as a boundary does.
+    receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it.
     """
     try:
         runs = [_run(plan, region) for region in plan.regions]
@@ -219,19 +222,20 @@ def assemble(
         if drivers:
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
-    _introduce(drivers)
+    _introduce(plan, drivers, company)
     drivers[0].each = each
     _begin(plan, drivers, receiver, lifetime, called)
     return drivers[0]
 
 
-def _introduce(drivers: list[RegionDriver]) -> None:
-    """Make a company of the regions that share an event loop."""
-    companies: dict[int, Company] = {}
+def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -> None:
+    """Make a company of the regions that share an event loop, or may come to share it with those of inner flows."""
+    companies = {} if outer is None else {id(outer.loop): outer}
     loops = [id(driver.loop) for driver in drivers]
     for driver, loop in zip(drivers, loops, strict=True):
-        if loops.count(loop) > 1:
-            driver.company = companies.setdefault(loop, Company())
+        reads = driver is drivers[-1] and isinstance(plan.source.operator, Pushed)
+        if reads or loop in companies or loops.count(loop) > 1:
+            driver.company = companies.setdefault(loop, Company(driver.loop))
 
 
 def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lifetime: Lifetime, called: bool) -> None:

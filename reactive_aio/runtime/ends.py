@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
+from anyio.from_thread import start_blocking_portal
 from attrs import define, field
 
 from ..hooks import discard, drop_error
@@ -183,6 +183,10 @@ class Iteration:
             item, self._item = self._item, NOTHING
             return item
         await self._lifetime.ended()
+        if isinstance(self.error, StopAsyncIteration):
+            # As a generator does (PEP 479): a failure is never taken for the end.
+            failed = RuntimeError("a function or source of the flow raised StopAsyncIteration")
+            failed.__cause__, self.error = self.error, failed
         if self.error is not None:
             _raise(self)
         raise StopAsyncIteration
@@ -304,11 +308,8 @@ def run_in_loop(main: Callable[[], Awaitable[R]]) -> R:
     async def call() -> R:
         return await main()
 
-    def run() -> R:
+    if _no_loop():
         with asyncio.Runner() as runner:
             return runner.run(call())
-
-    if _no_loop():
-        return run()
-    with ThreadPoolExecutor(1, thread_name_prefix="run_sync") as pool:
-        return pool.submit(copy_context().run, run).result()
+    with start_blocking_portal() as portal:
+        return portal.call(call)

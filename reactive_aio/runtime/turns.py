@@ -2,8 +2,8 @@
 
 What comes from another thread (a request, a cancel, a chunk from the region upstream) goes through one queue and
 wakes the loop once, however much has gathered; none is needed while the region is awake. Nor is one needed between
-regions of one subscription on one loop: they are a company, whose members take their turns one after another in one
-callback, for as long as that is short.
+regions of one subscription on one loop, those of inner flows among them: they are a company, whose members take their
+turns one after another in one callback, for as long as that is short.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SHORT: Final = 2e-4
 class Company:
     """Regions of one subscription that share an event loop; all of it is confined to that loop's thread."""
 
+    loop: asyncio.AbstractEventLoop
     waiting: deque[Turns] = field(init=False, factory=deque["Turns"])
     """The members whose turn comes in the callback that is running; empty when none is."""
     meeting: bool = field(init=False, default=False)
@@ -106,7 +107,7 @@ class Turns(ABC):
 
     def turn(self) -> None:
         """The scheduled callback."""
-        if self.company is None or self.company.meeting:
+        if self.company is None:
             self.take_turn()
         else:
             self.company.meet(self)

@@ -99,6 +99,17 @@ async def test_a_failure_is_raised_once() -> None:
     assert dropped == []
 
 
+async def test_a_failure_is_never_taken_for_the_end() -> None:
+    def stops(n: int) -> int:
+        raise StopAsyncIteration("not the end")
+
+    with pytest.raises(RuntimeError, match="raised StopAsyncIteration") as raised:
+        async for _ in Flow.range(3).map(stops):
+            pass
+
+    assert isinstance(raised.value.__cause__, StopAsyncIteration)
+
+
 async def test_behind_the_end_there_is_only_the_end() -> None:
     async with Flow.of(1).open() as items:
         assert [item async for item in items] == [1]

@@ -43,7 +43,7 @@ class Scripted(Turns):
 
 async def test_who_is_woken_by_a_member_has_its_turn_in_the_same_callback() -> None:
     log: list[Any] = []
-    company = Company()
+    company = Company(asyncio.get_running_loop())
     second = Scripted(company, log, None, None)
     first = Scripted(company, log, None, None)
     await asyncio.sleep(0)
@@ -59,7 +59,7 @@ async def test_who_is_woken_by_a_member_has_its_turn_in_the_same_callback() -> N
 
 async def test_who_is_woken_has_its_turn_though_the_member_before_it_is_interrupted() -> None:
     log: list[Any] = []
-    company = Company()
+    company = Company(asyncio.get_running_loop())
     second = Scripted(company, log, None, None)
     first = Scripted(company, log, None, None)
     await asyncio.sleep(0)
