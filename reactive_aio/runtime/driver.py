@@ -285,6 +285,7 @@ class RegionDriver(Emission):
         """Stop upstream and forget downstream; raises what the cleanup of the source raises."""
         self.closed = True
         self._receiver = None
+        self._open = None
         self._demand = 0
         items, self._pass = self._pass, None
         close = getattr(items, "close", None)
