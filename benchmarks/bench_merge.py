@@ -14,14 +14,14 @@ from .harness import Bar, Row
 from .workload import Field, Workload, peer
 
 SOURCES = 8
-SIZE = 256
+SIZE = 128
 BY_HAND = "tasks, a shared deque"
 
 FIELD = Field()
 
 
 def rows(n: int) -> list[Row]:
-    """Eight sources, with 256 elements of each read ahead; and how the cost falls with that number."""
+    """Eight sources, with as many elements of each read ahead as `merge` does by itself; and how the cost falls with that number."""
     merged = Workload(
         title=f"merge of {SOURCES} ready async generators, prefetch {SIZE}",
         by=FIELD,

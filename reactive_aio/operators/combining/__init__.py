@@ -76,7 +76,7 @@ class Combining(Fluent[T_co]):
         check_count("concat_eager", "prefetch", prefetch, 1)
         return self.begin(ConcatEager[T_co | U]((self.as_flow(), *others), prefetch))
 
-    def merge(self, *others: Flow[U], prefetch: int = 32, delay_errors: bool = False) -> Flow[T_co | U]:
+    def merge(self, *others: Flow[U], prefetch: int = 128, delay_errors: bool = False) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
 
         It is fair: where several have elements waiting, each gives what it has in its turn, so that none has its
