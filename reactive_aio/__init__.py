@@ -14,8 +14,8 @@ from .errors import FlowError as FlowError
 from .errors import LimitExceededError as LimitExceededError
 from .errors import ProtocolViolation as ProtocolViolation
 from .errors import RemoteError as RemoteError
-from .errors import SchemaMismatchError as SchemaMismatchError
 from .errors import SchedulerClosedError as SchedulerClosedError
+from .errors import SchemaMismatchError as SchemaMismatchError
 from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError
 from .errors import SparkJobError as SparkJobError
