@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import reduce
+from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
 
 from attrs import evolve
 
@@ -14,6 +15,7 @@ from .harness import Bar, Row
 from .workload import Field, LoopFactory, Workload, peer
 
 BUILTIN = "builtin chain"
+ITERATORS = "chain of itertools"
 
 
 def increment(n: int) -> int:
@@ -24,22 +26,39 @@ def even(n: int) -> bool:
     return n % 2 == 0
 
 
+def natural(n: int) -> bool:
+    return n >= 0
+
+
+def difference(pair: tuple[int, int]) -> int:
+    return pair[1] - pair[0]
+
+
 CHAIN = Field()
+MIXED = Field()
 MAPS = Field()
 
 
 def rows(n: int) -> list[Row]:
-    """Map, filter, sum; ten maps; and how the cost grows with the number of maps."""
+    """Map, filter, sum; ten operators of many kinds; ten maps; and how the cost grows with the number of maps."""
     bars = (Bar(BUILTIN, at_most=1.1),)
-    chain = Workload(
+    short = Workload(
         title="fused map + filter + sum",
         by=CHAIN,
         expect=lambda n: sum(filter(even, range(1, n + 1))),
         bars=bars,
         limit=BUILTIN,
     )
+    mixed = Workload(
+        title="ten fused operators of nine kinds + reduce",
+        by=MIXED,
+        share=0.5,
+        expect=mixed_by_hand,
+        bars=(Bar(ITERATORS, at_most=1.15),),
+        limit=ITERATORS,
+    )
     ten = _maps(10)
-    found = [*chain.rows(n), *evolve(ten, title="ten fused maps + reduce", bars=bars).rows(n)]
+    found = [*short.rows(n), *mixed.rows(n), *evolve(ten, title="ten fused maps + reduce", bars=bars).rows(n)]
     for number in (1, 2, 5, 10, 20, 50):
         growing = evolve(
             _maps(number),
@@ -144,6 +163,48 @@ def streamz(n: int, _: LoopFactory) -> int:
     for item in range(n):
         source.emit(item)
     return total
+
+
+# --- ten operators of many kinds -------------------------------------------------------------------------------------
+
+
+@MIXED.contestant("reactive_aio")
+async def our_mixed(n: int) -> int:
+    sums = Flow.range(n).map(increment).filter(even).skip(3).scan(operator.add).take_while(natural)
+    changes = sums.pairwise().map(difference).filter(even).distinct_until_changed().start_with(0)
+    return await changes.reduce(operator.add)
+
+
+@MIXED.contestant(ITERATORS)
+def mixed_by_iterators(n: int, _: LoopFactory) -> int:
+    return mixed_by_hand(n)
+
+
+def mixed_by_hand(n: int) -> int:
+    sums = takewhile(natural, accumulate(islice(filter(even, map(increment, range(n))), 3, None)))
+    changes = filter(even, map(difference, pairwise(sums)))
+    return reduce(operator.add, chain((0,), (item for item, _ in groupby(changes))))
+
+
+@MIXED.contestant("chained generators")
+def mixed_generators(n: int, _: LoopFactory) -> int:
+    def scanned(items: Iterable[int]) -> Iterator[int]:
+        total = 0
+        for item in items:
+            total += item
+            yield total
+
+    def changed(items: Iterable[int]) -> Iterator[int]:
+        before: int | None = None
+        for item in items:
+            if item != before:
+                yield item
+            before = item
+
+    evens = (item for item in (increment(item) for item in range(n)) if even(item))
+    sums = (item for item in scanned(islice(evens, 3, None)) if natural(item))
+    changes = (item for item in (difference(pair) for pair in pairwise(sums)) if even(item))
+    return reduce(operator.add, chain((0,), changed(changes)))
 
 
 # --- any number of maps ----------------------------------------------------------------------------------------------

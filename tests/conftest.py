@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
+
+GRID = Path(__file__).parent / "grid"
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 try:
@@ -27,8 +30,13 @@ def pytest_asyncio_loop_factories(
     return {name: factory for name, factory in LOOPS.items() if wanted in {"all", name}}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Where the tests run side by side, those on Spark stay together: a session for each process takes too long.
+    # The grid is thousands of tests: on each Python on asyncio's loop, on uvloop on the default one.
+    for item in items:
+        if GRID in item.path.parents and "uvloop" in item.name:
+            item.add_marker(pytest.mark.stress)
+    # Where the tests run side by side, those of a folder on Spark stay together: a session for each process takes too long.
     for item in items:
         if item.get_closest_marker("spark") and item.config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, schedulers
+from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
@@ -41,7 +42,7 @@ def sockets() -> int:
 def nothing_left(sc: Any) -> Iterator[Any]:
     yield
     assert not threads()
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -51,7 +52,7 @@ async def test_leaving_early_stops_the_job(sc: Any) -> None:
         assert [0, 1, 2] == [await anext(items) for _ in range(3)]
         assert sc.statusTracker().getActiveJobsIds()
 
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
     assert not threads()
     assert {asyncio.current_task()} == asyncio.all_tasks()
 
@@ -59,7 +60,7 @@ async def test_leaving_early_stops_the_job(sc: Any) -> None:
 @pytest.mark.usefixtures("nothing_left")
 async def test_take_stops_the_job_and_completes(sc: Any) -> None:
     assert [0, 1, 2] == await Flow.from_spark(sc.parallelize(range(10**7), 2)).take(3).to_list()
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -72,7 +73,7 @@ async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc: Any, tal
     with pytest.raises(asyncio.CancelledError):
         await end
 
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
     count = tally.count
     await asyncio.to_thread(sc.parallelize(range(8), 3).count)
     assert count == tally.count
@@ -99,7 +100,7 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
         with pytest.raises(asyncio.CancelledError):
             await end
 
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -124,7 +125,7 @@ async def test_the_failure_of_one_partition_stops_those_ahead(sc: Any) -> None:
 
     with pytest.raises(OSError, match="no more"):
         await Flow.from_spark(sc.parallelize(range(10**6), 4)).map(check).to_list()
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -159,7 +160,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_job(sc: Any) -> None:
 
     assert recorder is not None
     assert [0, 1, 2, 3, 4] == recorder.items
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -223,6 +223,7 @@ KILL = """
 import asyncio, os, signal, subprocess, sys, threading, time
 from reactive_aio import Flow, SparkJobError
 from reactive_aio.spark.session import local_session
+from tests.spark.jobs import active_jobs
 
 spark = local_session("killed", "local[2]")
 sc = spark.sparkContext
@@ -238,7 +239,7 @@ async def leave(flow):
         async for item in items:
             if item == 200:
                 break
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
     assert len(asyncio.all_tasks()) == 1
     assert not [thread for thread in threading.enumerate() if "reactive_aio" in thread.name]
 

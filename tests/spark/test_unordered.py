@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
+from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
@@ -138,7 +139,7 @@ async def test_leaving_early_stops_all_that_runs(sc: Any) -> None:
     async with Flow.from_spark(sc.parallelize(range(10**7), 4), ordered=False).open() as items:
         await anext(items)
 
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
     assert {asyncio.current_task()} == asyncio.all_tasks()
 
 
@@ -157,7 +158,7 @@ async def test_a_failure_comes_behind_the_elements_of_its_partition(sc: Any) -> 
     assert type(recorder.error) is OSError
     assert "on element #7 of partition 1 of from_spark(RDD, ordered=False)" in recorder.error.__notes__[0]
     assert [*range(7)] == in_partitions(recorder.items, 3)[1]
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.parametrize("kind", ["rdd", "frame"])

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
+from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
@@ -28,7 +29,7 @@ LIMIT = 60.0
 def nothing_left(sc: Any) -> Iterator[Any]:
     yield
     assert not [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 # -- elements
@@ -193,7 +194,7 @@ async def test_leaving_early_stops_the_tasks(spark: Any, sc: Any) -> None:
         assert [0, 1, 2] == [await anext(items) for _ in range(3)]
         assert sc.statusTracker().getActiveJobsIds()
 
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
     assert {asyncio.current_task()} == asyncio.all_tasks()
 
 
@@ -215,7 +216,7 @@ async def test_cancel_stops_a_task_in_the_middle_of_a_function(spark: Any, sc: A
         end.cancel()
         with pytest.raises(asyncio.CancelledError):
             await end
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -233,7 +234,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_tasks(spark: Any, sc: Any) -> 
 
     assert recorder is not None
     assert [0, 1, 2, 3, 4] == recorder.items
-    assert not sc.statusTracker().getActiveJobsIds()
+    assert not active_jobs(sc)
 
 
 @pytest.mark.usefixtures("nothing_left")

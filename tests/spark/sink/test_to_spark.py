@@ -17,6 +17,7 @@ from tests.spark.tally import Tally
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.sink import Batch, Committed, Files, Frames, Table
+from tests.spark.jobs import active_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -308,5 +309,5 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
 
     assert [0, 1] == ids(spark, tmp_path)
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir() if path.name != "tally"]
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert not active_jobs(spark.sparkContext)
     assert nothing_left()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import LOOPS
+from tests.spark.jobs import active_jobs
 from tests.spark.streaming.files import Folder
 
 
@@ -36,4 +37,4 @@ def nothing_left(spark: Any) -> Iterator[None]:
     yield
     assert not spark.streams.active
     assert not [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert not active_jobs(spark.sparkContext)
