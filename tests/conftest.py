@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-GRID = Path(__file__).parent / "grid"
+HERE = Path(__file__).parent
+GRID = HERE / "grid"
+ONCE = {HERE / "house", HERE / "catalogue", HERE / "benchmarks"}
+"""What says the same on every Python."""
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 try:
@@ -34,7 +37,7 @@ def pytest_asyncio_loop_factories(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The grid is thousands of tests: on each Python on asyncio's loop, on uvloop on the default one.
     for item in items:
-        if GRID in item.path.parents and "uvloop" in item.name:
+        if ONCE.intersection(item.path.parents) or (GRID in item.path.parents and "uvloop" in item.name):
             item.add_marker(pytest.mark.stress)
     # Where the tests run side by side, those of a folder on Spark stay together: a session for each process takes too long.
     for item in items:
