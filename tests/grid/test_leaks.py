@@ -194,8 +194,6 @@ async def test_nothing_is_left_however_it_ends(entry: Entry, way: Any) -> None:
             with nothing_of_ours_left(unless=entry.method in ERRORS_AS_ELEMENTS):
                 async with no_leaks():
                     await end(entry, way, run, Settings(prefetch=2))
-                    if way is not fused:
-                        await settle()  # an end does not wait for the cleanup of what it knows by the contract only
         except AssertionError as error:
             error.add_note(f"it {run.__name__}")
             raise
