@@ -86,7 +86,16 @@ class KeepAll(Folding[T, list[T]]):
 class Counting(Folding[Any, int]):
     """Keeps the number of elements."""
 
-    template = Template("$value += 1", local=("value",))
+    template = Template("$more += 1", local=("more",))
+
+    @property
+    def more(self) -> int:
+        """The elements of one pass, counted from zero: numbers up to 256 cost no memory, and many passes are no longer."""
+        return 0
+
+    @more.setter
+    def more(self, count: int) -> None:
+        self.value += count
 
 
 class Calling(Folding[T, Any]):
