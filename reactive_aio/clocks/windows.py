@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ GLANCE: Final = 0.005
 
 LONGEST: Final = 0.25
 """Real seconds after which a loop that has not answered counts as busy."""
+
+QUEUES: Final[dict[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]]] = {}
+"""Those that ask whether a loop is at rest, of which the first has its turn; a loop that nobody asks has no place here."""
 
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
@@ -159,15 +163,36 @@ class Wave:
 
 
 async def settle_here(busy: Callable[[], str | None], within: float) -> None:
-    """Return when nothing is ready on the running loop, whichever it is, and nobody else is at work."""
+    """Return when nothing is ready on the running loop, whichever it is, and nobody else is at work.
+
+    Callers have their turns one after another: two that ask at the same time would hear each other without end.
+    """
     loop = asyncio.get_running_loop()
     deadline = time.monotonic() + within
+    queue = QUEUES.setdefault(loop, deque())
+    turn = loop.create_future()
+    queue.append(turn)
+    try:
+        if queue[0] is not turn:
+            await asyncio.wait([turn], timeout=within)
+            if not turn.done():
+                raise TimeoutError("the loop does not settle: another caller waits for that as well, and longer")
+        await _rest(loop, busy, deadline)
+    finally:
+        queue.remove(turn)
+        if not queue:
+            del QUEUES[loop]
+        elif not queue[0].done():
+            queue[0].set_result(None)
+
+
+async def _rest(loop: asyncio.AbstractEventLoop, busy: Callable[[], str | None], deadline: float) -> None:
     while True:
         # In this order, and without a turn of the loop between: what the others did before they came to rest is
         # scheduled here when the window opens.
         reason = busy()
         answered: asyncio.Future[Window] = loop.create_future()
-        Window(loop, answered.set_result).open()
+        Window(loop, partial(_answer, answered)).open()
         if (await answered).heard:
             reason = reason or "callbacks are scheduled again and again"
         if reason is None:
@@ -175,3 +200,8 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"the loop does not settle: {reason}")
         await asyncio.sleep(0)
+
+
+def _answer(answered: asyncio.Future[Window], window: Window) -> None:
+    if not answered.done():  # the caller may have been cancelled before a window that listens has closed
+        answered.set_result(window)

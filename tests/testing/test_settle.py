@@ -77,8 +77,7 @@ def test_it_leaves_timers_alone(runner: asyncio.Runner) -> None:
     assert not runner.run(main())
 
 
-@pytest.mark.parametrize("name", ["virtual", "real clock", "adversarial"])
-def test_of_two_callers_each_finds_the_loop_at_rest(name: str) -> None:
+def test_of_two_callers_each_finds_the_loop_at_rest(runner: asyncio.Runner) -> None:
     at_work: list[str] = []
 
     async def caller(name: str) -> None:
@@ -93,8 +92,43 @@ def test_of_two_callers_each_finds_the_loop_at_rest(name: str) -> None:
             tasks.create_task(caller("a"))
             tasks.create_task(caller("b"))
 
-    with asyncio.Runner(loop_factory=LOOPS[name]) as runner:
-        runner.run(main())
+    runner.run(main())
+
+
+def test_a_caller_that_gives_up_leaves_the_others_their_turns(runner: asyncio.Runner) -> None:
+    settled: list[str] = []
+
+    async def caller(name: str) -> None:
+        await settle()
+        settled.append(name)
+
+    async def main() -> None:
+        first, second, third = (asyncio.create_task(caller(name)) for name in ("first", "second", "third"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(first, third)
+
+    runner.run(main())
+
+    assert ["first", "third"] == settled
+
+
+def test_a_caller_may_be_cancelled_at_any_turn(runner: asyncio.Runner) -> None:
+    reported: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        for turns in range(8):
+            asking = asyncio.create_task(settle())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asking.cancel()
+            await asyncio.wait([asking])
+        await settle()
+
+    runner.run(main())
+
+    assert [] == reported
 
 
 def test_a_loop_that_never_rests_is_an_error(runner: asyncio.Runner) -> None:
@@ -105,6 +139,18 @@ def test_a_loop_that_never_rests_is_an_error(runner: asyncio.Runner) -> None:
                 await settle(within=0.05)
         finally:
             busy.cancel()
+
+    runner.run(main())
+
+
+def test_each_of_two_callers_is_told_in_its_own_time_of_a_loop_that_never_rests(runner: asyncio.Runner) -> None:
+    async def main() -> None:
+        busy = asyncio.create_task(relay(asyncio.Event(), 10**9))
+        try:
+            outcomes = await asyncio.gather(settle(within=0.02), settle(within=0.01), return_exceptions=True)
+        finally:
+            busy.cancel()
+        assert [TimeoutError, TimeoutError] == [type(outcome) for outcome in outcomes]
 
     runner.run(main())
 
