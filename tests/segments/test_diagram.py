@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -10,6 +11,8 @@ from attrs import frozen
 
 from reactive_aio import Flow, schedulers
 from reactive_aio.segments import Elsewhere, Inlet, Pushed
+from reactive_aio.segments.layout import Box, Layout
+from reactive_aio.segments.svg import LONGEST, draw
 from reactive_aio.spec import Subscription
 from tests.registry import REGISTRY, AnyFlow, Settings
 
@@ -158,3 +161,38 @@ def test_words_fit_into_what_they_are_written_in() -> None:
 def span(box: ET.Element) -> tuple[float, float, float, float]:
     x, y, width, height = (float(box.get(name, 0)) for name in ("x", "y", "width", "height"))
     return x, x + width, y, y + height
+
+
+# -- what has been looked at
+
+LOOKED_AT = Path(__file__).parent / "pictures"
+
+LOOP = "the subscriber's loop"
+LAYOUTS: dict[str, Layout] = {
+    "one_box": Layout((Box("here", ()),), ()),
+    "many_notes": Layout((Box("a", ("f",)), Box("b", ("g",))), ("one, two, three, then four, five, six, seven",)),
+    "everything": Layout(
+        (
+            Box(LOOP, ("range(0, 3)", "map(str)", "x" * LONGEST, "<" + "y" * LONGEST)),
+            Box("p", ("f",)),
+            Box("thread('a name that is longer than all that is done there')", ()),
+        ),
+        ("boundary, prefetch 16, then boundary, prefetch 1", "boundary"),
+        under=("retry(2)", "repeat(3)"),
+        reads=(
+            ("concat", Layout((Box(LOOP, ("of('a')",)),), ())),
+            ("zip", Layout((Box("a", ("f",)), Box("b", ())), ("prefetch 2",), under=("retry()",), reads=(
+                ("merge", Layout((Box("c", ("g", "h")),), (), end="to_set()")),
+            ))),
+        ),
+        end="to_list()",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_picture_is_drawn_as_it_was_when_somebody_looked_at_it(name: str) -> None:
+    drawn = draw(LAYOUTS[name])
+
+    # After a change on purpose: look at the new one, and put it there.
+    assert (LOOKED_AT / f"{name}.svg").read_text("utf-8") == drawn + "\n"
