@@ -1,0 +1,272 @@
+"""The life of a region, by the turns of its loop: how it ends, and with whom."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
+from reactive_aio.operators.transforming import Map
+from reactive_aio.runtime.driver import DEEPEST
+from reactive_aio.runtime.lifetime import Lifetime
+from reactive_aio.segments import Pulled, Stage
+from tests.runtime.by_turns import Bed, ByTurns, region_of
+
+GONE = SchedulerClosedError("the loop has ended")
+
+
+def pulled(flow: Flow[Any]) -> Pulled[Any]:
+    operator = flow.source.operator
+    assert isinstance(operator, Pulled)
+    return operator
+
+
+# -- requests
+
+
+class Number(enum.IntEnum):
+    TWO = 2
+
+
+def test_a_number_of_another_type_is_demand_too() -> None:
+    bed = region_of()
+    bed.driver.request(Number.TWO)
+    bed.loop.rest()
+
+    assert bed.upstream.requests == [2]
+    assert type(bed.upstream.requests[0]) is int
+
+
+def test_a_request_from_another_thread_wakes_the_loop_once() -> None:
+    bed = region_of()
+    thread = threading.Thread(target=lambda: [bed.driver.request(1) for _ in range(3)])
+    thread.start()
+    thread.join()
+    bed.driver.request(4)
+    assert (bed.loop.woken, len(bed.loop.ready)) == (1 + 1, 1)  # the first was for the beginning
+
+    bed.loop.turn()
+    assert bed.upstream.requests == [7]
+
+
+# -- where the loop ends
+
+
+def test_a_loop_that_was_closed_is_a_failure_that_says_so() -> None:
+    bed = region_of()
+    bed.loop.closed = True
+    bed.driver.request(1)
+
+    _, error = bed.heard
+    assert isinstance(error, SchedulerClosedError)
+    assert isinstance(error.__cause__, RuntimeError)
+    assert (bed.driver.closed, bed.upstream.cancels, bed.released) == (True, 1, ["released"])
+
+
+def reading(*, loop: ByTurns | None = None) -> tuple[Bed, Bed]:
+    """Give a region and one that it reads, on the same loop or another."""
+    outer, inner = region_of(), region_of()
+    inner.driver.loop = outer.driver.loop if loop is None else loop
+    inner.driver.read_by(outer.driver)
+    return outer, inner
+
+
+def test_what_a_lost_region_reads_on_its_loop_is_left_without_a_word() -> None:
+    outer, inner = reading()
+    outer.driver.lost(GONE)
+
+    assert outer.heard == ["subscribed", GONE]
+    assert (inner.heard, inner.driver.closed, inner.upstream.cancels) == (["subscribed"], True, 1)
+    assert not outer.driver.inners
+
+
+def test_what_a_lost_region_reads_on_another_loop_is_that_loops() -> None:
+    outer, inner = reading(loop=ByTurns())
+    outer.driver.lost(GONE)
+
+    assert not inner.driver.closed
+
+
+def test_a_lost_region_takes_along_what_lies_before_those_it_reads() -> None:
+    outer, inner = reading()
+    _, deeper = reading()
+    before = region_of()
+    before.driver.loop = deeper.driver.loop = outer.driver.loop
+    inner.driver.before = before.driver
+    deeper.driver.read_by(before.driver)
+    outer.driver.lost(GONE)
+
+    assert (before.driver.closed, deeper.driver.closed) == (True, True)
+
+
+def test_a_region_that_has_ended_is_read_by_nobody() -> None:
+    outer, inner = reading()
+    assert outer.driver.inners == {inner.driver}
+
+    inner.driver.on_complete()
+    assert not outer.driver.inners
+
+    inner.driver.read_by(outer.driver)
+    assert not outer.driver.inners
+
+
+def test_what_was_started_is_let_go_of_with_the_loop_even_behind_the_end() -> None:
+    for end in ("lost", "left"):
+        for ended in (False, True):
+            bed, abandoned = region_of(), list[str]()
+            bed.driver.abandoned.add(lambda abandoned=abandoned: abandoned.append("let go"))
+            if ended:
+                bed.driver.on_complete()
+            if end == "lost":
+                bed.driver.lost(GONE)
+            else:
+                bed.driver.leave()
+
+            assert abandoned == ["let go"]
+            assert bed.released == ["released"]
+            assert bed.heard[1:] == (["complete"] if ended else [GONE] if end == "lost" else [])
+
+
+# -- the end
+
+
+def test_the_place_is_kept_until_what_the_source_has_started_has_ended() -> None:
+    bed = region_of()
+    bed.driver.lifetime = Lifetime()
+    release = bed.driver.lifetime.hold()
+    bed.driver.on_complete()
+    assert (bed.heard[-1], bed.released) == ("complete", [])
+
+    release()
+    assert bed.released == ["released"]
+
+
+@define
+class Careless(Stage[Any, Any]):
+    """Fails whenever it is cleaned up."""
+
+    held: list[Any] = field(factory=list)
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for item in items:
+                yield item
+                yield item
+        finally:
+            raise OSError("the pass")
+
+    def close(self) -> None:
+        self.held.append("closed")
+        raise OSError("the stage")
+
+
+def test_all_is_cleaned_up_though_the_first_of_it_fails() -> None:
+    careless, dropped = Careless(), list[BaseException]()
+    bed = region_of(careless)
+    bed.driver.request(1)
+    bed.loop.rest()
+    bed.driver.on_chunk([1, 2])
+    with hooks.using(on_error_dropped=dropped.append):
+        bed.driver.leave()
+
+    assert careless.held == ["closed"]
+    assert (bed.upstream.cancels, bed.released) == (1, ["released"])
+    assert [str(error) for error in dropped] == ["the stage"]
+    assert bed.heard == ["subscribed", [1]]
+
+
+def test_a_cleanup_that_fails_behind_a_failure_is_told_to_the_hook() -> None:
+    dropped: list[BaseException] = []
+    failure = OSError("first")
+
+    def broken() -> Iterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            raise KeyError("cleanup")
+
+    def fail(n: int) -> int:
+        raise failure
+
+    with hooks.using(on_error_dropped=dropped.append):
+        bed = region_of(Map(fail), source=pulled(Flow.from_iterable(broken())))
+    bed.driver.request(1)
+    bed.loop.rest()
+
+    assert bed.heard[-1] is failure
+    assert [type(error) for error in dropped] == [KeyError]
+    assert bed.released == ["released"]
+
+
+def test_a_cancellation_that_upstream_signals_is_a_failure_of_the_stream() -> None:
+    bed = region_of()
+    bed.driver.on_error(asyncio.CancelledError())
+
+    assert isinstance(bed.heard[-1], SourceCancelledError)
+    assert isinstance(bed.heard[-1].__cause__, asyncio.CancelledError)
+
+
+# -- nesting
+
+
+def test_every_so_many_levels_a_signal_waits_for_a_turn() -> None:
+    outermost = region_of()
+    bed = outermost
+    for level in range(1, 2 * DEEPEST + 1):
+        inner = region_of()
+        inner.driver.nest(bed.driver)
+        bed = inner
+        assert bed.driver.depth == level
+        assert bed.driver.hops == (level in {DEEPEST, 2 * DEEPEST})
+    bed.driver.request(9)
+    bed.loop.rest()
+    bed.driver.on_chunk([1])
+    bed.driver.on_chunk([2])
+    assert (bed.heard, len(bed.loop.ready)) == (["subscribed"], 1)
+
+    bed.loop.turn()
+    assert bed.heard == ["subscribed", [1], [2]]
+
+
+def test_elements_that_come_while_others_are_given_come_behind_them() -> None:
+    bed = region_of()
+    bed.driver.request(9)
+    bed.loop.rest()
+    more = [[2], [3]]
+
+    def react(signal: Any) -> None:
+        if more and isinstance(signal, list):
+            bed.driver.on_chunk(more.pop(0))
+            seen.append([*bed.heard])
+
+    seen: list[Any] = []
+    bed.signals.react = react
+    bed.driver.on_chunk([1])
+
+    assert bed.heard == ["subscribed", [1], [2], [3]]
+    assert seen == [["subscribed", [1]], ["subscribed", [1], [2]]]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_behind_an_interrupt_a_cancel_finds_a_way_in(error: type[BaseException]) -> None:
+    def interrupted(n: int) -> int:
+        raise error
+
+    bed = region_of(Map(interrupted))
+    bed.driver.request(2)
+    bed.loop.rest()
+    bed.driver.upstream.add([1])
+    bed.driver.request(1)
+    with pytest.raises(error):
+        bed.loop.turn()
+    bed.driver.cancel()
+    bed.loop.rest()
+
+    assert (bed.heard, bed.driver.closed, bed.released) == (["subscribed"], True, ["released"])
