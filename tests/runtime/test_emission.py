@@ -11,8 +11,9 @@ from attrs import define, field
 from reactive_aio import UNBOUNDED, Flow
 from reactive_aio.operators.transforming import Map
 from reactive_aio.runtime import emission
+from reactive_aio.runtime.emission import NOTHING
 from reactive_aio.segments import Pulled, Stage
-from tests.runtime.by_turns import region_of
+from tests.runtime.by_turns import Bed, region_of
 
 
 def pulled(flow: Flow[Any]) -> Pulled[Any]:
@@ -152,6 +153,134 @@ def test_the_end_comes_with_the_last_of_what_was_held(each: bool) -> None:
     bed.loop.rest()
     assert [item for signal in bed.heard[1:-1] for item in signal] == [1, 2, 3]
     assert bed.heard[-1] == "complete"
+
+
+# -- one element at a time, for a consumer on the same loop
+
+
+def numbers(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def polled(bed: Bed) -> list[Any]:
+    """Poll until there is nothing to be had."""
+    return list(iter(bed.driver.poll, NOTHING))
+
+
+def one_by_one(*stages: Stage[Any, Any], **options: Any) -> Bed:
+    bed = region_of(*stages, **options)
+    bed.driver.each = True
+    return bed
+
+
+def test_a_pull_takes_the_turn_that_it_needs() -> None:
+    bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
+    bed.driver.pull()
+
+    assert (bed.heard, len(bed.loop.ready)) == (["subscribed", [0]], 0)
+
+
+def test_a_pull_waits_for_a_turn_that_is_due() -> None:
+    bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
+    bed.driver.request(1)
+    bed.driver.pull()
+    assert bed.heard == ["subscribed"]
+
+    bed.loop.rest()
+    assert bed.heard == ["subscribed", [0], [1]]
+
+
+def test_what_a_pass_has_left_can_be_polled() -> None:
+    bed = one_by_one(Map(str), source=pulled(Flow.from_iterable(numbers(4))))
+    assert bed.driver.poll() is NOTHING  # no pass has begun
+
+    bed.driver.pull()
+    assert polled(bed) == ["1", "2", "3"]
+    assert bed.driver.delivered == 4
+    assert bed.heard == ["subscribed", ["0"]]
+
+    bed.driver.pull()
+    assert bed.heard[2:] == ["complete"]
+
+
+def test_nothing_can_be_polled_from_inside_a_signal_or_behind_a_cancel() -> None:
+    bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
+    inside: list[Any] = []
+    bed.signals.react = lambda signal: inside.append(bed.driver.poll())
+    bed.driver.pull()
+    assert inside == [NOTHING]
+    assert bed.driver.poll() == 1
+
+    bed.driver.cancel()
+    assert bed.driver.poll() is NOTHING
+
+
+def test_a_failure_is_not_polled_but_signalled() -> None:
+    bed = one_by_one(Map(lambda n: 1 // (1 - n)), source=pulled(Flow.from_iterable(numbers(9))))
+    bed.driver.pull()
+    assert bed.driver.poll() is NOTHING
+
+    assert bed.heard[1] == [1]
+    assert isinstance(bed.heard[2], ZeroDivisionError)
+    assert "in map(<lambda>), chained at here.py:1, on element #1 of" in bed.heard[2].__notes__[0]
+
+
+def test_what_is_polled_makes_room_for_more() -> None:
+    bed = one_by_one(prefetch=4)
+    bed.driver.upstream.add([1, 2, 3, 4])
+    bed.driver.pull()
+    assert bed.driver.poll() == 2
+    assert bed.upstream.requests == [4]
+
+    assert bed.driver.poll() == 3
+    assert bed.upstream.requests == [4, 3]
+
+
+def test_what_comes_in_chunks_is_polled_to_the_end_of_each() -> None:
+    bed = one_by_one(prefetch=4)
+    bed.driver.upstream.add([1, 2])
+    bed.driver.upstream.add([3, 4])
+    bed.driver.pull()
+    assert polled(bed) == [2]
+
+    bed.driver.pull()
+    assert polled(bed) == [4]
+
+    bed.driver.on_complete()
+    assert bed.heard == ["subscribed", [1], [3], "complete"]
+
+
+def test_what_the_stages_give_first_and_last_can_be_polled() -> None:
+    @define
+    class Around(Stage[Any, Any]):
+        """Gives something before the input and behind it."""
+
+        given: bool = False
+
+        def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+            yield from items
+
+        def prelude(self) -> list[Any]:
+            return ["a", "b"]
+
+        def finish(self) -> Iterator[Any]:
+            yield "y"
+            yield "z"
+            self.given = True
+
+        @property
+        def pending(self) -> bool:
+            return not self.given
+
+    bed = one_by_one(Around(), source=pulled(Flow.from_iterable(numbers(2))))
+    seen: list[Any] = []
+    for _ in range(3):
+        bed.driver.pull()
+        seen += [*bed.heard.pop(), *polled(bed)]
+    assert seen == ["a", "b", 0, 1, "y", "z"]
+
+    bed.driver.pull()
+    assert bed.heard == ["subscribed", "complete"]
 
 
 # -- the clock
