@@ -1,0 +1,146 @@
+"""The assembly of a flow: which of its regions belong together, and what becomes of them where that fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from reactive_aio import Flow, schedulers
+from reactive_aio.runtime.assemble import assemble, at_home, is_home
+from reactive_aio.runtime.driver import RegionDriver
+from reactive_aio.runtime.lifetime import Lifetime
+from reactive_aio.runtime.turns import Company
+from reactive_aio.schedulers.base import Released
+from reactive_aio.schedulers.current import Staying
+from reactive_aio.segments import Plan
+from tests.runtime.by_turns import Signals
+from tests.subscribers import ByHand, idle
+
+
+async def drivers_of(flow: Flow[Any], company: Company | None = None) -> list[RegionDriver]:
+    """Give the drivers of a flow, from its source to its end, when it has been cancelled and cleaned up."""
+    lifetime = Lifetime()
+    last = assemble(Plan.of(flow), Signals(), lifetime, copy_context(), company=company)
+    drivers = [last]
+    while drivers[0].before is not None:
+        drivers.insert(0, drivers[0].before)
+    last.cancel()
+    await lifetime.ended()
+    return drivers
+
+
+HERE = schedulers.current()
+
+
+async def test_a_region_that_is_alone_on_its_loop_has_no_company() -> None:
+    alone, elsewhere = await drivers_of(Flow.range(3).publish_on(schedulers.thread("elsewhere")))
+
+    assert (alone.company, elsewhere.company) == (None, None)
+
+
+async def test_regions_on_one_loop_are_a_company_wherever_others_lie() -> None:
+    flow = Flow.range(3).publish_on(schedulers.thread("between")).publish_on(HERE).publish_on(HERE)
+    first, between, third, fourth = await drivers_of(flow)
+
+    assert first.company is not None
+    assert first.company is third.company is fourth.company
+    assert between.company is None
+
+
+async def test_a_region_that_may_read_others_has_company_from_the_first() -> None:
+    (reading,) = await drivers_of(Flow.from_publisher(ByHand()))
+    assert reading.company is not None
+
+    first, second = await drivers_of(Flow.from_publisher(ByHand()).publish_on(schedulers.thread("second")))
+    assert first.company is not None
+    assert second.company is None
+
+
+async def test_the_regions_of_an_inner_flow_join_the_company_of_their_loop() -> None:
+    company = Company(asyncio.get_running_loop())
+    first, elsewhere, last = await drivers_of(
+        Flow.range(3).publish_on(schedulers.thread("elsewhere")).publish_on(HERE), company
+    )
+
+    assert first.company is last.company is company
+    assert elsewhere.company is None
+
+
+async def test_all_but_the_last_region_give_ahead_of_what_is_wanted() -> None:
+    drivers = await drivers_of(Flow.range(3).publish_on(HERE).publish_on(HERE))
+
+    assert [driver.ahead for driver in drivers] == [True, True, False]
+
+
+# -- where it fails
+
+
+@define
+class Refusing:
+    """A scheduler that may have no loop (a Scheduler)."""
+
+    log: list[str]
+    refuses: bool = False
+    name: str = field(default="refusing")
+
+    def is_here(self) -> bool:
+        return False
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Any:
+        if self.refuses:
+            raise OSError("no loop")
+        self.log.append("attached")
+        return self
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    def detach(self, released: Released) -> None:
+        self.log.append("detached")
+        Staying(self.loop).detach(released)
+
+
+async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> None:
+    log: list[str] = []
+    flow = Flow.range(3).publish_on(Refusing(log)).publish_on(Refusing(log)).publish_on(Refusing(log, refuses=True))
+    signals, lifetime = Signals(), Lifetime()
+    assemble(Plan.of(flow), signals, lifetime, copy_context())
+    await idle()
+    await lifetime.ended()
+
+    assert log == ["attached", "attached", "detached", "detached"]
+    assert isinstance(signals.heard[1], OSError)
+
+
+async def test_each_region_lets_go_of_its_loop_when_it_has_ended() -> None:
+    log: list[str] = []
+    assert await Flow.range(3).subscribe_on(Refusing(log)).publish_on(Refusing(log)).to_list() == [0, 1, 2]
+
+    assert log == ["attached", "attached", "detached", "detached"]
+
+
+# -- coming home
+
+
+@pytest.mark.parametrize(
+    ("flow", "regions"),
+    [
+        (Flow.range(3), 1),
+        (Flow.range(3).publish_on(HERE), 2),
+        (Flow.range(3).subscribe_on(schedulers.thread("far")), 2),
+        (Flow.range(3).publish_on(schedulers.thread("far")).map(str), 3),
+    ],
+    ids=str,
+)
+def test_a_flow_that_ends_elsewhere_comes_home_over_one_more_boundary(flow: Flow[Any], regions: int) -> None:
+    home = at_home(flow)
+
+    assert len(Plan.of(home).regions) == regions
+    assert is_home(home)
+    assert (home is flow) == is_home(flow)
