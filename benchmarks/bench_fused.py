@@ -215,7 +215,7 @@ async def our_maps(n: int, maps: int) -> int:
     flow = Flow.range(n)
     for _ in range(maps):
         flow = flow.map(increment)
-    return await flow.reduce(operator.add, 0)
+    return await flow.fold(0, operator.add)
 
 
 @MAPS.contestant(BUILTIN)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from .operators._fluent import check_count, check_function, is_async
 from .operators.awaiting.for_each import ForEachAsync
-from .operators.folding import Count, ForEach, Last, Reduce, ToList
+from .operators.folding import Count, Fold, ForEach, Last, Reduce, ToList
 from .operators.folding.fold import MISSING
 from .reductions import Reductions
 from .segments import Snapshot
@@ -167,20 +167,13 @@ class Ends(Reductions[T_co]):
 
         return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T_co]()), default))
 
-    @overload
-    async def reduce(self, fn: Callable[[T_co, T_co], T_co], *, associative: bool = ...) -> T_co: ...
-    @overload
-    async def reduce(self: Ends[A], fn: Callable[[A, A], A], initial: A, *, associative: bool) -> A: ...
-    @overload
-    async def reduce(self, fn: Callable[[A, T_co], A], initial: A) -> A: ...
-    async def reduce(self, fn: Callable[[Any, Any], Any], initial: Any = MISSING, *, associative: bool = False) -> Any:
-        """Combine all elements into one value, from the left, as ``functools.reduce`` does.
+    async def reduce(self, fn: Callable[[T_co, T_co], T_co], *, associative: bool = False) -> T_co:
+        """Combine all elements into one of their kind, from the left, as ``functools.reduce`` does; `fold` has a start.
 
         ``associative=True`` says that ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))`` are the same for all elements, so that
         stretches of the stream may be combined by themselves, each in its order, and what comes of them in theirs.
         Demand: unbounded; one value is kept.
-        Errors: what ``fn`` raises; EmptyFlowError without an element and without ``initial``; an ``async def``
-        is refused with TypeError.
+        Errors: what ``fn`` raises; EmptyFlowError without an element; an ``async def`` is refused with TypeError.
         Spark: in parts, if the function is associative; else runs after the boundary.
         (Reactor, RxJava: ``reduce``.)
 
@@ -192,8 +185,32 @@ class Ends(Reductions[T_co]):
         from .runtime.ends import come_home, value_of
 
         check_function("reduce", fn, "combine with an ordinary function")
-        stage: Reduce[T_co, Any] = Reduce(fn, initial, associative)
-        return self._or_empty("reduce", await value_of(come_home(self.as_flow()).then(stage), MISSING))
+        reduced = come_home(self.as_flow()).then(Reduce(fn, associative))
+        return cast("T_co", self._or_empty("reduce", await value_of(reduced, MISSING)))
+
+    async def fold(self, initial: A, fn: Callable[[A, T_co], A], *, combine: Callable[[A, A], A] | None = None) -> A:
+        """Combine all elements into one value, from the left, beginning with ``initial``, which it gives of none.
+
+        The value may be of another type than the elements are. ``initial`` serves each subscription: let ``fn`` give a
+        new value rather than change it, or take `collect`, which makes a container for each. ``combine``, if it is
+        given, makes one value of those of two stretches of the stream that follow each other, of which each has begun with
+        ``initial``; either may be empty.
+        Demand: unbounded; one value is kept.
+        Errors: what a function raises; an ``async def`` is refused with TypeError.
+        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        (Pekko, Kotlin: ``fold``; Reactor, RxJava: ``reduce`` with an initial value; Spark: ``RDD.aggregate``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(3).fold("n", lambda text, n: text + str(n)))
+        'n012'
+        """
+        from .runtime.ends import come_home, value_of
+
+        for function in (fn, combine):
+            if function is not None:
+                check_function("fold", function, "combine with an ordinary function")
+        return await value_of(come_home(self.as_flow()).then(Fold(initial, fn, combine)), initial)
 
     async def count(self) -> int:
         """Give the number of elements.

@@ -244,8 +244,8 @@ class Reductions(Fluent[T_co]):
     async def fold_by_key(
         self,
         key: Callable[[T_co], K],
-        fn: Callable[[A, T_co], A],
         initial: A,
+        fn: Callable[[A, T_co], A],
         *,
         combine: Callable[[A, A], A] | None = None,
     ) -> dict[K, A]:
@@ -262,13 +262,13 @@ class Reductions(Fluent[T_co]):
 
         >>> import asyncio
         >>> from reactive_aio import Flow
-        >>> asyncio.run(Flow.range(5).fold_by_key(lambda n: n % 2, lambda total, n: total + n, 0))
+        >>> asyncio.run(Flow.range(5).fold_by_key(lambda n: n % 2, 0, lambda total, n: total + n))
         {0: 6, 1: 4}
         """
         for function in (key, fn, combine):
             if function is not None:
                 check_function("fold_by_key", function, "an ordinary function is needed")
-        return await self._value(FoldByKey(key, fn, initial, combine), {})
+        return await self._value(FoldByKey(key, initial, fn, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:
         """Tell whether ``predicate`` is true of every element; cancel the source at the first of which it is not.

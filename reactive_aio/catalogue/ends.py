@@ -15,6 +15,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "first": Traits("1", completes=Completes.EARLY, names="RxPY: ``first``; aiostream: ``item(0)``"),
     "last": Traits("unbounded", keeps="1", names="RxPY: ``last``; aiostream: ``item(-1)``"),
     "reduce": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
+    "fold": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
     "count": Traits("unbounded", names="RxPY: ``count``"),
     "for_each": Traits("concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"),
     "to_spark": Traits("batch", keeps="batch"),

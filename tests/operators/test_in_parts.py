@@ -22,7 +22,7 @@ from reactive_aio.operators.filtering.take_while import TakeUntil, TakeWhile
 from reactive_aio.operators.folding.by_key import CountByKey, FoldByKey
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpty
-from reactive_aio.operators.folding.fold import Count, Last, Reduce
+from reactive_aio.operators.folding.fold import Count, Fold, Last, Reduce
 from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.segments import Origin, Placed, Region, RegionRun, Stage
@@ -52,8 +52,8 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (Single(), NUMBERS),
     (Drain(), NUMBERS),
     (Reduce(operator.add, associative=True), TEXTS),
-    (Reduce(operator.add, "c", associative=True), TEXTS),
-    (Reduce(max, -1, associative=True), WHOLE),
+    (Fold("", operator.add, operator.add), TEXTS),
+    (Fold(0, lambda count, _: count + 1, operator.add), NUMBERS),
     (Sum(0), st.one_of(WHOLE, st.booleans(), st.fractions())),
     (Sum(0.5), WHOLE),
     (Min(None), NUMBERS),
@@ -68,7 +68,7 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (Contains(1), NUMBERS),
     (IsEmpty(), NUMBERS),
     (CountByKey(abs), NUMBERS),
-    (FoldByKey(abs, lambda text, n: text + str(n), "", operator.add), WHOLE),
+    (FoldByKey(abs, "", lambda text, n: text + str(n), operator.add), WHOLE),
     (ToSortedList(None, reverse=False), st.one_of(WHOLE, st.booleans())),
     (ToSortedList(abs, reverse=True), WHOLE),
     (TopK(0, None), WHOLE),
@@ -132,7 +132,8 @@ def _kinds(kind: type[Any]) -> set[type[Any]]:
         Sum([]),
         Slice(3, None, 1),
         Distinct(None, 3, evict=True),
-        FoldByKey(abs, max, 0, None),
+        Fold(0, operator.sub),
+        FoldByKey(abs, 0, max, None),
         Collect(list, list.append),
     ],
     ids=str,

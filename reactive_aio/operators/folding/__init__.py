@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .._fluent import Fluent, check_function
 from .collect import Collect
 from .fold import Count as Count
+from .fold import Fold as Fold
 from .fold import ForEach as ForEach
 from .fold import Last as Last
 from .fold import Reduce as Reduce

@@ -75,8 +75,8 @@ class FoldByKey(Stage[Any, dict[K, A]]):
     """Stage of ``Flow.fold_by_key``."""
 
     key: Callable[[Any], K]
-    fn: Callable[[A, Any], A]
     initial: A
+    fn: Callable[[A, Any], A]
     combine: Callable[[A, A], A] | None
     positional = True
 
@@ -88,7 +88,7 @@ class FoldByKey(Stage[Any, dict[K, A]]):
         """Combine the values of the parts, if it is known how."""
         if self.combine is None:
             return None
-        return Parts(FoldByKeyOfPart(self.key, self.fn, self.initial), CombineByKey(self.combine))
+        return Parts(FoldByKeyOfPart(self.key, self.initial, self.fn), CombineByKey(self.combine))
 
 
 @frozen
@@ -108,8 +108,8 @@ class FoldByKeyOfPart(Stage[Any, Any]):
     """The share of ``Flow.fold_by_key``."""
 
     key: Callable[[Any], Any]
-    fn: Callable[[Any, Any], Any]
     initial: Any
+    fn: Callable[[Any, Any], Any]
     positional = True
 
     def transform(self) -> Transform[Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import add
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -105,29 +105,49 @@ class Calling(Folding[T, Any]):
 
 
 @frozen
-class Reduce(Stage[T, A]):
+class Reduce(Stage[T, T]):
     """Stage of ``Flow.reduce``."""
 
-    fn: Callable[[A, T], A]
-    initial: A = MISSING
+    fn: Callable[[T, T], T]
     associative: bool = False
     positional = True
 
     @property
     def arguments(self) -> str:
         """The arguments that were given."""
-        initial = "" if self.initial is MISSING else f", {label(self.initial)}"
-        return f"{label(self.fn)}{initial}{', associative=True' if self.associative else ''}"
+        return f"{label(self.fn)}{', associative=True' if self.associative else ''}"
 
-    def transform(self) -> Transform[T, A]:
-        """Give a fresh value."""
-        if self.initial is MISSING:
-            return cast("Transform[T, A]", FoldFirst[T](fn=self.fn))
-        return FoldFrom(self.initial, self.fn)
+    def transform(self) -> Transform[T, T]:
+        """Give a place for the value."""
+        return FoldFirst(fn=self.fn)
 
     def in_parts(self) -> Parts | None:
         """Combine the values of the parts as the elements are combined, if that may be done."""
-        return Parts(Reduce(self.fn), self) if self.associative else None
+        return Parts(self, self) if self.associative else None
+
+
+@frozen
+class Fold(Stage[T, A]):
+    """Stage of ``Flow.fold``."""
+
+    initial: A
+    fn: Callable[[A, T], A]
+    combine: Callable[[A, A], A] | None = None
+    positional = True
+
+    @property
+    def arguments(self) -> str:
+        """The arguments that were given."""
+        combine = "" if self.combine is None else f", combine={label(self.combine)}"
+        return f"{label(self.initial)}, {label(self.fn)}{combine}"
+
+    def transform(self) -> Transform[T, A]:
+        """Give the initial value."""
+        return FoldFrom(self.initial, self.fn)
+
+    def in_parts(self) -> Parts | None:
+        """Fold the values of the parts as well, if it is known how."""
+        return None if self.combine is None else Parts(self, Fold(self.initial, self.combine))
 
 
 @frozen

@@ -11,12 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reactive_aio import Flow
+from reactive_aio import EmptyFlowError, Flow
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
 End = Callable[[Flow[Any]], Awaitable[Any]]
+
+
+async def joined(flow: Flow[Any]) -> str | None:
+    """Reduce by what is associative and nothing else; of no elements there is nothing."""
+    try:
+        return await flow.map(str).reduce(operator.add, associative=True)
+    except EmptyFlowError:
+        return None
+
 
 # All of them over one job's worth of data: a job takes longer than what it does here.
 ENDS: dict[str, End] = {
@@ -25,7 +34,8 @@ ENDS: dict[str, End] = {
     "min": lambda flow: flow.min(key=lambda n: n % 7, default=None),
     "max": lambda flow: flow.max(default=None),
     "last": lambda flow: flow.last(default=None),
-    "reduce": lambda flow: flow.map(str).reduce(operator.add, "start", associative=True),
+    "reduce": joined,
+    "fold": lambda flow: flow.fold("", lambda text, n: f"{text},{n}", combine=operator.add),
     "to_set": Flow.to_set,
     "to_dict": lambda flow: flow.to_dict(lambda n: n % 5, str),
     "all": lambda flow: flow.all(lambda n: n > -40),
@@ -35,7 +45,7 @@ ENDS: dict[str, End] = {
     "top_k": lambda flow: flow.top_k(3, key=lambda n: n % 9),
     "to_sorted_list": lambda flow: flow.to_sorted_list(key=lambda n: n % 9, reverse=True),
     "count_by_key": lambda flow: flow.count_by_key(lambda n: n % 3),
-    "fold_by_key": lambda flow: flow.fold_by_key(bool, lambda text, n: f"{text},{n}", "", combine=operator.add),
+    "fold_by_key": lambda flow: flow.fold_by_key(bool, "", lambda text, n: f"{text},{n}", combine=operator.add),
     "single": lambda flow: flow.filter(lambda n: n == 50).single(default=None),
     "drain": Flow.drain,
     "first": lambda flow: flow.first(default=None),
