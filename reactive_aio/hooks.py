@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 
 _logger = logging.getLogger("reactive_aio")
 
@@ -63,6 +63,21 @@ def using(
     finally:
         for reset in resets:
             reset()
+
+
+def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
+    """Give a copy of a context in which ``hook`` is told of elements that will not be delivered, and then the hook that was set."""
+    copy = context.copy()
+    outer = copy.run(_on_discard.get)
+
+    def both(item: object) -> None:
+        try:
+            hook(item)
+        finally:
+            outer(item)
+
+    copy.run(_on_discard.set, both)
+    return copy
 
 
 def drop_error(error: BaseException) -> None:

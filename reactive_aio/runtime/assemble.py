@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import Context
 from functools import partial
 from typing import Any, Final
@@ -89,6 +89,10 @@ class RegionInlet:
         self.driver.abandoned.add(hold)
         return hold
 
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+        self.driver.upstream.discard = discard
+
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
         self.driver.gauge = gauge
@@ -105,15 +109,16 @@ class RegionInlet:
         at_once: bool,
         ahead: bool = False,
         ended: Callable[[], None] | None = None,
+        context: Context | None = None,
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         if flow is not self._flow:
             self._flow, self._plan = flow, Plan.of(at_home(flow))
         at_once = at_once and not self.driver.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
-        driver = assemble(
-            self._plan, receiver, lifetime, self.context, called=at_once, ahead=ahead, company=self.driver.company
-        )
+        context = context or self.context
+        company = self.driver.company
+        driver = assemble(self._plan, receiver, lifetime, context, called=at_once, ahead=ahead, company=company)
         if ended is not None:
             lifetime.then(ended)
             lifetime.then(self.lifetime.hold())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import length_hint
 from typing import Any, Final
@@ -90,7 +90,7 @@ class PushedInput:
 
     __slots__ = (
         "_chunks", "_items", "_limit", "_waiting",
-        "closed", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
+        "closed", "discard", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
     )  # fmt: skip
 
     def __init__(self, prefetch: int | None, run: RegionRun) -> None:
@@ -108,6 +108,7 @@ class PushedInput:
         self.ended = False
         self.closed = False
         self.error: BaseException | None = None
+        self.discard: Callable[[Iterable[Any]], None] = discard
 
     def start(self) -> None:
         """Fill the prefetch."""
@@ -117,7 +118,7 @@ class PushedInput:
     def add(self, items: list[Any]) -> None:
         """Take elements that have arrived."""
         if self.closed:
-            discard(items)
+            self.discard(items)
             return
         count = len(items)
         self.received += count
@@ -211,8 +212,8 @@ class PushedInput:
             # It stood behind elements that are not wanted any more.
             drop_error(error)
         if self._items is not None:
-            discard(self._items)
+            self.discard(self._items)
         for chunk in self._chunks:
-            discard(chunk)
+            self.discard(chunk)
         self._chunks.clear()
         self._items, self._waiting = None, 0

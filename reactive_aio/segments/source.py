@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -100,6 +100,9 @@ class Inlet(Protocol[T]):
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
         ...
 
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
 
@@ -114,12 +117,14 @@ class Inlet(Protocol[T]):
         at_once: bool,
         ahead: bool = False,
         ended: Callable[[], None] | None = None,
+        context: Context | None = None,
     ) -> None:
         """Subscribe to an inner flow in the same subscription, with signals on this event loop.
 
         With ``at_once`` it does what it can before the call returns, else in a scheduled callback. With ``ahead`` the
         receiver keeps what it asks for until it is wanted. ``ended`` is called, on whatever thread, when all that the
-        flow has started has been cleaned up.
+        flow has started has been cleaned up. The flow runs in ``context`` if one is given, which is not for ``at_once``,
+        else in that of the subscriber.
         """
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...segments import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
 from ..sourcing.publisher import FromPublisher
 from .do_on_next import DoOnNext, LogNext
+from .on_discard import OnDiscard
 from .peek import Listener, Peek
 
 if TYPE_CHECKING:
@@ -137,6 +138,25 @@ class Observing(Fluent[T_co]):
         [1]
         """
         return self._peek("do_finally", fn, Listener(on_end=fn))
+
+    def on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
+        """Call ``fn(item)`` for each element that was taken from a source of this flow and will not leave it.
+
+        For elements that have to be closed or given back. They are those of the sources and of every operator so far:
+        what a filter leaves out is not among them, but what is held, read ahead or dropped when the flow ends or is
+        cancelled. The hook of the subscriber, ``hooks.on_discard``, is told as well, after ``fn``.
+        Demand: passed on one for one; nothing is buffered.
+        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
+        flow is built.
+        (Reactor: ``doOnDiscard``; Kotlin: ``onUndeliveredElement`` of a channel.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 2, 3).concat(Flow.error(OSError("down"))).buffer(2).on_discard(print).on_error_complete().run_sync()
+        3
+        [[1, 2]]
+        """
+        check_function("on_discard", fn, "an ordinary function is needed")
+        return self.begin(OnDiscard[T_co](self.as_flow(), fn))
 
     def log(self, name: str = "reactive_aio.flow", level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
-from ...hooks import discard, drop_error
+from ...hooks import drop_error
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
+from .passing import Passing
 
 T = TypeVar("T")
 
@@ -63,52 +64,34 @@ class Peek(Pushed[T]):
 
 
 @define(eq=False)
-class Peeking:
-    """Stands between a flow and its region (a Receiver to the one, the Subscription of the other)."""
+class Peeking(Passing):
+    """Shows what it passes on."""
 
-    inlet: Inlet[Any]
     listener: Listener
-    _subscription: Subscription | None = field(init=False, default=None)
-    _over: bool = field(init=False, default=False)
 
     # -- what comes from downstream
 
     def request(self, n: int) -> None:
         """Show demand, and pass it on."""
-        if not self._over:
+        if not self.over:
             self._show(self.listener.on_request, n)
-            if self._subscription is not None:
-                self._subscription.request(n)
+            super().request(n)
 
     def cancel(self) -> None:
         """Show the cancellation, and pass it on."""
-        if not self._over:
-            self._over = True
+        if not self.over:
+            self.over = True
             self._show(self.listener.on_cancel)
-            subscription, self._subscription = self._subscription, None
-            if subscription is not None:
-                subscription.cancel()
+            super().cancel()
             self._show(self.listener.on_end)
 
     # -- what comes from upstream
 
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Take the subscription."""
-        self._subscription = subscription
-
-    def on_chunk(self, items: list[Any]) -> None:
-        """Pass elements on."""
-        if self._over:
-            discard(items)
-        else:
-            self.inlet.on_chunk(items)
-
     def on_error(self, error: BaseException) -> None:
         """Show the failure, and pass it on."""
-        if self._over:
+        if not self.ends():
             drop_error(error)
             return
-        self._end()
         try:
             self._call(self.listener.on_error, error)
         except Exception as failure:
@@ -121,9 +104,8 @@ class Peeking:
 
     def on_complete(self) -> None:
         """Show the end, and pass it on."""
-        if self._over:
+        if not self.ends():
             return
-        self._end()
         try:
             self._call(self.listener.on_complete)
         except Exception as failure:
@@ -131,10 +113,6 @@ class Peeking:
         else:
             self.inlet.on_complete()
         self._show(self.listener.on_end)
-
-    def _end(self) -> None:
-        self._over = True
-        self._subscription = None
 
     def _call(self, fn: Callable[..., object] | None, *arguments: object) -> None:
         if fn is not None:

@@ -1,0 +1,68 @@
+"""The combinator that tells a function of what a flow discards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from ...hooks import also_discard, discard, drop_error
+from ...segments import Inlet, Pushed
+from ...segments.plan import FlowLike
+from ...spec import Subscription
+from .passing import Passing
+
+T = TypeVar("T")
+
+
+@frozen
+class OnDiscard(Pushed[T]):
+    """Source of ``Flow.on_discard``."""
+
+    flow: FlowLike
+    fn: Callable[[Any], object]
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Subscribe to the flow, in a context of its own."""
+        context = also_discard(inlet.context, self.fn)
+        leaving = Leaving(inlet)
+        inlet.discard_by(lambda items: context.copy().run(discard, items))
+        inlet.subscribe(self.flow, leaving, at_once=False, context=context)
+        return leaving
+
+
+@define(eq=False)
+class Leaving(Passing):
+    """Passes on what comes in the context of the flow in that of the region that reads it, whose hooks are others.
+
+    What the region behind does not begin with has been given to nobody, and is the flow's to discard.
+    """
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Pass elements on."""
+        if self.over:
+            discard(items)
+        else:
+            self._outside(self.inlet.on_chunk, items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Pass the failure on."""
+        if self.ends():
+            self._outside(self.inlet.on_error, error)
+        else:
+            drop_error(error)
+
+    def on_complete(self) -> None:
+        """Pass the end on."""
+        if self.ends():
+            self._outside(self.inlet.on_complete)
+
+    def _outside(self, call: Callable[..., object], *arguments: object) -> None:
+        # A copy, as above: the context itself may have been entered, further down on the stack.
+        self.inlet.context.copy().run(call, *arguments)
