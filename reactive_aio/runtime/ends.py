@@ -221,6 +221,9 @@ class Iteration:
             self._over, self.error = True, error
         else:
             self._item = item
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -229,8 +232,10 @@ class Iteration:
         return snapshot(self._driver)
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up."""
+        """Cancel, and wait until everything has been cleaned up; who asks for an element then is told of the end."""
         self._driver.cancel()
+        self._over = True
+        self._wake()
         try:
             await self._lifetime.ended()
         finally:

@@ -253,3 +253,109 @@ async def test_a_function_ahead_of_a_boundary_that_asks_for_the_next_element_get
             waits[0].send(None)
 
     assert [*seen, given.value.value] == [0, 1, 2, 4]
+
+
+# -- an iterator that nobody holds any more
+
+
+async def test_an_element_that_is_made_while_the_iterator_goes_is_told_to_the_hook() -> None:
+    discarded: list[Any] = []
+    held: list[Any] = []
+
+    def letting_go(n: int) -> int:
+        held.clear()
+        return n
+
+    with hooks.using(on_discard=discarded.append):
+        held.append(aiter(Flow.range(3).map(letting_go)))
+    asking = held[0].__anext__()
+    held[0]._until = 0.0  # so that the element is made in a turn of the loop
+    asking.send(None)
+    asking.close()
+    await idle()
+
+    assert (held, discarded) == ([], [0])
+
+
+async def test_a_failure_that_nobody_is_left_to_hear_of_is_told_to_the_hook() -> None:
+    dropped: list[BaseException] = []
+    held: list[Any] = []
+
+    def letting_go(n: int) -> int:
+        held.clear()
+        raise OSError("nobody is here")
+
+    with hooks.using(on_error_dropped=dropped.append):
+        held.append(aiter(Flow.range(3).map(letting_go)))
+    asking = held[0].__anext__()
+    asking.send(None)
+    asking.close()
+    await idle()
+
+    assert [str(error) for error in dropped] == ["nobody is here"]
+
+
+async def test_what_has_come_for_an_iterator_that_goes_is_told_to_the_hook() -> None:
+    source = ByHand()
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        items = aiter(Flow.from_publisher(source))
+    await cut_short(items)
+    source.next("a")
+    await idle()
+    del items
+    await idle()
+
+    assert (discarded, source.cancels) == (["a"], 1)
+
+
+def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
+    dropped: list[BaseException] = []
+
+    async def begin() -> Any:
+        with hooks.using(on_error_dropped=dropped.append):
+            items = aiter(Flow.range(3).map(str))
+        assert await anext(items) == "0"
+        return items
+
+    with asyncio.Runner() as runner:
+        items = runner.run(begin())
+    del items
+
+    assert dropped == []
+
+
+def test_an_iterator_without_a_loop_says_so() -> None:
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        aiter(Flow.range(3))
+
+
+async def test_closing_waits_for_the_cleanup_and_may_be_done_twice() -> None:
+    log: list[str] = []
+
+    async def numbers() -> Any:
+        try:
+            yield 1
+            yield 2
+        finally:
+            await asyncio.sleep(0)
+            log.append("closed")
+
+    items = aiter(Flow.from_async_iterable(numbers()))
+    assert await anext(items) == 1
+    for _ in range(2):
+        await items.aclose()
+        assert log == ["closed"]
+    with pytest.raises(StopAsyncIteration):
+        await anext(items)
+
+
+async def test_who_waits_for_an_element_is_told_of_the_end_when_another_closes() -> None:
+    source = ByHand()
+    items = aiter(Flow.from_publisher(source))
+    task = await waiting(items)
+    await items.aclose()
+
+    with pytest.raises(StopAsyncIteration):
+        await task
+    assert source.cancels == 1
