@@ -33,6 +33,7 @@ from .operators.transforming.signal import Signal as Signal
 from .processor import processor as processor
 from .segments import BoundarySnapshot as BoundarySnapshot
 from .segments import OverflowSnapshot as OverflowSnapshot
+from .segments import InnerSnapshot as InnerSnapshot
 from .segments import RegionSnapshot as RegionSnapshot
 from .segments import Snapshot as Snapshot
 from .spec import UNBOUNDED as UNBOUNDED

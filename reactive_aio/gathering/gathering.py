@@ -33,6 +33,8 @@ class Gathering(Drain):
     """The inner flows that have not been seen to their ends, in the order in which they were added."""
     over: bool = field(init=False, default=False)
     """Whether the whole has ended."""
+    several: bool = field(init=False, default=False)
+    """Whether it has come to read several flows, for snapshots."""
 
     _unread: Iterator[tuple[FlowLike, Inner]] = field(init=False, factory=lambda: iter(()))
     """The flows that have not been subscribed to yet."""
@@ -80,6 +82,7 @@ class Gathering(Drain):
     def enter(self, prefetch: int | None, key: Any = None) -> Inner:
         """Enter a flow in the table before it is subscribed to."""
         inner = Inner(self, prefetch, key)
+        self.several = self.several or bool(self.inners)
         self.inners[inner] = None
         return inner
 

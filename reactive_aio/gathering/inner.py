@@ -43,6 +43,8 @@ class Inner:
     _subscription: Subscription | None = field(init=False, default=None)
     _wanted: int = field(init=False, default=0)
     """What is to be requested when there is a subscription."""
+    received: int = field(init=False, default=0)
+    """Elements that have arrived, in all."""
     consumed: int = field(init=False, default=0)
     """Elements that have been consumed and not been asked for again."""
     limit: int = field(init=False, default=UNBOUNDED)
@@ -57,6 +59,11 @@ class Inner:
     def spent(self) -> bool:
         """Whether it has ended, and nothing of it is left to take."""
         return self.ended and not self.kept
+
+    @property
+    def subscription(self) -> Subscription | None:
+        """That of the flow, until it has ended."""
+        return self._subscription
 
     # -- for the owner
 
@@ -133,6 +140,7 @@ class Inner:
         if owner is None or self.ended:
             discard(items)
         else:
+            self.received += len(items)
             owner.on_chunk(self, items)
 
     def on_error(self, error: BaseException) -> None:

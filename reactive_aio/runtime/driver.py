@@ -123,6 +123,11 @@ class RegionDriver(Emission):
             drop_error(error)
 
     @property
+    def demand(self) -> int:
+        """What has been requested of the region, and it has not given."""
+        return self._demand
+
+    @property
     def fed(self) -> PushedInput | None:
         """The input, if it is fed from upstream."""
         return self._input if isinstance(self._input, PushedInput) else None

@@ -21,6 +21,7 @@ from .plan import check_absorbed as check_absorbed
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
 from .snapshot import BoundarySnapshot as BoundarySnapshot
+from .snapshot import InnerSnapshot as InnerSnapshot
 from .snapshot import OverflowSnapshot as OverflowSnapshot
 from .snapshot import RegionSnapshot as RegionSnapshot
 from .snapshot import Snapshot as Snapshot

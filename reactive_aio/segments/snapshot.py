@@ -69,15 +69,28 @@ class RegionSnapshot:
     """What is kept and dropped in front of the region, where its source can't be slowed."""
     tasks: TasksSnapshot | None = None
     """The tasks that run the region, where it is a cluster's."""
+    inner: tuple[InnerSnapshot, ...] = ()
+    """The flows that a combinator reads here, or keeps elements of, in the order in which they were begun, if it reads several."""
+
+
+@frozen
+class InnerSnapshot:
+    """A flow that a combinator reads beside others, at one moment."""
+
+    regions: tuple[RegionSnapshot, ...]
+    """The regions of the flow, from its source to its end; none when it has ended."""
+    boundary: BoundarySnapshot
+    """What the combinator has requested of the flow, has been given, and keeps until it is wanted."""
 
 
 @frozen
 class Snapshot:
     """The regions that elements pass through at one moment, from the source to the end.
 
-    A combinator such as ``retry`` stands for the flow that it reads now; one that reads several at a time, such as
-    ``merge``, for the one that it began with last. Regions that only pass on what another has made are left out. Taken
-    from another thread than that of a region, its figures may be an element or a chunk apart.
+    A combinator that reads one flow after another, such as ``retry``, stands for the flow that it reads now. One that
+    has read several at a time, such as ``merge``, is the region that the row begins with, and has them as its ``inner``.
+    Regions that only pass on what another has made are left out. Taken from another thread than that of a region, its
+    figures may be an element or a chunk apart.
     """
 
     regions: tuple[RegionSnapshot, ...]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from reactive_aio import BoundarySnapshot, Flow, RegionSnapshot, schedulers
+from tests.subscribers import ByHand, idle
 
 
 def delivered(regions: tuple[RegionSnapshot, ...]) -> list[int]:
@@ -51,3 +53,42 @@ async def test_a_source_that_delivers_by_itself_is_a_region_of_its_own() -> None
     async with created.publish_on(schedulers.current()).map(str).open() as items:
         assert [item async for item in items] == ["1", "2"]
         assert delivered(items.snapshot().regions) == [2, 2]
+
+
+async def test_a_combinator_shows_each_of_the_flows_that_it_reads_at_a_time() -> None:
+    evens = Flow.range(0, 100, 2).publish_on(schedulers.current(), 8).map(str)
+
+    async with evens.merge(Flow.range(3), Flow.never(), prefetch=4).open() as items:
+        assert await anext(items) == 0
+        await idle()
+        (region,) = items.snapshot().regions
+
+    assert region.delivered == 1
+    first, ended, never = region.inner
+    assert first.boundary == BoundarySnapshot(requested=4, delivered=4, buffered=4, prefetch=4)
+    assert delivered(first.regions) == [8, 4]
+    assert ended.boundary == BoundarySnapshot(requested=3, delivered=3, buffered=2, prefetch=4)
+    assert ended.regions == ()
+    assert never.boundary == BoundarySnapshot(requested=4, delivered=0, buffered=0, prefetch=4)
+
+
+async def test_what_was_kept_of_a_flow_is_shown_until_it_is_taken() -> None:
+    async with Flow.range(2).merge(Flow.never(), prefetch=4).open() as items:
+        assert await anext(items) == 0
+        assert [each.boundary.buffered for each in items.snapshot().regions[0].inner] == [1, 0]
+        assert await anext(items) == 1
+        assert [each.boundary.buffered for each in items.snapshot().regions[0].inner] == [0]
+
+
+async def test_what_is_requested_of_a_flow_without_a_prefetch_is_shown_too() -> None:
+    source = ByHand()
+    other = Flow.from_publisher(ByHand())
+
+    async with Flow.from_publisher(source).race(other).open() as items:
+        waiting = asyncio.ensure_future(anext(items))
+        await idle()
+        (region,) = items.snapshot().regions
+        source.next("first")
+        assert await waiting == "first"
+
+    assert [each.boundary for each in region.inner] == [BoundarySnapshot(1, 0, 0, None)] * 2
