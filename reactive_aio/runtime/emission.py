@@ -108,7 +108,7 @@ class Emission(Turns):
         if source.error is None or self._finishing or (run.may_stop and run.done):
             if not run.pending:
                 self._complete()
-        elif source.at_end and (not run.pending or (self._pass is None and not self._starting)):
+        elif source.at_end and (not run.owing or (self._pass is None and not self._starting)):
             # Signalled from here, it is not the input's to report any more.
             error, source.error = source.error, None
             self._fail(error)

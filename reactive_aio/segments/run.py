@@ -166,6 +166,11 @@ class RegionRun:
                 return True
         return False
 
+    @property
+    def owing(self) -> bool:
+        """Tell that output of a pass that is suspended would still come if the input failed."""
+        return any(transform.owing and self._heard(place) for place, transform in self._holders)
+
     def _heard(self, place: int) -> bool:
         return not any(later.done for later in self.transforms[place + 1 :])
 

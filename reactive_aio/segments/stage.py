@@ -94,6 +94,11 @@ class Transform(Generic[T, R]):
         """Tell that output would still come if the input ended now."""
         return False
 
+    @property
+    def owing(self) -> bool:
+        """Tell that output would still come, in a pass that is suspended, if the input failed now; the failure waits for it."""
+        return self.pending
+
 
 class Stage(Transform[T, R]):
     """A synchronous operator; a frozen attrs class, which serves as its own transform unless it keeps state."""

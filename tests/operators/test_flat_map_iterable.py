@@ -266,3 +266,17 @@ async def test_an_iterable_is_read_to_its_end_though_the_stage_before_it_needs_n
             yield n
 
     assert list(range(200)) == await Flow.of(1, 2).take(1).flat_map_iterable(slowly).to_list()
+
+
+async def test_a_failure_waits_behind_what_is_left_of_the_iterable_at_hand() -> None:
+    recorder, source = Recorder(1), ByHand()
+    Flow.from_publisher(source).flat_map_iterable(lambda n: [n, n]).subscribe(recorder)
+    await idle()
+    source.next(1)
+    source.error(OSError("down"))
+    await idle()
+    assert ["subscribe", "next"] == recorder.kinds
+
+    recorder.request(1)
+    await idle()
+    assert ["subscribe", "next", "next", "error"] == recorder.kinds

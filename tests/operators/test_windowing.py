@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, LimitExceededError, hooks
+from reactive_aio import UNBOUNDED, Flow, LimitExceededError, hooks, schedulers
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -138,6 +138,35 @@ async def test_what_was_gathered_is_told_when_the_source_fails() -> None:
         await Flow.of(1, 2, 2).concat(Flow.error(OSError("down"))).buffer_until_changed().to_list()
 
     assert [2, 2] == discarded
+
+
+async def test_a_failure_does_not_wait_for_demand_behind_a_list_that_will_not_be_given() -> None:
+    discarded: list[object] = []
+    recorder, source = Recorder(1), ByHand()
+    with hooks.using(on_discard=discarded.append):
+        Flow.from_publisher(source).buffer_until_changed().subscribe(recorder)
+    await idle()
+    source.next(1)
+    source.next(2)
+    source.error(OSError("down"))
+    await idle()
+
+    assert [[1]] == recorder.items
+    assert "error" == recorder.kinds[-1]
+    assert [2] == discarded
+
+
+async def test_a_failure_waits_behind_the_lists_that_were_taken_before_it() -> None:
+    recorder = Recorder(1)
+    flow = Flow.of(1, 2).flat_map_iterable(lambda n: [n, -n, n]).concat(Flow.error(OSError("down")))
+    flow.publish_on(schedulers.current()).buffer_until_changed().subscribe(recorder)
+    await idle()
+    assert ["subscribe", "next"] == recorder.kinds
+
+    recorder.request(4)
+    await idle()
+    assert [[1], [-1], [1], [2], [-2]] == recorder.items
+    assert "error" == recorder.kinds[-1]
 
 
 @pytest.mark.parametrize("most", [0, -1, None, 2.0])

@@ -93,9 +93,10 @@ class Windowing(Fluent[T_co]):
 
         Demand: one element for each list that is wanted, and on until one differs, which is kept for the next. One
         list of at most ``max_size`` elements is held.
-        Errors: LimitExceededError when more elements than that belong together; what ``key`` raises. What is held
-        when the flow fails or is cancelled goes to ``hooks.on_discard``. A ``max_size`` below 1 and an
-        ``async def`` are refused when the flow is built.
+        Errors: LimitExceededError when more elements than that belong together; what ``key`` raises. A failure of the
+        flow comes behind the lists that were full before it, and waits for no more demand: what is held then, or at a
+        cancel, goes to ``hooks.on_discard``. A ``max_size`` below 1 and an ``async def`` are refused when the flow is
+        built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor: ``bufferUntilChanged``; the builtin ``itertools.groupby``.)
 

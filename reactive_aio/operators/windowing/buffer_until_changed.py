@@ -72,3 +72,8 @@ class BufferingEqual(Transform[T, list[T]]):
     def pending(self) -> bool:
         """Tell that there is a last list to come."""
         return bool(self.held)
+
+    @property
+    def owing(self) -> bool:
+        """What is held is the last list only if the input completes."""
+        return False
