@@ -114,6 +114,7 @@ class Ends(Reductions[T_co]):
         """Give all elements.
 
         Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        Errors: when the flow fails or the wait is cancelled, what was gathered goes to ``hooks.on_discard``.
         (Reactor: ``collectList``.)
 
         >>> import asyncio
@@ -123,7 +124,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        return await value_of(come_home(self.as_flow()).then(ToList()), [])
+        return await value_of(come_home(self.as_flow()).then(ToList()), [], gathered=True)
 
     @overload
     async def first(self) -> T_co: ...

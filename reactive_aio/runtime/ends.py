@@ -81,6 +81,8 @@ class _Result:
     """Takes the value of a flow of at most one element (a Receiver)."""
 
     over: asyncio.Future[None]
+    gathered: bool = False
+    """Whether the value is a list of elements."""
     value: Any = MISSING
     error: BaseException | None = None
 
@@ -107,13 +109,13 @@ class _Result:
         if self.error is not None:
             drop_error(self.error)
         elif self.value is not MISSING:
-            discard([self.value])
+            discard(self.value if self.gathered else [self.value])
 
 
-async def value_of(flow: Flow[T], default: Any) -> T:
-    """Run a flow of at most one element and give the element, or ``default``."""
+async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
+    """Run a flow of at most one element and give the element, or ``default``; it may be what was ``gathered`` of others."""
     lifetime = Lifetime()
-    result = _Result(asyncio.get_running_loop().create_future())
+    result = _Result(asyncio.get_running_loop().create_future(), gathered)
     driver = assemble(Plan.of(flow), result, lifetime, copy_context())
     try:
         try:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from heapq import nlargest
 from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, EmptyFlowError, Flow, LimitExceededError, schedulers
+from reactive_aio import UNBOUNDED, EmptyFlowError, Flow, LimitExceededError, hooks, schedulers
 from reactive_aio.operators.folding.ranking import ROOM, TopK
+from tests.grid.points import Books
 from tests.subscribers import ByHand, idle
 
 BROKEN = Flow.of(1, 2).concat(Flow.error(lambda: OSError("down")))
@@ -317,3 +318,45 @@ async def test_a_failing_end_is_located(end: Callable[[Flow[Any]], Any], operato
 
     assert f"in {operator}" in failed.value.__notes__[0]
     assert __file__ in failed.value.__notes__[0]
+
+
+# -- what was gathered and reaches nobody
+
+
+async def test_what_to_list_has_gathered_is_discarded_when_the_flow_fails() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append), pytest.raises(ZeroDivisionError):
+        await Flow.range(5).map(lambda n: 6 // (2 - n)).to_list()
+
+    assert discarded == [3, 6]
+
+
+async def test_what_to_list_has_gathered_is_given_or_discarded_whenever_the_wait_is_cancelled() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(4):
+            await asyncio.sleep(0)
+            yield books.make(n)
+
+    turns, ended = 0, False
+    counts: set[int] = set()
+    while not ended:
+        books = Books()
+        with books.open():
+            task = asyncio.ensure_future(Flow.from_async_iterable(numbers()).to_list())
+        await idle(turns)
+        turns, ended = turns + 1, not task.cancel()
+        await asyncio.wait([task])
+        for item in [] if task.cancelled() else task.result():
+            books.take(item)
+        assert (books.lost, books.twice) == ({}, {})
+        counts.add(sum(books.discarded.values()))
+
+    assert counts == {0, 1, 2, 3, 4}
+
+
+async def test_what_to_list_gives_is_not_discarded() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        assert await Flow.range(2).to_list() == [0, 1]
+
+    assert discarded == []

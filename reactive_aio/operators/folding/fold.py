@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ...hooks import discard
 from ...segments import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 
@@ -81,6 +82,11 @@ class KeepAll(Folding[T, list[T]]):
         """The method that takes an element, looked up once for a pass."""
         append: Callable[[T], None] = self.value.append
         return append
+
+    def close(self) -> None:
+        """Let go of what reaches nobody, since the flow has failed or was cancelled."""
+        if not self.given:
+            discard(self.value)
 
 
 class Counting(Folding[Any, int]):
