@@ -24,10 +24,8 @@ PAGE = DOCS / "operators.md"
 PICTURES = DOCS / "pictures" / "operators"
 
 NO_EXAMPLE = {
-    "from_spark": "it starts a job on a cluster",
-    "to_spark": "it starts jobs on a cluster",
-    "subscribe": "its signals are those of every diagram",
-    "open": "what it gives is asked for one element at a time by the block",
+    "from_spark": "a cluster has no virtual time",
+    "to_spark": "a cluster has no virtual time",
     "run_sync": "it runs an event loop of its own",
 }
 """What has no diagram, and why."""
@@ -41,7 +39,7 @@ How to read a diagram: time goes from left to right, in seconds. A lane is a flo
 failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
 reads, below it what it gives and what its subscriber asks for. What comes at one moment overlaps. Faint elements were not made any more, or were discarded.
 Calls of the function `tell` have a lane of their own; `slow(n)` gives `n` after `n` seconds; `attempts(a, b)` is another flow
-at each subscription.
+at each subscription; `subscriber` is the one that the signals below the box are those of.
 
 In the tables, `d` is the demand: what is *asked* of the flow that is read when `d` elements are wanted and none has come yet.
 *Keeps* is the bound of what is taken and neither passed on nor dropped. *A failure* is one of the flow that is read; of several, the
@@ -153,7 +151,10 @@ def section(operator: Operator) -> str:
     told = operator.told
     lines = [f"### {operator.name}", "", single(told.sentence), ""]
     shown = zip(pictures_of(operator), examples().get(operator.name, []), strict=True)
-    lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown] + [""]
+    lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown]
+    if operator.name in NO_EXAMPLE:
+        lines.append(f"*No diagram: {NO_EXAMPLE[operator.name]}.*")
+    lines.append("")
     lines += [f"- **{head}**: {single(text)}" for head, text in told.parts.items()]
     if told.origin:
         also = f"; {operator.traits.names}" if operator.traits.names else ""

@@ -236,7 +236,7 @@ def _whole(canvas: Canvas, ran: Ran, box: float) -> str:
     left = PAD + canvas.margin + RADIUS
     last = max([at for row in canvas.rows for at, _, _ in row.things] + [1.0])
     unit = max(30.0, *(row.unit() for row in canvas.rows))
-    call = ran.example.call if ran.flow is not None else f"await {ran.example.call}"
+    call = ran.call
 
     def x(at: float) -> float:
         return left + at * unit

@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -141,6 +142,8 @@ class Ran:
     lost: list[tuple[float, str]]
     flow: Flow[Any] | None
     """The flow that was run; None where it was run by an end."""
+    call: str
+    """The call, as one writes it in a program."""
 
 
 async def slow(n: int) -> int:
@@ -221,14 +224,21 @@ async def _run(example: Example) -> Ran:
     tell = functools.partial(note, told)
     names = {name: Flow.from_publisher(each) for name, each in watched.items()}
     result = Lane()
+    listening = Listening(result)
     with hooks.using(on_discard=functools.partial(note, lost)):
-        made = eval(example.call, namespace() | names | {"tell": tell})
-        if isinstance(made, Flow):
-            await _listen(made, result, example)
-        else:
-            await _await(made, result)
+        made = eval(example.call, namespace() | names | {"tell": tell, "subscriber": listening})
+        call = example.call
+        match made:
+            case Awaitable():
+                call = f"await {call}"
+                await _await(made, result)
+            case AbstractAsyncContextManager():
+                call = f"async with {call}"
+                await _step(made, result, example)
+            case _:  # a flow to be subscribed to, or what subscribing gives
+                await _listen(made, listening, example)
     lanes = {name: each.lanes for name, each in watched.items()}
-    whole = Ran(example, lanes, result, told, lost, made if isinstance(made, Flow) else None)
+    whole = Ran(example, lanes, result, told, lost, made if isinstance(made, Flow) else None, call)
     return evolve(whole, example=evolve(example, lines=tuple(_written(whole, letters))))
 
 
@@ -247,9 +257,10 @@ def _where(example: Example) -> dict[str, Any]:
     }
 
 
-async def _listen(flow: Flow[Any], result: Lane, example: Example) -> None:
-    loop, listening = asyncio.get_running_loop(), Listening(result)
-    flow.subscribe(listening)
+async def _listen(flow: Flow[Any] | None, listening: Listening, example: Example) -> None:
+    loop, result = asyncio.get_running_loop(), listening.lane
+    if flow is not None:
+        flow.subscribe(listening)
     for at, n in example.wanted:
         demand = listening.cancel if not n else functools.partial(listening.request, int(min(n, UNBOUNDED)))
         loop.call_at(at, demand)
@@ -257,6 +268,17 @@ async def _listen(flow: Flow[Any], result: Lane, example: Example) -> None:
     if result.end is None and result.cancelled is None and listening.subscription:
         listening.subscription.cancel()
         await asyncio.sleep(0)
+
+
+async def _step(block: AbstractAsyncContextManager[AsyncIterator[Any]], result: Lane, example: Example) -> None:
+    """Step through what a block is given as it is wanted, one element at a time, and leave the block at a cancel."""
+    async with block as items:
+        for at, n in example.wanted:
+            await asyncio.sleep(at - clock())
+            result.request(clock(), n)
+            for _ in range(int(n)):
+                item = await anext(items)
+                result.given.append((clock(), item))
 
 
 async def _await(end: Awaitable[Any], result: Lane) -> None:

@@ -197,7 +197,7 @@ def called_with(example: Example) -> dict[str, Any] | None:
         return None
     if not isinstance(call.func.value, ast.Name):
         return None
-    values = namespace() | dict.fromkeys([*example.flows, "tell"])
+    values = namespace() | dict.fromkeys([*example.flows, "tell", "subscriber"])
     given = [eval(ast.unparse(each), values) for each in call.args]
     named = {each.arg: eval(ast.unparse(each.value), values) for each in call.keywords if each.arg is not None}
     bound = inspect.signature(method).bind(None, *given, **named)
