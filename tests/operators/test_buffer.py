@@ -81,7 +81,7 @@ async def test_what_made_no_list_is_discarded_when_the_source_fails() -> None:
     discarded: list[object] = []
 
     with hooks.using(on_discard=discarded.append), pytest.raises(OSError, match="down"):
-        await Flow.range(3).concat(Flow.error(OSError("down"))).buffer(2).to_list()
+        await Flow.range(3).concat(Flow.error(OSError("down"))).buffer(2).drain()
 
     assert discarded == [2]
 

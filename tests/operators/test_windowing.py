@@ -135,7 +135,7 @@ async def test_what_was_gathered_is_told_when_the_source_fails() -> None:
     discarded: list[object] = []
 
     with hooks.using(on_discard=discarded.append), pytest.raises(OSError, match="down"):
-        await Flow.of(1, 2, 2).concat(Flow.error(OSError("down"))).buffer_until_changed().to_list()
+        await Flow.of(1, 2, 2).concat(Flow.error(OSError("down"))).buffer_until_changed().drain()
 
     assert [2, 2] == discarded
 
