@@ -112,6 +112,15 @@ async def asyncio_queue(n: int, size: int) -> int:
     return count
 
 
+@FIELD.contestant("aioitertools", needs="aioitertools")
+async def aioitertools(n: int, size: int) -> int:
+    count = 0
+    sources = [numbers(n // SOURCES) for _ in range(SOURCES)]
+    async for _ in peer("aioitertools.asyncio").as_generated(sources):
+        count += 1
+    return count
+
+
 @FIELD.contestant("aiostream", needs="aiostream")
 async def aiostream(n: int, size: int) -> int:
     count = 0

@@ -17,8 +17,9 @@ ONE_BY_ONE = Workload(
     title="zip of 2 async generators",
     by=FIELD,
     given={"generated": True},
-    only=("reactive_aio", BY_HAND, "asyncstdlib", "aiostream"),
+    only=("reactive_aio", BY_HAND, "asyncstdlib", "aioitertools", "aiostream"),
     rounds=3,
+    bars=READY.bars,
     limit=BY_HAND,
 )
 
@@ -56,6 +57,11 @@ async def pairs_by_hand(n: int, *, generated: bool = False) -> int:
 @FIELD.contestant("asyncstdlib", needs="asyncstdlib")
 async def asyncstdlib(n: int, *, generated: bool = False) -> int:
     return len([None async for _ in peer("asyncstdlib").zip(numbers(n), numbers(n))])
+
+
+@FIELD.contestant("aioitertools", needs="aioitertools")
+async def aioitertools(n: int, *, generated: bool = False) -> int:
+    return len([None async for _ in peer("aioitertools").zip(numbers(n), numbers(n))])
 
 
 @FIELD.contestant("aiostream", needs="aiostream")

@@ -17,8 +17,8 @@ from rich.table import Table
 from .harness import Measured, Outcome, Row, Spread, Verdict, number
 
 PACKAGES = (
-    "reactive-aio", "uvloop", "anyio", "aiochan", "aiologic", "aiostream", "culsans", "janus", "pypeln", "reactivex",
-    "streamable", "streamz", "pyspark",
+    "reactive-aio", "uvloop", "anyio", "aiochan", "aioitertools", "aiologic", "aiometer", "aiostream", "asyncstdlib", "culsans",
+    "janus", "pypeln", "reactivex", "streamable", "streamz", "pyspark",
 )  # fmt: skip
 
 
