@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
-from itertools import accumulate, chain, dropwhile, groupby, pairwise, takewhile
+from itertools import accumulate, dropwhile, groupby, pairwise, takewhile
 from operator import add
 from typing import Any
 
@@ -162,6 +162,54 @@ def failing_at_last(flow: Flow[int], error: BaseException) -> Flow[int]:
     return flow.concat(Flow.error(error))
 
 
+def plain(k: int) -> list[Step]:
+    """The operators that chains are mostly made of, with a number in each."""
+    return [
+        Step(f"map(+{k})", lambda f: f.map(lambda n: n + k), lambda ns: [n + k for n in ns]),
+        Step(
+            f"filter(%{k + 1})",
+            lambda f: f.filter(lambda n: n % (k + 1) == 0),
+            lambda ns: [n for n in ns if n % (k + 1) == 0],
+        ),
+        Step(f"take({k})", lambda f: f.take(k), lambda ns: ns[:k]),
+        Step(f"skip({k})", lambda f: f.skip(k), lambda ns: ns[k:]),
+        Step(f"buffer({k + 1}) flat", lambda f: f.buffer(k + 1).flat_map_iterable(list), lambda ns: ns),
+        Step(f"publish_on({k + 1})", lambda f: f.publish_on(schedulers.current(), k + 1), lambda ns: ns),
+        Step("apart", Flow.from_publisher, lambda ns: ns),
+    ]
+
+
+def anew(k: int) -> list[Step]:
+    """The operators that begin another flow behind the first, and those that may make many of few, with a number in each."""
+    more = [n * 2 % 5 for n in range(k)]
+    again: dict[str, Callable[[Flow[int]], Flow[int]]] = {
+        "retry": lambda f: f.retry(1),
+        "retry_if": lambda f: f.retry_if(lambda error, _: isinstance(error, OSError)),
+        "retry_when": lambda f: f.retry_when(once_more),
+    }
+    return [
+        Step(f"repeat({k})", lambda f: f.repeat(k), lambda ns: ns * k),
+        Step("repeat_when", lambda f: f.repeat_when(twice), lambda ns: ns * 2),
+        Step(
+            f"flat_map_iterable(*{k})",
+            lambda f: f.flat_map_iterable(lambda n: [n] * k),
+            lambda ns: [n for n in ns for _ in range(k)],
+        ),
+        Step(f"concat({more})", lambda f: f.concat(Flow.from_iterable(more)), lambda ns: ns + more),
+        *(
+            Step(
+                f"concat({more}).{name}", lambda f, once=each: f.concat(once(failing_once(more))), lambda ns: ns + more
+            )
+            for name, each in again.items()
+        ),
+        Step(
+            "on_error_resume_next",
+            lambda f: failing_at_last(f, OSError()).on_error_resume_next(Flow.of(7)),
+            lambda ns: [*ns, 7],
+        ),
+    ]
+
+
 def stages(k: int) -> list[Step]:
     """The operators that begin nothing anew, with a number in each."""
     return [
@@ -210,10 +258,8 @@ def stages(k: int) -> list[Step]:
             lambda ns: ns,
         ),
         Step("ignore_elements", lambda f: f.ignore_elements(), lambda _: []),
-        Step(
-            f"on_error_return({k})", lambda f: f.concat(Flow.error(OSError())).on_error_return(k), lambda ns: [*ns, k]
-        ),
-        Step("on_error_complete", lambda f: f.concat(Flow.error(OSError())).on_error_complete(), lambda ns: ns),
+        Step(f"on_error_return({k})", lambda f: failing_at_last(f, OSError()).on_error_return(k), lambda ns: [*ns, k]),
+        Step("on_error_complete", lambda f: failing_at_last(f, OSError()).on_error_complete(), lambda ns: ns),
         Step("seen", seen, lambda ns: ns),
         Step("in time", in_time, lambda ns: ns),
         Step(
@@ -253,7 +299,6 @@ def several(k: int) -> list[Step]:
             lambda f: f.take(1).exhaust_map(lambda n: Flow.of(*[n] * k)),
             lambda ns: ns[:1] * k,
         ),
-        Step("repeat_when", lambda f: f.repeat_when(twice), lambda ns: ns * 2),
         Step(f"concat_eager({k})", lambda f: f.concat_eager(Flow.range(k), prefetch=2), lambda ns: [*ns, *range(k)]),
         Step(f"flat_map(one, {k + 1})", lambda f: f.flat_map(Flow.of, concurrency=1, prefetch=k + 1), lambda ns: ns),
         Step(
@@ -269,56 +314,10 @@ def several(k: int) -> list[Step]:
     ]
 
 
-AGAIN: dict[str, Callable[[Flow[int]], Flow[int]]] = {
-    "retry": lambda f: f.retry(1),
-    "retry_if": lambda f: f.retry_if(lambda error, _: isinstance(error, OSError)),
-    "retry_when": lambda f: f.retry_when(once_more),
-}
-
-
 small = st.integers(0, 5)
 steps = st.one_of(
+    st.integers(0, 3).flatmap(lambda k: st.sampled_from(anew(k))),
     st.integers(0, 3).flatmap(lambda k: st.sampled_from(several(k))),
-    small.map(lambda k: Step(f"map(+{k})", lambda f: f.map(lambda n: n + k), lambda ns: [n + k for n in ns])),
-    st.integers(1, 4).map(
-        lambda k: Step(
-            f"filter(%{k})", lambda f: f.filter(lambda n: n % k == 0), lambda ns: [n for n in ns if n % k == 0]
-        )
-    ),
-    small.map(lambda k: Step(f"take({k})", lambda f: f.take(k), lambda ns: ns[:k])),
-    small.map(lambda k: Step(f"skip({k})", lambda f: f.skip(k), lambda ns: ns[k:])),
-    st.integers(0, 3).map(lambda k: Step(f"repeat({k})", lambda f: f.repeat(k), lambda ns: ns * k)),
-    st.integers(0, 3).map(
-        lambda k: Step(
-            f"flat_map_iterable(*{k})",
-            lambda f: f.flat_map_iterable(lambda n: [n] * k),
-            lambda ns: list(chain.from_iterable([n] * k for n in ns)),
-        )
-    ),
-    st.lists(small, max_size=3).map(
-        lambda more: Step(f"concat({more})", lambda f: f.concat(Flow.from_iterable(more)), lambda ns: ns + more)
-    ),
-    st.tuples(st.lists(small, max_size=3), st.sampled_from(list(AGAIN))).map(
-        lambda drawn: Step(
-            f"concat({drawn[1]} {drawn[0]})",
-            lambda f: f.concat(AGAIN[drawn[1]](failing_once(drawn[0]))),
-            lambda ns: ns + drawn[0],
-        )
-    ),
-    st.just(
-        Step(
-            "on_error_resume_next",
-            lambda f: f.concat(Flow.error(OSError())).on_error_resume_next(Flow.of(7)),
-            lambda ns: [*ns, 7],
-        )
-    ),
-    st.integers(1, 5).map(
-        lambda k: Step(f"buffer({k}) flat", lambda f: f.buffer(k).flat_map_iterable(list), lambda ns: ns)
-    ),
-    st.integers(1, 5).map(
-        lambda k: Step(f"publish_on({k})", lambda f: f.publish_on(schedulers.current(), k), lambda ns: ns)
-    ),
-    st.just(Step("apart", Flow.from_publisher, lambda ns: ns)),
-    small.flatmap(lambda k: st.sampled_from(stages(k))),
+    small.flatmap(lambda k: st.sampled_from(plain(k))),
     small.flatmap(lambda k: st.sampled_from(stages(k))),
 )

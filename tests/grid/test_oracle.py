@@ -7,18 +7,20 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Flow
 from tests.grid import oracles
-from tests.grid.oracles import SOURCES, Numbers, Step, small, steps
+from tests.grid.oracles import SOURCES, Numbers, Step, anew, plain, several, small, stages, steps
 from tests.registry import REGISTRY
 from tests.subscribers import Recorder, idle
 
 A_MATTER_OF_TIME = {"debounce", "sample", "throttle_first"}
 """What these give is compared with what they should in virtual time, where they are tested."""
 
+ALONE = [step for k in (0, 3) for row in (plain, anew, stages, several) for step in row(k)]
 chains = st.tuples(st.sampled_from(list(SOURCES)), st.lists(small, max_size=12), st.lists(steps, max_size=6))
 Chain = tuple[str, Numbers, list[Step]]
 
@@ -37,6 +39,18 @@ def test_every_operator_is_a_step() -> None:
     sliced = {"__getitem__"}
 
     assert {entry.method for entry in REGISTRY} - named - sliced == A_MATTER_OF_TIME
+
+
+@pytest.mark.parametrize("step", ALONE, ids=repr)
+async def test_alone_a_step_gives_what_it_gives_to_a_list(step: Step) -> None:
+    for numbers in ([], [4], [3, 1, 1, 2, 7, 0, 6, 5]):
+        assert step.on_list(numbers) == await step.on_flow(Flow.from_iterable(numbers)).to_list()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_source_gives_what_is_in_the_list(source: str) -> None:
+    for numbers in ([], [4], [3, 1, 1, 2, 7, 0, 6, 5]):
+        assert numbers == await SOURCES[source](numbers).to_list()
 
 
 @settings(max_examples=300, deadline=None)
