@@ -9,6 +9,7 @@ engines that run it.
 from . import schedulers as schedulers
 from .ends import FlowIterator as FlowIterator
 from .errors import BackpressureOverflowError as BackpressureOverflowError
+from .errors import DriverUnreachableError as DriverUnreachableError
 from .errors import EmptyFlowError as EmptyFlowError
 from .errors import FlowError as FlowError
 from .errors import LimitExceededError as LimitExceededError
@@ -32,8 +33,8 @@ from .operators.transforming.signal import Next as Next
 from .operators.transforming.signal import Signal as Signal
 from .processor import processor as processor
 from .segments import BoundarySnapshot as BoundarySnapshot
-from .segments import OverflowSnapshot as OverflowSnapshot
 from .segments import InnerSnapshot as InnerSnapshot
+from .segments import OverflowSnapshot as OverflowSnapshot
 from .segments import RegionSnapshot as RegionSnapshot
 from .segments import Snapshot as Snapshot
 from .spec import UNBOUNDED as UNBOUNDED

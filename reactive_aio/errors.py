@@ -14,6 +14,7 @@
     ├── StalledError                      what is held back waits for what is not read
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
+    │   └── DriverUnreachableError        its tasks could not connect to this process
     ├── SchemaMismatchError (ValueError)  an element does not fit the columns it is to be written to
     └── RemoteError                       stands for an exception that could not be pickled
 
@@ -69,6 +70,10 @@ class UnsupportedOnSparkError(FlowError):
 
 class SparkJobError(FlowError):
     """The Spark job behind a region failed for good, or its session is gone."""
+
+
+class DriverUnreachableError(SparkJobError):
+    """The tasks of a Spark region could not connect to the process that reads them; says what was tried."""
 
 
 class SchemaMismatchError(FlowError, ValueError):

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import attrs
 import pytest
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, RegionSnapshot, Snapshot, schedulers
 from reactive_aio.cli import main, screen, words
 from reactive_aio.cli.running import Run, drive
 from reactive_aio.cli.screen import PlainScreen, RichScreen, choose_screen
+from reactive_aio.segments import TasksSnapshot
 
 HEAD = "from reactive_aio import Flow, schedulers\n"
 
@@ -359,6 +360,26 @@ async def test_a_terminal_with_rich_shows_a_bar_and_a_drawn_table() -> None:
     assert "R1 50,000 -> R2 2" in shown
     assert "┃ element ┃" in shown
     assert "(1 more not shown)" in shown
+
+
+def test_each_job_of_a_cluster_has_a_bar_with_its_tasks_its_elements_and_its_rate() -> None:
+    chosen = choose_screen(Terminal())
+    assert isinstance(chosen, RichScreen)
+    chosen.console.width = 120
+    left = RegionSnapshot("Spark left", 2_000, tasks=TasksSnapshot(total=8, running=2, done=3))
+    right = RegionSnapshot("Spark right", 50, tasks=TasksSnapshot(total=4, running=1, done=4))
+    run = Run(rows=1)
+    run.seconds = 0.5
+    run.snapshot = Snapshot((left, right, RegionSnapshot("current()", 10)))
+
+    with chosen.watching() as tell:
+        tell(run)
+        tell(run)
+
+    shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", chosen.console.file.getvalue())  # type: ignore[attr-defined]
+    last = shown.split("\r")[-1]
+    assert "Spark left: 3/8 tasks, 2 running, 2,000 elements (4,000/s)" in last
+    assert re.search("━{20} Spark right: 4/4 tasks", last)
 
 
 async def test_a_terminal_without_rich_shows_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,22 +113,25 @@ class RichScreen:
 
     @contextmanager
     def watching(self) -> Generator[Callable[[Run], None]]:
-        """Show a bar of the tasks of a cluster; where there are none, nobody knows how much is to come, and it pulses."""
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        """Show a line for the whole, which pulses, for nobody knows how much is to come, and a bar for each job of a cluster."""
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
         line = TextColumn("{task.description}", markup=False)
         columns = (SpinnerColumn(finished_text=" "), BarColumn(bar_width=20), line, TimeElapsedColumn())
         with Progress(*columns, console=self.console) as progress:
-            task = progress.add_task("starting", total=None)
+            whole = progress.add_task("starting", total=None)
+            bars: list[TaskID] = []
 
             def tell(run: Run) -> None:
-                done, total = words.done_of_total(run.snapshot) or (0, None)
-                progress.update(
-                    task, description=words.progress(run.snapshot, run.seconds), completed=done, total=total
-                )
+                progress.update(whole, description=words.progress(run.snapshot, run.seconds))
+                jobs = words.jobs(run.snapshot, run.seconds)
+                while len(bars) < len(jobs):
+                    bars.append(progress.add_task(""))
+                for bar, job in zip(bars, jobs, strict=False):
+                    progress.update(bar, description=job.text, completed=job.done, total=job.total)
 
             yield tell
-            progress.update(task, total=1, completed=1)
+            progress.update(whole, total=1, completed=1)
 
     def result(self, run: Run) -> None:
         """Draw the table, and write the sum of it."""

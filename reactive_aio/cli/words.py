@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
 import attrs
+from attrs import frozen
 
 from ..segments import RegionSnapshot, Snapshot
 
@@ -33,14 +34,41 @@ def _tasks(region: RegionSnapshot) -> str:
     return "" if tasks is None else f" ({tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running)"
 
 
-def done_of_total(snapshot: Snapshot) -> tuple[int, int] | None:
-    """Give how many of all tasks are done, where it is known how many there are.
+@frozen
+class Jobs:
+    """How far the tasks of one region on a cluster are."""
+
+    done: int
+    total: int
+    text: str
+
+
+def jobs(snapshot: Snapshot, seconds: float) -> list[Jobs]:
+    """Tell of each region whose tasks are counted: how many are done and run, and the elements, as many in a second.
 
     >>> from reactive_aio import RegionSnapshot, Snapshot
-    >>> done_of_total(Snapshot((RegionSnapshot("current()", 7),)))
+    >>> from reactive_aio.segments import TasksSnapshot
+    >>> spark = RegionSnapshot("Spark local[3]", 2000, tasks=TasksSnapshot(total=8, running=2, done=3))
+    >>> jobs(Snapshot((spark, RegionSnapshot("current()", 1900))), 0.5)
+    [Jobs(done=3, total=8, text='Spark local[3]: 3/8 tasks, 2 running, 2,000 elements (4,000/s)')]
     """
-    tasks = [region.tasks for region in snapshot.regions if region.tasks is not None and region.tasks.total]
-    return (sum(each.done for each in tasks), sum(each.total for each in tasks)) if tasks else None
+    found: list[Jobs] = []
+    for region in _all_regions(snapshot.regions):
+        tasks = region.tasks
+        if tasks is not None and tasks.total:
+            rate = region.delivered / seconds if seconds else 0
+            counts = f"{tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running"
+            text = f"{region.place}: {counts}, {region.delivered:,} elements ({rate:,.0f}/s)"
+            found.append(Jobs(tasks.done, tasks.total, text))
+    return found
+
+
+def _all_regions(regions: Iterable[RegionSnapshot]) -> Iterator[RegionSnapshot]:
+    """Give the regions, and those of the flows that a combinator reads."""
+    for region in regions:
+        for inner in region.inner:
+            yield from _all_regions(inner.regions)
+        yield region
 
 
 def summary(emitted: int, seconds: float) -> str:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
 
+from ..errors import DriverUnreachableError
 from ..remote.handshake import REPLY, Greeter
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+HOST: Final = "spark.reactive_aio.host"
+"""The option that says by what name the workers reach this machine, where that is not ``spark.driver.host``."""
+PORTS: Final = "spark.reactive_aio.ports"
+"""The option that says on which ports to listen, such as ``41000-41031``, where a firewall lets only some through."""
 
 # A machine that vanishes says no goodbye; without these it would take hours to be noticed.
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
-PATIENCE: Final = 30.0
+PATIENCE: Final = 10.0
 """Seconds for the other machine to answer."""
 
 
@@ -22,6 +33,30 @@ class Address:
     host: str
     port: int
     secret: bytes = field(repr=False)
+
+
+def listen(context: SparkContext) -> tuple[socket.socket, str]:
+    """Listen for the tasks of a flow, and tell by what name they reach this machine; takes calls into the JVM."""
+    conf = context.getConf()
+    local = str(context.master).startswith("local")
+    host = conf.get(HOST) or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
+    bound = "127.0.0.1" if local and host == "127.0.0.1" else conf.get("spark.driver.bindAddress", "")
+    for port in _ports(conf.get(PORTS) or "0"):
+        try:
+            return socket.create_server((bound, port), backlog=128), host
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(f"no port of {PORTS}={conf.get(PORTS)} is free: a flow takes one as long as it lasts")
+
+
+def _ports(text: str) -> range:
+    """Read a port or a range of them."""
+    found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
+    if found is None:
+        raise ValueError(f"{PORTS}={text}: a port is needed, or a range of them such as 41000-41031")
+    first = int(found[1])
+    return range(first, int(found[2] or first) + 1)
 
 
 def prepare(connection: socket.socket) -> None:
@@ -36,7 +71,10 @@ def prepare(connection: socket.socket) -> None:
 
 def connect(address: Address, partition: int, attempt: int) -> socket.socket:
     """Connect to the loop, and prove to each other to be who one says."""
-    connection = socket.create_connection((address.host, address.port), PATIENCE)
+    try:
+        connection = socket.create_connection((address.host, address.port), PATIENCE)
+    except OSError as error:
+        raise DriverUnreachableError(_unreachable(address, error)) from None
     try:
         connection.settimeout(None)  # the loop may be held up for long, and is not gone for that
         prepare(connection)
@@ -52,3 +90,18 @@ def connect(address: Address, partition: int, attempt: int) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _unreachable(address: Address, error: OSError) -> str:
+    """Say what was tried and what to do, in a line: the driver gets the text of what a task has raised."""
+    return (
+        f"a task on {socket.gethostname()} can't connect to the event loop at {address.host}:{address.port} "
+        f"({error}): set spark.driver.host or {HOST} to a name by which the workers reach the driver, and {PORTS} to "
+        "ports that are open to them; or have elements travel by Spark itself, Flow.from_spark(..., wire='results')"
+    )
+
+
+def unreachable(text: str) -> DriverUnreachableError | None:
+    """Find in what Spark says of a failed job that its tasks could not connect."""
+    found = re.search(rf"{DriverUnreachableError.__name__}: (.+)", text)
+    return DriverUnreachableError(found[1]) if found else None

@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 
 def details(source: FromSpark) -> tuple[str, ...]:
     """Tell how the partitions are run, how elements travel, and where to look at it."""
-    told = [f"{_partitions(source)}, {_order(source)}", _wire(source)]
+    return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source))
+
+
+def ui_of(source: FromSpark) -> tuple[str, ...]:
+    """Tell where Spark shows its jobs."""
     try:
         link = source.context.uiWebUrl
     except Exception:  # the session has ended; the plan is to be seen all the same
-        return tuple(told)
-    return (*told, f"Spark UI {link}" if link else "the Spark UI is off")
+        return ()
+    return (f"Spark UI {link}" if link else "the Spark UI is off",)
 
 
-def _partitions(source: FromSpark) -> str:
+def partitions_of(source: FromSpark) -> str:
     """Count the partitions of an RDD; those of a frame are known when it runs, and to find out earlier may run it."""
     if not isinstance(source.data, RDD):
         return "partitions as Spark plans them"
@@ -44,4 +48,4 @@ def _order(source: FromSpark) -> str:
 
 def _wire(source: FromSpark) -> str:
     into = "" if source.reading is None else "Arrow into the workers, "
-    return f"{into}pickled chunks over TCP to this process, no fallback where workers can't connect to it"
+    return f"{into}pickled chunks over TCP to this process; where workers can't connect to it, wire='results'"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
-from .connecting import Address
+from .connecting import Address, listen, unreachable
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -152,9 +152,7 @@ class Job:
     def _prepare(self) -> Prepared:
         context = self.context
         self._enter()
-        local = str(context.master).startswith("local")
-        host = "127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1")
-        listening = socket.create_server(("127.0.0.1" if local else "", 0), backlog=128)
+        listening, host = listen(context)
         try:
             self._rdd = self.java_rdd(Address(host, listening.getsockname()[1], self.secret))
             partitions: int = self._rdd.getNumPartitions()
@@ -203,6 +201,9 @@ class Job:
             text = str(error).strip()
         except Exception:
             text = ""
+        if (cut_off := unreachable(text)) is not None:
+            cut_off.__cause__ = error
+            return cut_off
         lines = text.splitlines() or [type(error).__name__]
         if len(lines) > 1 and lines[1].startswith(": "):
             told = lines[1][2:]  # behind the call that py4j made is what the JVM says

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import evolve, field, frozen
 from pyspark import RDD, SparkContext
 from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
-from pyspark.sql.functions import lit
 
 from ..errors import UnsupportedOnSparkError
 from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Stage, Step, divided
 from ..spec import Subscription
+from .calls import is_connect
 from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .ordered import OrderedDelivery
@@ -24,8 +24,11 @@ from .unordered import UnorderedDelivery
 
 if TYPE_CHECKING:
     from .delivery import Delivery
-    from .worker import RegionTask
+    from .worker import PartitionTask, RegionTask
 
+Task = TypeVar("Task", bound="PartitionTask")
+
+WIRES: Final = ("tcp", "results")
 ENDS = "ends long"
 """The schema of what comes out of a region over a DataFrame: nothing, for the elements take another way."""
 
@@ -71,8 +74,12 @@ class FromSpark(Pushed[Any]):
     @property
     def elsewhere(self) -> Elsewhere:
         """The region on Spark."""
-        work = " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
-        return Elsewhere(f"Spark {self.context.master}", work, f"credit boundary, prefetch {self.prefetch}")
+        return Elsewhere(f"Spark {self.context.master}", self.work, f"credit boundary, prefetch {self.prefetch}")
+
+    @property
+    def work(self) -> str:
+        """What the region does."""
+        return " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -113,41 +120,51 @@ class FromSpark(Pushed[Any]):
         if isinstance(self.data, RDD):
             mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
             return mapped._jrdd
-        assert self.reading is not None
-        columns = self.reading.columns
-        frame = self.data if columns is None else self.data.select(*(f"`{name}`" for name in columns))
-        labels = tuple(frame.columns)
-        if not labels:
-            # Batches without columns would arrive without rows as well.
-            frame = frame.select(lit(True))
-            task = evolve(task, reading=evolve(self.reading, blank=True))
-        elif len({label.lower() for label in labels}) < len(labels):
-            # Spark refers to columns by name here, so those that share one pass under another.
-            frame = frame.toDF(*map(str, range(len(labels))))
-            task = evolve(task, reading=evolve(self.reading, labels=labels))
+        frame, task = self.readable(self.data, task)
         work: Any = frame.mapInArrow(task.over_batches, ENDS)
         return work._jdf.javaToPython()
 
+    def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
+        """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
+        assert task.reading is not None
+        columns = task.reading.columns
+        frame = frame if columns is None else frame.select(*(f"`{name}`" for name in columns))
+        labels = tuple(frame.columns)
+        if not labels:
+            # Batches without columns would arrive without rows as well.
+            return frame.selectExpr("true"), evolve(task, reading=evolve(task.reading, blank=True))
+        if len({label.lower() for label in labels}) < len(labels):
+            # Spark refers to columns by name here, so those that share one pass under another.
+            frame = frame.toDF(*map(str, range(len(labels))))
+            return frame, evolve(task, reading=evolve(task.reading, labels=labels))
+        return frame, task
 
-def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool) -> FromSpark:
+
+def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:
     """Check the arguments of ``Flow.from_spark``."""
+    from .results.source import from_results
+
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
-    if isinstance(data, RDD):
-        if as_ is not None:
-            raise TypeError(
-                "from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are"
-            )
-        return FromSpark(given, None, prefetch, ordered)
-    if isinstance(data, DataFrame):
-        if data.isStreaming:
-            raise TypeError(
-                "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
-                "come; its elements are then micro-batches"
-            )
-        return FromSpark(data, reading(as_ or Row, lambda: data.schema), prefetch, ordered)
-    if type(data).__module__.startswith("pyspark.sql.connect."):
+    if wire not in (None, *WIRES):
+        raise ValueError(f"from_spark(wire={wire!r}): elements travel by one of {', '.join(map(repr, WIRES))}")
+    connect = is_connect(data)
+    if connect and not hasattr(data, "mapInArrow"):
+        raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
+    if connect and wire == "tcp":
         raise UnsupportedOnSparkError(
-            "from_spark() needs a classic session: with Spark Connect there is no way yet for the workers to reach "
-            "this process; build the session with .master(...) rather than .remote(...)"
+            "from_spark(wire='tcp') needs a classic session, whose workers can connect to this process; with Spark Connect "
+            "elements travel by wire='results', or build the session with .master(...) rather than .remote(...)"
         )
-    raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
+    if isinstance(data, RDD) and as_ is not None:
+        raise TypeError("from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are")
+    if not connect and not isinstance(data, (RDD, DataFrame)):
+        raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
+    if isinstance(data, DataFrame) and data.isStreaming:
+        raise TypeError(
+            "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
+            "come; its elements are then micro-batches"
+        )
+    if connect or wire == "results":
+        return from_results(given, as_, prefetch)
+    reads = None if isinstance(data, RDD) else reading(as_ or Row, lambda: data.schema)
+    return FromSpark(given, reads, prefetch, ordered)

@@ -48,7 +48,7 @@ class SparkSubscription:
 
     def _java_rdd(self, address: Address) -> Any:
         source = self.source
-        return source.java_rdd(RegionTask(address, str(source), source.pickled(), source.reading))
+        return source.java_rdd(RegionTask(str(source), source.pickled(), source.reading, address=address))
 
     def begin(self) -> None:
         """Start the job; nothing here waits for it."""

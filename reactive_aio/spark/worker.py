@@ -5,19 +5,19 @@ from __future__ import annotations
 import pickle
 import select
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
+from ..remote.frames import CHUNK, CREDIT, STOP, Decoder, Frame
 from ..segments import Placed, Region, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
-from .pickling import dumps_by_value
+from .outlet import Outlet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,15 +32,42 @@ Stages = tuple[Placed[Stage[Any, Any]], ...]
 
 
 @frozen
-class RegionTask:
-    """The work of each task of a job; travels to the workers."""
+class PartitionTask:
+    """The work of each task of a job, whichever way its elements travel; goes to the workers."""
 
-    address: Address
     source: str
     """The source in words, for error notes."""
     stages: bytes = field(repr=False)
     """Pickled apart: what can't be unpickled in a worker then is a failure like any other."""
     reading: Reading | None = None
+
+    def elements(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+        """Turn the batches of a partition into elements."""
+        assert self.reading is not None
+        return chain.from_iterable(map(self.reading.elements, watched(batches)))
+
+    def chunks(self, items: Iterator[Any], outlet: Outlet) -> Iterator[None]:
+        """Run over a partition, with a pause behind each chunk that has gone out."""
+        where = f"partition {outlet.partition} of {self.source}"
+        try:
+            stages: Stages = pickle.loads(self.stages)
+            run = RegionRun(Region(where, stages, None, None), counted=False)
+        except Exception as error:
+            outlet.fail(pack(error, where, lambda error: error.add_note("while the region was unpickled in a worker")))
+            return
+        try:
+            yield from PartitionRun(run, items, outlet, where).chunks()
+        except InputLost as lost:
+            raise lost.error from None
+        finally:
+            run.close()
+
+
+@frozen
+class RegionTask(PartitionTask):
+    """A task that pushes its elements to the event loop."""
+
+    address: Address = field(kw_only=True)
 
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[int]:
         """Run over a partition of an RDD."""
@@ -51,11 +78,7 @@ class RegionTask:
 
     def over_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run over a partition of a DataFrame."""
-        assert self.reading is not None
-        try:
-            self._run(chain.from_iterable(map(self.reading.elements, watched(batches))))
-        except InputLost as lost:
-            raise lost.error from None
+        self._run(self.elements(batches))
         read_on(batches)
         return iter(())
 
@@ -66,19 +89,8 @@ class RegionTask:
         assert task is not None
         push = Push.to(self.address, task.partitionId(), task.attemptNumber())
         try:
-            where = f"partition {task.partitionId()} of {self.source}"
-            try:
-                stages: Stages = pickle.loads(self.stages)
-                run = RegionRun(Region(where, stages, None, None), counted=False)
-            except Exception as error:
-                push.fail(
-                    pack(error, where, lambda error: error.add_note("while the region was unpickled in a worker"))
-                )
-                return
-            try:
-                PartitionRun(run, items, push, where).to_end()
-            finally:
-                run.close()
+            for _ in self.chunks(items, push):
+                pass
         finally:
             push.close()
 
@@ -109,7 +121,7 @@ class PartitionRun:
 
     run: RegionRun
     items: Iterator[Any]
-    push: Push
+    push: Outlet
     where: str
     _pass: Iterator[Any] | None = field(init=False, default=None)
     _finishing: bool = field(init=False, default=False)
@@ -117,6 +129,11 @@ class PartitionRun:
 
     def to_end(self) -> None:
         """Push everything, up to the end, the first failure, or the word that nobody listens any more."""
+        for _ in self.chunks():
+            pass
+
+    def chunks(self) -> Iterator[None]:
+        """Do the same, with a pause behind each chunk."""
         push = self.push
         while not self._over:
             push.hear()
@@ -127,6 +144,7 @@ class PartitionRun:
                 push.skip -= len(items)
             elif items:
                 failure = push.send(items) or failure
+                yield
             if failure is not None:
                 push.fail(pack(failure, self.where, self.run.locate))
                 return
@@ -156,26 +174,17 @@ class PartitionRun:
 
 
 @define(eq=False)
-class Push:
+class Push(Outlet):
     """A task's end of the wire."""
 
     _socket: socket.socket
-    _partition: int
     _decoder: Decoder = field(init=False, factory=Decoder)
-    _dumps: Callable[[Any], bytes] = field(init=False)
-    granted: int = field(init=False, default=0)
-    skip: int = field(init=False, default=0)
-    """Elements to leave out: an earlier attempt has sent them."""
-    stopped: bool = field(init=False, default=False)
     _started: bool = field(init=False, default=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._dumps = _dumps
 
     @staticmethod
     def to(address: Address, partition: int, attempt: int) -> Push:
         """Connect."""
-        return Push(connect(address, partition, attempt), partition)
+        return Push(partition, connect(address, partition, attempt))
 
     def hear(self) -> None:
         """Take the orders that have come; wait for one if nothing may be done without."""
@@ -197,45 +206,14 @@ class Push:
             elif frame.kind == STOP:
                 self.stopped = True
 
-    def send(self, items: list[Any]) -> Exception | None:
-        """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
-        failure: Exception | None = None
-        try:
-            data = self._pickled(items)
-        except Exception as error:
-            items, failure = self._picklable(items), error
-            failure.add_note("an element that leaves the workers has to be picklable")
-            data = self._pickled(items)
-        if items:
-            self.granted -= len(items)
-            self._say(Frame(PART, self._partition, len(items), pickled=data))
-        return failure
-
-    def _pickled(self, items: list[Any]) -> bytes:
-        try:
-            return self._dumps(items)
-        except Exception:
-            # By value, for classes that can't be imported on the other side, such as those of a script.
-            self._dumps = dumps_by_value
-            return self._dumps(items)
-
-    def _picklable(self, items: list[Any]) -> list[Any]:
-        """Give the elements before the first that can't be pickled."""
-        for at, item in enumerate(items):
-            try:
-                self._pickled([item])
-            except Exception:
-                return items[:at]
-        return items
-
     def fail(self, packed: bytes) -> None:
         """Send the failure that ends the partition."""
-        self._say(Frame(FAILED, self._partition, pickled=packed))
+        super().fail(packed)
         self._await_stop()
 
     def end(self) -> None:
         """Say that all elements have been sent."""
-        self._say(Frame(LAST, self._partition))
+        super().end()
         self._await_stop()
 
     def _await_stop(self) -> None:
@@ -243,14 +221,11 @@ class Push:
         while not self.stopped:
             self._take(self._socket.recv(4096))
 
-    def _say(self, frame: Frame) -> None:
+    def say(self, frame: Frame) -> None:
+        """Send a frame."""
         for piece in frame.encoded():
             self._socket.sendall(piece)
 
     def close(self) -> None:
         """Hang up."""
         self._socket.close()
-
-
-def _dumps(items: list[Any]) -> bytes:
-    return pickle.dumps(items, 5)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import conftest
 from tests.spark.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+
+ON_ONE_LOOP = ("test_results.py", "test_progress.py", "test_connect.py")
+"""What takes long and hardly meets the loop."""
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    found = conftest.pytest_asyncio_loop_factories(config, item)
+    first = next(iter(found))
+    return {first: found[first]} if item.path.name in ON_ONE_LOOP else found
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,11 @@ import pytest
 
 from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
 
-pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
 
 
 def test_the_plan_shows_what_runs_where(sc: Any) -> None:
@@ -37,15 +40,16 @@ def test_a_boundary_ends_the_region_on_spark(spark: Any) -> None:
     assert plan[2].endswith("map(str)")
 
 
-def unpicklable(kind: str, sc: object) -> object:
+def unpicklable(kind: str, sc: Any) -> object:
     if kind == "lock":
         return threading.Lock()
     if kind == "loop":
         return asyncio.new_event_loop()
-    return sc if kind == "context" else (n for n in range(3))
+    spark_s = {"context": sc, "data": sc.parallelize([1]), "session": SparkSession.active()}
+    return spark_s[kind] if kind in spark_s else (n for n in range(3))
 
 
-@pytest.mark.parametrize("kind", ["lock", "loop", "context", "generator"])
+@pytest.mark.parametrize("kind", ["lock", "loop", "context", "session", "data", "generator"])
 def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(
     sc: Any, capfd: pytest.CaptureFixture[str], kind: str
 ) -> None:
@@ -110,15 +114,6 @@ def test_other_data_is_refused(data: Any) -> None:
 def test_prefetch_is_a_count(sc: Any, prefetch: int, error: Any) -> None:
     with pytest.raises(error, match="prefetch"):
         Flow.from_spark(sc.parallelize([1]), prefetch=prefetch)
-
-
-def test_a_frame_of_spark_connect_is_refused() -> None:
-    class Frame:
-        pass
-
-    Frame.__module__ = "pyspark.sql.connect.dataframe"
-    with pytest.raises(UnsupportedOnSparkError, match="classic session"):
-        Flow.from_spark(Frame())  # type: ignore[call-overload]
 
 
 def test_without_pyspark_the_error_says_what_to_install() -> None:

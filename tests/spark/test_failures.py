@@ -220,12 +220,13 @@ async def test_a_worker_that_dies_each_time_is_given_up_after_the_elements_befor
 
 
 KILL = """
-import asyncio, os, signal, subprocess, sys, threading, time
-from reactive_aio import Flow, SparkJobError
+import asyncio, os, signal, subprocess, sys, threading
+from reactive_aio import Flow, SparkJobError, schedulers
 from reactive_aio.spark.session import local_session
+from reactive_aio.spark.sink import Frames
 from tests.spark.jobs import active_jobs
 
-spark = local_session("killed", "local[2]")
+spark = local_session("killed", "local[6]")
 sc = spark.sparkContext
 numbers = Flow.from_spark(sc.parallelize(range(10**6), 4), prefetch=128)
 
@@ -246,20 +247,36 @@ async def leave(flow):
 for _ in range(3):
     asyncio.run(leave(numbers))
     asyncio.run(leave(numbers.map(slow)))
+    asyncio.run(leave(Flow.from_spark(sc.range(0, 10**5, 1, 4), wire="results")))
+    asyncio.run(leave(Flow.from_spark(sc.range(0, 10**3, 1, 4), wire="results").map(slow)))
 print("left", flush=True)
 
 async def kill():
     found = subprocess.run(["pgrep", "-P", str(os.getpid()), "java"], capture_output=True, text=True)
-    taken = 0
-    async with numbers.open() as items:
+    at_work = {name: asyncio.Event() for name in ("source", "results", "region", "sink")}
+
+    def working(name):
+        return lambda _: at_work[name].set()
+
+    async def sink():
+        flow = Flow.range(10**9).map(lambda n: (n,))
+        await flow.to_spark(Frames(spark, lambda frame, id: frame.count()), "n long", batch=10, progress=working("sink"))
+
+    flows = {
+        "source": numbers.map(slow).for_each(working("source")),
+        "results": Flow.from_spark(sc.range(0, 10**4, 1, 10**3), wire="results").map(slow).for_each(working("results")),
+        "region": Flow.range(10**9).publish_on(schedulers.spark(spark, 1)).map(slow).for_each(working("region")),
+        "sink": sink(),
+    }
+    ends = {name: asyncio.create_task(flow) for name, flow in flows.items()}
+    for event in at_work.values():
+        await event.wait()
+    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
+    for name, end in ends.items():
         try:
-            async for item in items:
-                taken += 1
-                if taken == 1000:
-                    os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
-                    started = time.monotonic()
+            await end
         except SparkJobError as error:
-            print(type(error).__name__, time.monotonic() - started < 20, flush=True)
+            print(name, type(error).__name__, flush=True)
     assert len(asyncio.all_tasks()) == 1
     assert not [thread for thread in threading.enumerate() if "reactive_aio" in thread.name]
 
@@ -269,7 +286,7 @@ os._exit(0)  # Spark's own shutdown wants to ask the JVM
 """
 
 
-def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error() -> None:
+def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error_for_whatever_runs() -> None:
     """In a process of its own, whose JVM may be killed and whose stderr can be read."""
     done = subprocess.run(
         [sys.executable, "-c", KILL],
@@ -281,7 +298,8 @@ def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error() -> None:
         env={**os.environ},
     )
 
-    assert ["left", "SparkJobError True"] == done.stdout.splitlines(), done.stderr
+    failed = [f"{name} SparkJobError" for name in ("source", "results", "region", "sink")]
+    assert ["left", *failed] == done.stdout.splitlines(), done.stderr
     quiet = done.stderr.partition("killing")[0]
     assert not [
         line for line in quiet.splitlines() if " ERROR " in line or "Exception" in line or "Traceback" in line

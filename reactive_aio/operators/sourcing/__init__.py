@@ -267,25 +267,47 @@ class Sourcing(Computed[T_co]):
 
     @overload
     @classmethod
-    def from_spark(cls, data: RDD[U], *, ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
+    def from_spark(
+        cls, data: RDD[U], *, ordered: bool = ..., prefetch: int = ..., wire: str | None = ...
+    ) -> Flow[U]: ...
     @overload
     @classmethod
     def from_spark(
-        cls, data: DataFrame, *, as_: type[Row] | None = ..., ordered: bool = ..., prefetch: int = ...
+        cls,
+        data: DataFrame,
+        *,
+        as_: type[Row] | None = ...,
+        ordered: bool = ...,
+        prefetch: int = ...,
+        wire: str | None = ...,
     ) -> Flow[Row]: ...
     @overload
     @classmethod
     def from_spark(
-        cls, data: DataFrame, *, as_: type[tuple[Any, ...]], ordered: bool = ..., prefetch: int = ...
+        cls,
+        data: DataFrame,
+        *,
+        as_: type[tuple[Any, ...]],
+        ordered: bool = ...,
+        prefetch: int = ...,
+        wire: str | None = ...,
     ) -> Flow[tuple[Any, ...]]: ...
     @overload
     @classmethod
     def from_spark(
-        cls, data: DataFrame, *, as_: type[dict[Any, Any]], ordered: bool = ..., prefetch: int = ...
+        cls,
+        data: DataFrame,
+        *,
+        as_: type[dict[Any, Any]],
+        ordered: bool = ...,
+        prefetch: int = ...,
+        wire: str | None = ...,
     ) -> Flow[dict[str, Any]]: ...
     @overload
     @classmethod
-    def from_spark(cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ...) -> Flow[U]: ...
+    def from_spark(
+        cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ..., wire: str | None = ...
+    ) -> Flow[U]: ...
     @overload
     @classmethod
     def from_spark(
@@ -320,6 +342,7 @@ class Sourcing(Computed[T_co]):
         as_: type[Any] | None = None,
         ordered: bool = True,
         prefetch: int = 8192,
+        wire: str | None = None,
         checkpoint: str | PathLike[str] | None = None,
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
@@ -351,16 +374,19 @@ class Sourcing(Computed[T_co]):
         each for at most a quarter, so that none waits for a slow one.
         Errors: what a function raises in a worker arrives after the elements before it, with its own type,
         arguments and notes, the operator, the element, and the remote traceback as a note; as RemoteError if it
-        can't be pickled. SparkJobError when the job itself fails. UnsupportedOnSparkError when the flow is built,
-        for a function that can't be pickled and for a session of Spark Connect; TypeError for a class that does
-        not fit the columns, which lists every misfit.
+        can't be pickled. SparkJobError when the job itself fails; DriverUnreachableError, which is one, when the
+        workers can't connect to this process. UnsupportedOnSparkError when the flow is built, for a function that
+        can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
         Cancel: stops the tasks and the job; a terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
-        Spark: the workers connect to this process, on ``spark.driver.host`` (loopback for a local master). A task
+        Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
+        for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
-        again gives the same elements. A flow leaves one slot of the cluster free, and one for each other flow that
-        has subscribed: those that wait for each other need as many slots as they are. Give a local session one
-        more than there are cores; a task that waits for demand uses none.
+        again gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
+        elements travel by Spark itself: partitions are computed one after another, each as a whole when its first
+        element is wanted, and what comes of one has to fit into the memory of the driver's JVM. A flow leaves one slot of
+        the cluster free, and one for each other flow that has subscribed: those that wait for each other need as many
+        slots as they are. Give a local session one more than there are cores; a task that waits for demand uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
 
         .. code-block:: python
@@ -375,7 +401,12 @@ class Sourcing(Computed[T_co]):
 
         check_count("from_spark", "prefetch", prefetch, 1)
         if checkpoint is not None:
+            if wire is not None:
+                raise ValueError(
+                    "from_spark(wire=...) is not for streams: read the rows of a micro-batch by it, "
+                    "Flow.from_spark(batch.frame, wire=...)"
+                )
             from ...spark.streaming.source import from_stream
 
             return cls.begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
-        return cls.begin(from_spark(data, as_, prefetch, ordered))
+        return cls.begin(from_spark(data, as_, prefetch, ordered, wire))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import asdict, field, frozen
 
-from ...errors import SparkJobError
+from ...errors import SparkJobError, UnsupportedOnSparkError
+from ..calls import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,6 +100,15 @@ def _check_columns(writer: BatchWriter, empty: DataFrame) -> None:
         )
 
 
+def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> None:
+    if is_connect(session):
+        raise UnsupportedOnSparkError(
+            f"{type(writer).__name__}(session): needs a classic session, for it renames folders by Spark's file systems, and "
+            "Spark Connect has no way to them; write to a Table, or by a function of your own in Frames, or build the "
+            "session with .master(...) rather than .remote(...)"
+        )
+
+
 def _path(path: str | PathLike[str]) -> str:
     return fspath(path)
 
@@ -120,6 +130,7 @@ class Files(BatchWriter):
 
     repeatable = True
 
+    session: SparkSession = field(repr=False, validator=_check_classic)
     path: str = field(converter=_path, validator=_check_folder)
     format: str = field(default="parquet", kw_only=True)
     parts: int | None = field(default=1, kw_only=True)

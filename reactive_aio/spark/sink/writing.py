@@ -9,8 +9,8 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
+from ..calls import Calls, jobs_of
 from ..told import told
-from .calls import Calls
 from .columns import Columns, zone_of
 from .schema import Schema, check_schema, struct_of
 from .writers import Batch, BatchWriter, Committed
@@ -38,7 +38,7 @@ async def to_spark(
     check_schema("to_spark", schema)
     if retries and not writer.repeatable:
         raise ValueError(f"to_spark(retries={retries}): {writer} can't tell what is there of a batch that has failed")
-    async with Calls(writer.session.sparkContext, f"reactive_aio: to_spark({writer})") as calls:
+    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
         sink = Sink(writer, calls, retries)
         committed = await sink.begin(schema)
         first = committed.rows - offset

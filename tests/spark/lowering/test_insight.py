@@ -15,7 +15,7 @@ from reactive_aio.segments import TasksSnapshot
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
-TCP = "pickled chunks over TCP to this process, no fallback where workers can't connect to it"
+TCP = "pickled chunks over TCP to this process; where workers can't connect to it, wire='results'"
 
 
 def told(flow: Flow[Any]) -> list[str]:
@@ -72,7 +72,7 @@ async def test_a_snapshot_counts_the_tasks(sc: Any, tmp_path: Path) -> None:
             while (found := items.snapshot().regions[0].tasks) != TasksSnapshot(total=4, running=1, done=3):
                 assert found is not None
                 await asyncio.sleep(0.01)
-        assert (3, 4) == words.done_of_total(items.snapshot())
+        assert [(3, 4)] == [(job.done, job.total) for job in words.jobs(items.snapshot(), 1)]
         Path(gate).touch()
         assert [2, 3] == [item async for item in items]
 
@@ -80,9 +80,9 @@ async def test_a_snapshot_counts_the_tasks(sc: Any, tmp_path: Path) -> None:
 
 
 def test_nobody_knows_how_much_is_to_come_where_no_task_is_known() -> None:
-    assert None is words.done_of_total(Snapshot(()))
-    assert None is words.done_of_total(of_tasks(TasksSnapshot(0, 0, 0)))
-    assert (1, 3) == words.done_of_total(of_tasks(TasksSnapshot(3, 1, 1)))
+    assert [] == words.jobs(Snapshot(()), 1)
+    assert [] == words.jobs(of_tasks(TasksSnapshot(0, 0, 0)), 1)
+    assert [(1, 3)] == [(job.done, job.total) for job in words.jobs(of_tasks(TasksSnapshot(3, 1, 1)), 1)]
 
 
 def of_tasks(tasks: TasksSnapshot) -> Snapshot:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -22,13 +22,68 @@ AGAIN: Final = 0.25
 """Seconds after which jobs are cancelled once more: one may have been submitted just then."""
 
 
+def is_connect(data: object) -> bool:
+    """Tell whether a frame or session is one of Spark Connect, whose classes need packages that may not be there."""
+    return type(data).__module__.startswith("pyspark.sql.connect.")
+
+
+def _some_name() -> str:
+    return f"reactive_aio-{secrets.token_hex(8)}"
+
+
+class Jobs(Protocol):
+    """The jobs that the calls start."""
+
+    def enter(self) -> None:
+        """Have those of the thread on which this is called known together."""
+
+    def cancel(self) -> None:
+        """Cancel them; from another thread."""
+
+
+@frozen(eq=False)
+class JobGroup:
+    """The jobs of a thread in a classic session."""
+
+    context: SparkContext
+    description: str
+    name: str = field(factory=_some_name)
+
+    def enter(self) -> None:
+        """Put them into a group."""
+        self.context.setJobGroup(self.name, self.description)
+
+    def cancel(self) -> None:
+        """Cancel the group; tags would be of no use, which belong to a thread here."""
+        self.context.cancelJobGroup(self.name)
+
+
+@frozen(eq=False)
+class JobTag:
+    """The jobs of a thread in a session of Spark Connect, which knows no groups."""
+
+    session: Any  # its class needs packages that may not be there
+    name: str = field(factory=_some_name)
+
+    def enter(self) -> None:
+        """Tag what the thread runs."""
+        self.session.addTag(self.name)
+
+    def cancel(self) -> None:
+        """Interrupt what has the tag."""
+        self.session.interruptTag(self.name)
+
+
+def jobs_of(session: Any, description: str) -> Jobs:
+    """Give the jobs that a thread is to start in a session."""
+    return JobTag(session) if is_connect(session) else JobGroup(session.sparkContext, description)
+
+
 @define(eq=False)
 class Calls:
     """A thread for calls into the JVM, whose jobs are of one group; an asynchronous context manager."""
 
-    context: SparkContext
-    description: str
-    _group: str = field(init=False, factory=lambda: f"reactive_aio-{secrets.token_hex(8)}")
+    jobs: Jobs
     _thread: ThreadPoolExecutor = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -36,7 +91,7 @@ class Calls:
 
     def _enter(self) -> None:
         with suppress(Exception):  # the JVM is gone, and the call will say so
-            self.context.setJobGroup(self._group, self.description)
+            self.jobs.enter()
 
     async def __call__(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Make a call; when this is cancelled, its jobs are, and the cancellation is raised when it has ended."""
@@ -57,7 +112,7 @@ class Calls:
     async def _cancel(self) -> None:
         def cancel() -> None:
             with suppress(Exception):  # the JVM is gone, and the call will end
-                self.context.cancelJobGroup(self._group)
+                self.jobs.cancel()
 
         with suppress(asyncio.CancelledError):
             await asyncio.get_running_loop().run_in_executor(None, cancel)

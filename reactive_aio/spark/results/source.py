@@ -1,0 +1,86 @@
+"""The source whose elements are results of Spark jobs, of a classic session or of Spark Connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+from pyspark import RDD
+from pyspark.sql import Row
+
+from ...errors import UnsupportedOnSparkError
+from ...segments import Elsewhere
+from ..calls import is_connect
+from ..insight import partitions_of, ui_of
+from ..rows import reading
+from ..source import FromSpark
+from .pulling import ClassicPulling, ConnectPulling
+from .subscription import ResultsSubscription
+from .task import ResultsTask
+
+if TYPE_CHECKING:
+    from ...segments import Inlet
+    from ...spec import Subscription
+
+
+@frozen(eq=False)
+class FromResults(FromSpark):
+    """Source of ``Flow.from_spark(wire="results")``."""
+
+    connect: bool = False
+    """Whether the session is one of Spark Connect."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "from_spark"
+
+    @property
+    def arguments(self) -> str:
+        """The kind of data, and that it travels by results."""
+        return f"{super().arguments}, wire='results'"
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """The region on Spark."""
+        place = "Spark Connect" if self.connect else f"Spark {self.context.master}"
+        return Elsewhere(place, self.work, f"results of jobs, prefetch {self.prefetch}")
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the partitions are run, how elements travel, and where to look at it."""
+        if self.connect:
+            return (
+                "partitions as Spark plans them, one after the other",
+                f"{self._into}the results of a Connect server",
+            )
+        wire = f"{self._into}the results of a job for each partition, which the driver's JVM keeps while they are read"
+        return (f"{partitions_of(self)}, one after the other", wire, *ui_of(self))
+
+    @property
+    def _into(self) -> str:
+        return "pickled chunks as " if self.reading is None else "Arrow into the workers, pickled chunks as "
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Wait for demand; then run the jobs."""
+        pulling = ConnectPulling(self) if self.connect else ClassicPulling(self)
+        subscription = ResultsSubscription(inlet, pulling)
+        subscription.begin()
+        return subscription
+
+    def task(self) -> ResultsTask:
+        """Give what goes to the workers; on a thread."""
+        return ResultsTask(str(self), self.pickled(), self.reading)
+
+
+def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults:
+    """Check the arguments of ``Flow.from_spark`` for a frame or an RDD whose kind is known."""
+    given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
+    if isinstance(data, RDD):
+        return FromResults(given, None, prefetch)
+    if data.isStreaming:
+        raise UnsupportedOnSparkError(
+            "from_spark() of a streaming DataFrame is not possible with Spark Connect, where micro-batches can't be handed "
+            "over to this process: build the session with .master(...) rather than .remote(...), and give a checkpoint=..."
+        )
+    return FromResults(data, reading(as_ or Row, lambda: data.schema), prefetch, connect=is_connect(data))

@@ -1,0 +1,118 @@
+"""One subscription of a flow whose elements are results of Spark jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from ...errors import SourceCancelledError, SparkJobError
+from ...hooks import drop_error
+from ...remote.frames import FAILED, Decoder, Frame
+from ...segments import TasksSnapshot
+from ...spec import add_demand
+from ..calls import Calls
+from ..failures import unpack
+from ..told import told
+from .pulling import Pulling
+
+if TYPE_CHECKING:
+    from ...segments import Inlet
+
+
+@define(eq=False)
+class ResultsSubscription:
+    """The Subscription of the region; a task of the loop asks a thread for one frame after another, under demand."""
+
+    inlet: Inlet[Any]
+    pulling: Pulling
+    _demand: int = field(init=False, default=0)
+    _wanted: asyncio.Event = field(init=False, factory=asyncio.Event)
+    _cancelled: bool = field(init=False, default=False)
+    _task: asyncio.Task[Exception | None] | None = field(init=False, default=None)
+
+    def begin(self) -> None:
+        """Start the task; the first job is run for the first demand."""
+        release = self.inlet.hold()
+        self.inlet.show_tasks(self.tasks)
+        self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
+        self._task.add_done_callback(lambda task: self._ended(task, release))
+
+    def tasks(self) -> TasksSnapshot:
+        """Tell how many partitions have been read; one at a time is."""
+        total, done = self.pulling.tasks, self.pulling.done
+        return TasksSnapshot(total, int(done < total), done)
+
+    def request(self, n: int) -> None:
+        """Let more be delivered."""
+        self._demand = add_demand(self._demand, n)
+        self._wanted.set()
+
+    def cancel(self) -> None:
+        """Stop the job; the rest is cleaned up in the task of this subscription."""
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- life
+
+    async def _live(self) -> Exception | None:
+        await self._wanted.wait()
+        return await self._pull()
+
+    def _ended(self, task: asyncio.Task[Exception | None], release: Callable[[], None]) -> None:
+        """Signal the end; here, since a task may be cancelled by somebody else before it has begun."""
+        if task.cancelled():
+            error: BaseException | None = SourceCancelledError("the task of a source was cancelled by somebody else")
+        else:
+            error = task.exception() or task.result()
+        if self._cancelled:
+            if error is not None and not task.cancelled():
+                drop_error(error)
+        elif error is None:
+            self.inlet.on_complete()
+        else:
+            self.inlet.on_error(error)
+        release()
+
+    async def _pull(self) -> Exception | None:
+        """Deliver all there is, and give the failure that it ends with, if it does."""
+        async with Calls(self.pulling.jobs) as calls:
+            frames = self.pulling.frames()
+            try:
+                while (frame := await calls(self._next, frames)) is not None:
+                    if frame.kind == FAILED:
+                        return unpack(bytes(frame.pickled))
+                    await self._deliver(frame.loads())
+            finally:
+                await calls(_close, frames)
+        return None
+
+    async def _deliver(self, items: list[Any]) -> None:
+        at = 0
+        while at < len(items):
+            while not self._demand:
+                self._wanted.clear()
+                await self._wanted.wait()
+            chunk = items[at : at + self._demand]
+            self._demand -= len(chunk)
+            at += len(chunk)
+            self.inlet.on_chunk(chunk)
+
+    # -- on the thread
+
+    def _next(self, frames: Iterator[bytes]) -> Frame | None:
+        try:
+            data = next(frames, None)
+        except Exception as error:
+            raise SparkJobError(f"the Spark job of {self.pulling.source} failed: {told(error)}") from error
+        return None if data is None else next(Decoder().feed(data))
+
+
+def _close(frames: Any) -> None:
+    """Close the iterator on the thread that it runs on."""
+    with suppress(Exception):  # whatever is wrong, nobody reads any more
+        frames.close()
