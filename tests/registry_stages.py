@@ -67,6 +67,7 @@ wide(
     ends_late=True,
 )
 operator("of_type", lambda flow: flow.of_type(int))
+operator("sample_fraction", lambda flow: flow.sample_fraction(1.0))
 wide(
     "ignore_elements",
     lambda n, via, _: via(via(via(Flow.range(3)).ignore_elements()).concat(via(Flow.range(n)))),
@@ -75,6 +76,11 @@ wide(
 
 # -- transforming
 
+wide(
+    "map_batches",
+    lambda n, via, _: via(via(Flow.range(n)).map_batches(lambda items: items, 3)),
+    lambda _, via, __: via(failed(via).map_batches(lambda items: items, 3)),
+)
 wide(
     "map_not_none",
     lambda n, via, _: via(via(Flow.range(2 * n)).map_not_none(lambda item: item if item % 2 else None)),
@@ -96,6 +102,7 @@ wide(
     lambda n, via, _: via(via(Flow.range(n)).index(1)),
     lambda _, via, __: via(failed(via).index()),
 )
+operator("sort_by", lambda flow: flow.sort_by())
 wide(
     "handle",
     lambda n, via, _: via(via(Flow.range(2 * n + 1)).handle(give_odd(n))),

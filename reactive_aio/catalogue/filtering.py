@@ -26,5 +26,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "distinct_until_changed": Traits(keeps="1", names="RxPY: ``distinct_until_changed``"),
     "take_until_other": Traits(others="1", completes=Completes.EARLY),
     "of_type": Traits(),
+    "sample_fraction": Traits(),
     "ignore_elements": Traits("unbounded", names="RxPY: ``ignore_elements``"),
 }

@@ -92,3 +92,11 @@ def check_seconds(method: str, name: str, seconds: object, *, above: bool = Fals
         raise ValueError(
             f"{method}({name}={seconds}): {name} must be a finite number {'above' if above else 'of at least'} 0"
         )
+
+
+def check_fraction(method: str, fraction: object) -> None:
+    """Refuse at once what is no number from 0 to 1."""
+    if not isinstance(fraction, (int, float)) or isinstance(fraction, bool):
+        raise TypeError(f"{method}({fraction!r}): a fraction is a number, not {type(fraction).__name__}")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"{method}({fraction}): a fraction is from 0 to 1")

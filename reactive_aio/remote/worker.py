@@ -26,6 +26,7 @@ from .channel import Channel
 from .failures import pack
 from .frames import CHUNK, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
 from .pickling import Buffers, dumps, picklable
+from .variables import set_values
 
 JOIN: Final = b"r"
 """On the control socket: a region, whose channel comes with it."""
@@ -81,6 +82,8 @@ class Chunk:
     leave_out: int
     """The results that have been given by a worker that was lost."""
     run: Any = None
+    waited: float = 0.0
+    """Seconds of its parts so far in which nothing was to be done but to wait."""
 
 
 @define(eq=False)
@@ -171,8 +174,7 @@ class Region:
     def _begin(self, frame: Frame) -> None:
         try:
             pickled, variables = frame.loads()
-            for variable, value in variables:
-                self._context.run(_find(variable).set, value)
+            self._context.run(set_values, variables)
             self._work = pickle.loads(pickled)
         except BaseException as error:  # importing a module runs its code
             error.add_note("while the functions of the region were imported in a worker process")
@@ -195,7 +197,9 @@ class Region:
             return
         run = chunk.run
         over = run.over and run.failure is None
-        sent = self._send(chunk, items, perf_counter_ns() - started, LAST if over else PART)
+        waited, chunk.waited = run.waited - chunk.waited, run.waited
+        worked = perf_counter_ns() - started - int(waited * 1e9)
+        sent = self._send(chunk, items, max(0, worked), LAST if over else PART)
         if not sent:
             run.close()
         elif run.failure is not None:
@@ -264,10 +268,3 @@ class Region:
                 chunk.context.run(chunk.run.close)
         self._chunks.clear()
         self.channel.close()
-
-
-def _find(variable: tuple[str, str]) -> contextvars.ContextVar[Any]:
-    module, name = variable
-    __import__(module)
-    found: contextvars.ContextVar[Any] = getattr(sys.modules[module], name)
-    return found

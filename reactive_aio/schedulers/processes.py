@@ -18,13 +18,14 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..errors import WorkerDiedError
 from ..remote import worker
 from ..remote.channel import Channel
 from ..remote.frames import CREDIT, REGION, Frame
 from ..remote.pickling import MAIN, by_value_dumps, dumps, main_module
+from ..remote.variables import Variable, values_in, variables
 from .base import Hired, Released, Report, Reports, Work
 from .lines import Line, chunk_frame, report
 from .pool import Pool
@@ -296,31 +297,11 @@ class _Member:
             self.reports.reported(told)
 
 
-@frozen
-class _Variable:
-    """A context variable, and where a worker finds it."""
-
-    variable: ContextVar[Any]
-    place: tuple[str, str]
-
-    @staticmethod
-    def of(variable: ContextVar[Any]) -> _Variable:
-        if not isinstance(variable, ContextVar):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"processes(context=...) takes context variables, not {type(variable).__name__}")
-        for module_name, module in tuple(sys.modules.items()):
-            for name, value in tuple(getattr(module, "__dict__", {}).items()):
-                if value is variable:
-                    return _Variable(variable, (module_name, name))
-        raise TypeError(
-            f"processes(context=...): {variable.name!r} is no global of a module, so a worker process can't find it"
-        )
-
-
 @define(eq=False, repr=False)
 class ProcessPool(Pool[_Team]):
     """Processes for CPU-bound functions, shared by the regions that are placed on them (Workers)."""
 
-    variables: tuple[_Variable, ...] = ()
+    variables: tuple[Variable, ...] = ()
 
     @property
     def name(self) -> str:
@@ -350,8 +331,7 @@ class ProcessPool(Pool[_Team]):
                 f"{worker.starting[0]} runs a flow on processes while a worker process imports it: put what only the "
                 'program itself is to do under `if __name__ == "__main__":`'
             )
-        values = [(each.place, context[each.variable]) for each in self.variables if each.variable in context]
-        region = dumps((dumps(work), values))
+        region = dumps((dumps(work), values_in(context, self.variables)))
         hired: list[_Member] = []
 
         def make(team: _Team) -> _Member:
@@ -394,4 +374,4 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     check_workers("processes", n)
     if not hasattr(socket, "send_fds"):
         raise NotImplementedError("processes() needs a system with Unix sockets; threads(n) does without")
-    return ProcessPool(n, tuple(_Variable.of(each) for each in context))
+    return ProcessPool(n, variables("processes", context))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -10,7 +12,9 @@ if TYPE_CHECKING:
     from ..spark.resident.scheduler import SparkWorkers
 
 
-def spark(session: SparkSession, slots: int | None = None, *, idle: float = 10.0) -> SparkWorkers:
+def spark(
+    session: SparkSession, slots: int | None = None, *, idle: float = 10.0, context: Iterable[ContextVar[Any]] = ()
+) -> SparkWorkers:
     """Run the functions that follow in the Python workers of a Spark cluster, in at most ``slots`` resident tasks.
 
     It is for ``publish_on``. A resident task connects back to the event loop and works on one chunk after another, so a
@@ -21,8 +25,9 @@ def spark(session: SparkSession, slots: int | None = None, *, idle: float = 10.0
 
     Operators that depend on an element's place in the stream, such as ``take``, run with what follows them on the event
     loop that reads. The functions travel by value; what can't be pickled, or belongs to this process, such as a lock, an
-    event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. The subscriber's
-    context stays behind.
+    event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. Of the subscriber's
+    context the variables in ``context``, which are globals of modules that the workers can import, are current in the
+    functions, with values that can be pickled.
 
     A task that is lost is replaced, and what it was at is done again: no element is lost, doubled or out of place, and
     effects of the functions may happen again. A chunk that is lost four times fails the flow with WorkerDiedError, a job that
@@ -34,4 +39,4 @@ def spark(session: SparkSession, slots: int | None = None, *, idle: float = 10.0
     """
     from ..spark.resident.scheduler import workers
 
-    return workers(session, slots, idle)
+    return workers(session, slots, idle, context)

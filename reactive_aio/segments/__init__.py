@@ -17,7 +17,9 @@ from .plan import Region as Region
 from .plan import Step as Step
 from .plan import SubscribeOn as SubscribeOn
 from .plan import absorbed as absorbed
+from .plan import awaits as awaits
 from .plan import check_absorbed as check_absorbed
+from .plan import joined as joined
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
 from .snapshot import BoundarySnapshot as BoundarySnapshot

@@ -60,6 +60,11 @@ class ChunkRun:
         """The elements of the chunk that have been worked on."""
         return len(self._chunk) - length_hint(self._items)
 
+    @property
+    def waited(self) -> float:
+        """Seconds that went by waiting for what is awaited beside the run, in all parts."""
+        return self._run.pace.waited
+
     def part(self, most: int) -> list[Any]:
         """Give the next results: at most ``most``, and what there is when the time is up."""
         until = perf_counter() + SLICE

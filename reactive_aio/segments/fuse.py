@@ -53,6 +53,8 @@ class Pace:
     """How many elements of an uncounted input went before the current slice."""
     resumes: bool = False
     """Whether what returns early will be called again."""
+    waited: float = 0.0
+    """Seconds that went by waiting for what is awaited elsewhere, and not in work, in all passes."""
 
 
 @frozen

@@ -6,7 +6,7 @@ whether an engine fuses, ships or draws a region is its own affair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -164,6 +164,25 @@ def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:
     source, rest = _absorb(flow)
     wider = None if rest else source.operator.absorb(stage)
     return None if wider is None else _Absorbed(Placed(wider, source.origin))
+
+
+def awaits(flow: FlowLike, stage: Stage[Any, Any]) -> bool:
+    """Tell whether a stage that awaits a function would be run where the elements of a flow are made."""
+    source = flow.source
+    return source.operator.awaits and absorbed(flow, Placed(stage, source.origin)) is not None
+
+
+def joined(flows: Sequence[FlowLike], method: str) -> Source[Any] | None:
+    """Give one source for flows that are read one after another, where their sources run all their stages and say how."""
+    sources: list[Source[Any]] = []
+    for flow in flows:
+        if not flow.source.operator.lowers:
+            return None
+        source, rest = _absorb(flow)
+        if rest:
+            return None
+        sources.append(source.operator)
+    return sources[0].join(tuple(sources[1:]), method)
 
 
 def check_absorbed(flows: Iterable[FlowLike], before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:

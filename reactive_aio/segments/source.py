@@ -149,6 +149,11 @@ class Source(ABC, Generic[T_co]):
     """Whether stages are better run where the elements are made, also those that are chained behind a combinator."""
 
     @property
+    def awaits(self) -> bool:
+        """Whether stages that await a function are better run where the elements are made as well."""
+        return self.lowers
+
+    @property
     def name(self) -> str:
         """The name of the method that made the source, as plans and error notes show it."""
         return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self).__name__).lstrip("_")
@@ -179,6 +184,10 @@ class Source(ABC, Generic[T_co]):
 
         A source whose elements are made in parts may take a `Partial` as well, and run it on each of them.
         """
+        return None
+
+    def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
+        """Give one source for this and ``others``, read one after another by ``method``; None if there is none."""
         return None
 
     def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:

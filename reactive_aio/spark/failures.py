@@ -13,7 +13,7 @@ from ..remote import failures
 from .pickling import dumps_by_value
 
 
-def pack(error: Exception, where: str, locate: Callable[[Exception], None]) -> bytes:
+def pack(error: BaseException, where: str, locate: Callable[[Exception], None]) -> bytes:
     """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
     return failures.pack(error, where, locate, dumps_by_value)
 
@@ -21,4 +21,8 @@ def pack(error: Exception, where: str, locate: Callable[[Exception], None]) -> b
 def unpack(data: bytes) -> Exception:
     """Give the exception again, with the traceback in the worker as its last note."""
     error = failures.unpack(data)
-    return error if isinstance(error, Exception) else RemoteError(repr(error))
+    if isinstance(error, Exception):
+        return error
+    stands_in = RemoteError(repr(error))  # it would end the loop, or cancel the subscriber
+    stands_in.__notes__ = error.__notes__
+    return stands_in

@@ -12,6 +12,7 @@ from pyspark import cloudpickle as _untyped
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import UnsupportedOnSparkError
+from ..remote.variables import Variable
 
 if TYPE_CHECKING:
     # The real one is a C class that takes these as methods.
@@ -66,3 +67,14 @@ def check_portable(stage: object, travels: object) -> None:
             f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
             "function, or keep it here with .publish_on(schedulers.current()) before it"
         ) from error
+
+
+def check_importable(method: str, variables: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    """Refuse context variables of the main module, which is another one in the workers."""
+    for each in variables:
+        if each.place[0] in {"__main__", "__mp_main__"}:
+            raise UnsupportedOnSparkError(
+                f"{method}(context=...): {each.variable.name!r} is a global of the main module, which Spark's workers "
+                "can't import; define it in a module of its own"
+            )
+    return variables

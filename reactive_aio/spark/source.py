@@ -10,7 +10,7 @@ from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
 from ..errors import UnsupportedOnSparkError
-from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Stage, Step, divided
+from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided
 from ..spec import Subscription
 from .calls import is_connect
 from .insight import details
@@ -100,6 +100,13 @@ class FromSpark(Pushed[Any]):
             check_portable(stage, stage)
         elif (both := divided(stage.operator)) is not None:
             check_portable(stage, both[0])
+
+    def join(self, others: tuple[Source[Any], ...], method: str) -> FromSpark | None:
+        """Make one job of several, if all of them are jobs of this kind."""
+        from .lowering.union import union
+
+        sources = (self, *(each for each in others if isinstance(each, FromSpark)))
+        return union(sources, method) if len(sources) == len(others) + 1 else None
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start a job."""

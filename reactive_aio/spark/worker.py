@@ -5,7 +5,12 @@ from __future__ import annotations
 import pickle
 import select
 import socket
+<<<<<<< Updated upstream
 from collections.abc import Iterable, Iterator
+=======
+from asyncio import CancelledError
+from collections.abc import Callable, Iterable, Iterator
+>>>>>>> Stashed changes
 from itertools import chain, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -150,7 +155,7 @@ class PartitionRun:
                 return
         push.end()
 
-    def _step(self, wanted: int) -> tuple[list[Any], Exception | None]:
+    def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
         if self._pass is None:
             self._pass = self.run.finishing() if self._finishing else self.run.over(self.items, perf_counter() + SLICE)
@@ -159,7 +164,7 @@ class PartitionRun:
         items: list[Any] = []
         try:
             items.extend(islice(self._pass, wanted))
-        except Exception as error:
+        except (Exception, CancelledError) as error:  # what is awaited may cancel itself
             return items, error
         if len(items) < wanted:
             self._pass_ended()

@@ -25,6 +25,7 @@ from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpt
 from reactive_aio.operators.folding.fold import Count, Fold, Last, Reduce
 from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
+from reactive_aio.operators.transforming.sort_by import SortBy
 from reactive_aio.segments import Origin, Placed, Region, RegionRun, Stage
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.booleans(), st.floats(), st.fractions())
@@ -71,6 +72,8 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (FoldByKey(abs, "", lambda text, n: text + str(n), operator.add), WHOLE),
     (ToSortedList(None, reverse=False), st.one_of(WHOLE, st.booleans())),
     (ToSortedList(abs, reverse=True), WHOLE),
+    (SortBy(None, reverse=False, max_size=100), st.one_of(WHOLE, st.booleans())),
+    (SortBy(abs, reverse=True, max_size=100), WHOLE),
     (TopK(0, None), WHOLE),
     (TopK(3, None), st.one_of(WHOLE, st.booleans())),
     (TopK(3, abs), WHOLE),

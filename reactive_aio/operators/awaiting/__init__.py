@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, TypeVar
 
+from ...segments import awaits
 from .._fluent import Fluent, check_count, check_function
 from .filter_when import FilterWhen
+from .in_region import FilterWhenInRegion, MapAsyncInRegion
 from .lines import Order, check_order
 from .map_async import MapAsync
 
@@ -46,6 +48,9 @@ class Awaiting(Fluent[T_co]):
         Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
         were not finished with, and results not delivered, go to ``hooks.on_discard``.
         Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
+        ``concurrency`` in each task; no more than that are taken before results are handed on. Other orders depend on
+        time, so that a task could not be done again, and are those of the loop: they run after the boundary.
         (Reactor: ``flatMapSequential``, ``flatMap``; Pekko: ``mapAsync``, ``mapAsyncUnordered``,
         ``mapAsyncPartitioned``.)
 
@@ -63,6 +68,9 @@ class Awaiting(Fluent[T_co]):
         check_function("map_async", fn)
         check_count("map_async", "concurrency", concurrency, 1)
         check_order("map_async", order)
+        stage = MapAsyncInRegion[T_co, U](fn, concurrency)
+        if order == "input" and awaits(self.as_flow(), stage):
+            return self.then(stage)
         return self.begin(MapAsync(self.as_flow(), fn, concurrency, order))
 
     def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], concurrency: int = 1) -> Flow[T_co]:
@@ -74,6 +82,7 @@ class Awaiting(Fluent[T_co]):
         below 1 is refused with ValueError when the flow is built.
         Cancel: cancels what is under way; a terminal returns when it has ended.
         Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        Spark: in the workers, as `map_async` does.
         (Reactor: ``filterWhen``.)
 
         >>> from reactive_aio import Flow
@@ -84,4 +93,7 @@ class Awaiting(Fluent[T_co]):
         """
         check_function("filter_when", predicate)
         check_count("filter_when", "concurrency", concurrency, 1)
+        stage = FilterWhenInRegion[T_co](predicate, concurrency)
+        if awaits(self.as_flow(), stage):
+            return self.then(stage)
         return self.begin(FilterWhen[T_co](self.as_flow(), predicate, concurrency))

@@ -202,9 +202,7 @@ class InFlight(Gathering):
         elif self._stopped and isinstance(error, asyncio.CancelledError):
             discard([ticket[1]])
         elif isinstance(error, TypeError) and awaitable is not NOTHING and not isawaitable(awaitable):
-            name, kind = label(self.fn), type(awaitable).__name__
-            advice = "an ordinary function belongs into map() or filter()"
-            self._fail(TypeError(f"{name} gave what can't be awaited, of type {kind}: {advice}"), ticket[0])
+            self._fail(not_awaitable(self.fn, awaitable), ticket[0])
         else:
             self._fail(error, ticket[0])
 
@@ -247,6 +245,12 @@ class InFlight(Gathering):
         for task in self._tasks:
             task.cancel()
         discard(self.line.cut())
+
+
+def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:
+    """Give the error of a function that gave what can't be awaited."""
+    advice = "an ordinary function belongs into map() or filter()"
+    return TypeError(f"{label(fn)} gave what can't be awaited, of type {type(given).__name__}: {advice}")
 
 
 def _cancelling() -> Callable[[], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...segments import Stage
+from ...segments import Stage, joined
 from .._fluent import Fluent, check_count, check_flow
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
@@ -41,7 +41,9 @@ class Combining(Fluent[T_co]):
         before it has completed, also without demand. Nothing is buffered.
         Errors: the failure of a flow ends the whole. What is no flow is refused with TypeError when the flow
         is built.
-        (Reactor: ``concatWith``; RxJava: ``concat``.)
+        Spark: flows on Spark in order, all of whose operators run in the workers, are one job, whose partitions are
+        theirs in turn; so those of the next may be begun with ahead, as the next partitions of a flow are.
+        (Reactor: ``concatWith``; RxJava: ``concat``; Spark: ``union``.)
 
         >>> from reactive_aio import Flow
         >>> Flow.of(1, 2).concat(Flow.of(3), Flow.of("four")).run_sync()
@@ -49,7 +51,8 @@ class Combining(Fluent[T_co]):
         """
         for other in others:
             check_flow("concat", other)
-        return self.begin(Concat(tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))))
+        flows = tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))
+        return self.begin(joined(flows, "concat") or Concat(flows))
 
     def concat_eager(self, *others: Flow[U], prefetch: int = 32) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.

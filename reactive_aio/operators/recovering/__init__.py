@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from ...segments import joined
 from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
 from .on_error_map import OnErrorMap
-from .repeat import Repeat
+from .repeat import MOST_JOINED, Repeat
 from .repeat_when import RepeatWhen
 from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
 from .retry import Retry
@@ -37,6 +38,7 @@ class Recovering(Fluent[T_co]):
         Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
         Errors: a failure ends the whole. ``repeat(0)`` is empty; a negative number is refused with ValueError
         when the flow is built.
+        Spark: up to 16 runs of a flow that workers run as a whole are one job, as by `concat`.
         (RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first.)
 
         >>> from reactive_aio import Flow
@@ -45,7 +47,9 @@ class Recovering(Fluent[T_co]):
         """
         if times is not None:
             check_count("repeat", "times", times, 0)
-        return self.begin(Repeat(self.as_flow(), times))
+        flow = self.as_flow()
+        runs = joined([flow] * times, "repeat") if times is not None and 1 < times <= MOST_JOINED else None
+        return self.begin(runs or Repeat(flow, times))
 
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import Factory, define, field, frozen
 
@@ -11,6 +11,9 @@ from ...segments import FlowLike, Inlet, Placed, Pushed, Stage, Step, absorbed, 
 from ...spec import Subscription
 
 T = TypeVar("T")
+
+MOST_JOINED: Final = 16
+"""Runs that a source is asked to give as one."""
 
 
 @frozen

@@ -26,6 +26,11 @@ class OnWorkers(Pushed[Any]):
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
     @property
+    def awaits(self) -> bool:
+        """Whether the workers have event loops of their own; most have none, and need not say so."""
+        return bool(getattr(self.workers, "awaits", False))
+
+    @property
     def name(self) -> str:
         """The name of the method."""
         return "publish_on"

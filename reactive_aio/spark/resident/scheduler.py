@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextvars import Context
-from typing import Any, Final
+from collections.abc import Iterable
+from contextvars import Context, ContextVar
+from typing import Any, ClassVar, Final
 
 from attrs import define
 from pyspark import SparkContext
@@ -12,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from ...errors import UnsupportedOnSparkError
 from ...remote.frames import REGION, Frame
+from ...remote.variables import Variable, values_in, variables
 from ...schedulers.base import Hired, Reports, Work
 from ...schedulers.threads import check_workers
 from ..pickling import dumps_by_value
-from ..portable import check_portable
+from ..portable import check_importable, check_portable
 from .elements import dumps
 from .region import ResidentRegion
 
@@ -33,6 +35,11 @@ class SparkWorkers:
     idle: float
     """Seconds without work after which a task ends."""
     beat: float = BEAT
+    variables: tuple[Variable, ...] = ()
+    """The context variables that go along."""
+
+    awaits: ClassVar[bool] = True
+    """Each Python worker has an event loop for what its regions await."""
 
     @property
     def name(self) -> str:
@@ -45,14 +52,14 @@ class SparkWorkers:
 
     def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
         """Take a region in; its tasks start with the first chunk."""
-        function: tuple[bytes, list[object]] = (dumps_by_value(work), [])
+        function = (dumps_by_value(work), values_in(context, self.variables))
         introduction = Frame(REGION, pickled=dumps(function, []))
         region = ResidentRegion(self, introduction, most, reports, asyncio.get_running_loop())
         region.begin()
         return region
 
 
-def workers(session: Any, slots: int | None, idle: float) -> SparkWorkers:
+def workers(session: Any, slots: int | None, idle: float, context: Iterable[ContextVar[Any]] = ()) -> SparkWorkers:
     """Check the arguments of ``schedulers.spark``."""
     given = session  # by its declared type, which isinstance narrows
     if not isinstance(session, SparkSession):
@@ -66,5 +73,6 @@ def workers(session: Any, slots: int | None, idle: float) -> SparkWorkers:
         check_workers("spark", slots)
     if not idle > 0:
         raise ValueError(f"schedulers.spark(idle={idle!r}): a time without work in seconds, above 0")
-    context = session.sparkContext
-    return SparkWorkers(context, slots or max(1, context.defaultParallelism - 1), idle)
+    at = session.sparkContext
+    found = check_importable("schedulers.spark", variables("schedulers.spark", context))
+    return SparkWorkers(at, slots or max(1, at.defaultParallelism - 1), idle, variables=found)

@@ -49,12 +49,30 @@ def test_what_depends_on_the_whole_stays_behind_the_boundary(
     assert here in behind
 
 
-def test_a_concat_of_flows_on_spark_has_each_run_what_follows(flow: Flow[int]) -> None:
-    plan = flow.concat(flow.map(abs)).map(str).take(2).describe()
+def test_a_concat_of_flows_on_spark_is_one_region(flow: Flow[int]) -> None:
+    plan = flow.concat(flow.map(abs)).concat(flow).map(str).take(2).describe().splitlines()
 
-    assert "from_spark(RDD) -> map(str) -> take(2) in parts" in plan
-    assert "from_spark(RDD) -> map(abs) -> map(str) -> take(2) in parts" in plan
-    assert plan.splitlines()[0].endswith("concat() -> take(2) combined")
+    work = "concat(from_spark(RDD), from_spark(RDD) -> map(abs), from_spark(RDD)) -> map(str) -> take(2) in parts"
+    assert plan[0].endswith(work)
+    assert plan[2].endswith("take(2) combined")
+    assert plan[3] == "R1  partitions of 3 flows, one after the other, up to 3 ahead"
+
+
+def test_a_few_runs_of_a_flow_on_spark_are_one_region(flow: Flow[int]) -> None:
+    assert flow.map(abs).repeat(3).describe().splitlines()[0].endswith("repeat(from_spark(RDD) -> map(abs), 3)")
+
+
+def test_many_runs_of_a_flow_are_so_many_jobs(flow: Flow[int]) -> None:
+    plan = flow.repeat(17).map(str).describe()
+
+    assert plan.splitlines()[0].endswith("from_spark(RDD) -> map(str)")
+    assert "all of it under repeat(17)" in plan
+
+
+def test_flows_that_come_as_they_are_made_are_read_one_after_another(sc: Any) -> None:
+    some = Flow.from_spark(sc.parallelize(range(9), 2), ordered=False)
+
+    assert some.concat(some).map(str).describe().splitlines()[0].endswith("concat()")
 
 
 @pytest.mark.parametrize("local", [True, False])

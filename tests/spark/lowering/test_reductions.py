@@ -27,6 +27,17 @@ async def joined(flow: Flow[Any]) -> str | None:
         return None
 
 
+async def doubled(n: int) -> int:
+    import asyncio
+
+    await asyncio.sleep(0.001 * (n % 3))
+    return 2 * n
+
+
+async def is_even(n: int) -> bool:
+    return n % 2 == 0
+
+
 # All of them over one job's worth of data: a job takes longer than what it does here.
 ENDS: dict[str, End] = {
     "count": Flow.count,
@@ -57,6 +68,12 @@ ENDS: dict[str, End] = {
     "take_while": lambda flow: flow.take_while(lambda n: n < 45).to_list(),
     "take_until": lambda flow: flow.take_until(lambda n: n > 45).to_list(),
     "slice": lambda flow: flow[2:20:3].to_list(),
+    "sort_by": lambda flow: flow.sort_by(lambda n: n % 9, reverse=True).map(str).to_list(),
+    "sort_by_pairs": lambda flow: flow.index().map(lambda pair: (pair[1] % 4, pair[0])).sort_by().to_list(),
+    "map_batches": lambda flow: flow.map_batches(lambda items: [n + 1 for n in items], 3).to_list(),
+    "sample_fraction": lambda flow: flow.sample_fraction(0.5, 7).to_list(),
+    "map_async": lambda flow: flow.map_async(doubled, 3).to_list(),
+    "filter_when": lambda flow: flow.filter_when(is_even, 3).map(str).to_list(),
 }
 PARTS = st.lists(st.lists(st.integers(-50, 50), max_size=12), max_size=5)
 

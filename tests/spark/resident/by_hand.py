@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 from attrs import define, field
 
+from reactive_aio.remote.variables import variables
 from reactive_aio.spark.connecting import Address, connect
 from reactive_aio.spark.job import Prepared
 from reactive_aio.spark.resident import region, task
@@ -39,10 +41,12 @@ class Cluster:
     secret: bytes = field(init=False, default=b"")
     port: int = field(init=False, default=0)
 
-    def workers(self, count: int = 2, *, idle: float = 60.0, beat: float = 5.0) -> SparkWorkers:
+    def workers(
+        self, count: int = 2, *, idle: float = 60.0, beat: float = 5.0, context: Iterable[ContextVar[Any]] = ()
+    ) -> SparkWorkers:
         """Give the scheduler."""
-        context: Any = Context()
-        return SparkWorkers(context, count, idle, beat)
+        at: Any = Context()
+        return SparkWorkers(at, count, idle, beat, variables("spark", context))
 
     def kill(self, at: int) -> None:
         """End a connection as the death of its process would."""

@@ -1,0 +1,212 @@
+"""The same operators as stages, for regions that no event loop runs: they await on an event loop of the worker's own.
+
+A worker runs the function of a region over an iterator, on its main thread. Beside it, on a thread of its own, the
+machine of `in_flight` awaits; so what is awaited goes on while the worker computes, waits for input, or for demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextvars import copy_context
+from inspect import isawaitable
+from itertools import islice
+from math import inf
+from time import perf_counter
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ...segments import Pace, Stage, Transform, label
+from .in_flight import InFlight, not_awaitable
+from .lines import line
+from .worker_loop import Side, WorkerLoop
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+PATIENCE: Final = 0.02
+"""Seconds to wait for a first result before the worker looks whether anybody still wants one."""
+
+
+class Gate:
+    """Lets ``n`` at a time await, in all chunks that a worker has in hand; each worker has its own."""
+
+    def __init__(self) -> None:
+        self._semaphore: asyncio.Semaphore | None = None
+
+    def __reduce__(self) -> tuple[type[Gate], tuple[()]]:
+        return Gate, ()
+
+    def of(self, n: int) -> asyncio.Semaphore:
+        """Give the semaphore."""
+        if self._semaphore is None:
+            self._semaphore = asyncio.Semaphore(n)
+        return self._semaphore
+
+
+@frozen
+class InRegion(Stage[T, U]):
+    """A stage that awaits ``fn`` for up to ``concurrency`` elements side by side, and gives results in their order."""
+
+    fn: Callable[[Any], Awaitable[Any]]
+    concurrency: int
+    gate: Gate = field(init=False, repr=False, eq=False, factory=Gate)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return f"{label(self.fn)}, {self.concurrency}"
+
+    def transform(self) -> Transform[T, U]:
+        """Give a place for the elements of one subscription."""
+        return Awaiting(self)
+
+    def gives(self, item: Any, result: Any) -> Iterable[Any]:
+        """Tell what comes of an element and its result."""
+        return (result,)
+
+
+@frozen
+class MapAsyncInRegion(InRegion[T, U]):
+    """Stage of ``Flow.map_async``, where its flow is not read on an event loop."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "map_async"
+
+
+@frozen
+class FilterWhenInRegion(InRegion[T, T]):
+    """Stage of ``Flow.filter_when``, where its flow is not read on an event loop."""
+
+    forwards = True
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "filter_when"
+
+    def gives(self, item: Any, result: Any) -> Iterable[Any]:
+        """Let an element through."""
+        return (item,) if result else ()
+
+
+def _pair(item: Any, result: Any) -> tuple[Any, Any]:
+    return item, result
+
+
+@define(eq=False)
+class Awaiting(Transform[Any, Any]):
+    """The elements of one subscription that are awaited; never more than ``concurrency`` without a result handed on."""
+
+    stage: InRegion[Any, Any]
+    _side: Side | None = field(init=False, default=None)
+    _machine: InFlight | None = field(init=False, default=None)
+    _under_way: int = field(init=False, default=0)
+    """Elements that were taken and of which nothing has been handed on."""
+    _late: Exception | None = field(init=False, default=None)
+    """The failure of the input, which comes behind all results."""
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        """Take a stretch of input; what is under way when it ends is given by `finish`, or with the next stretch."""
+        return self.paced(items, Pace())
+
+    def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
+        """Keep as many under way as may be, and give the results that are there, until the time is up."""
+        given = False
+        while True:
+            for item, result in self._results():
+                given = True
+                yield from self.stage.gives(item, result)
+            more = self._take_up(items)
+            # What is under way when the input has stopped for a while is given in the next pass; at its very end here, in
+            # as many passes as it takes, or by `finish` where there are no more passes.
+            ended = pace.ended or self._late is not None
+            if not more and not (self._under_way and pace.resumes and ended):
+                return
+            if not self._wait(pace, pace.deadline - perf_counter() if given else PATIENCE):
+                pace.ended = False
+                return
+
+    def finish(self) -> Iterable[Any]:
+        """Give the results that are still to come."""
+        while self._under_way:
+            self._wait(None, inf)
+            for item, result in self._results():
+                yield from self.stage.gives(item, result)
+
+    def close(self) -> None:
+        """Cancel what is under way, and wait until it has ended."""
+        side, machine, self._side = self._side, self._machine, None
+        if side is not None and machine is not None:
+            side.close(machine.cancel)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that results are still to come."""
+        return self._under_way > 0
+
+    def _results(self) -> Iterator[tuple[Any, Any]]:
+        """Give what is there, and behind the last result the failure, if there is one."""
+        side = self._side
+        if side is not None:
+            error = side.error  # first, for it comes behind the last result
+            while side.results:
+                self._under_way -= 1
+                yield side.results.popleft()
+            if error is not None:
+                raise error
+        if self._late is not None and not self._under_way:
+            raise self._late
+
+    def _take_up(self, items: Iterator[Any]) -> bool:
+        """Begin with further elements; False if the input has stopped."""
+        if self._late is not None:
+            return False
+        room, taken = self.stage.concurrency - self._under_way, list[Any]()
+        try:
+            taken.extend(islice(items, room))
+        except Exception as error:
+            self._late = error
+        if taken:
+            self._under_way += len(taken)
+            self._begun().give(taken)
+        return len(taken) == room
+
+    def _begun(self) -> Side:
+        """Give the other side, which is begun with the first element."""
+        if self._side is None:
+            stage = self.stage
+            side = self._side = Side(WorkerLoop.of_process(), f"{stage} in this part of the stream", copy_context())
+            fn = gated(stage.fn, stage.gate.of(stage.concurrency))
+            self._machine = InFlight(side, fn, stage.concurrency, line("input"), _pair)
+            side.begin(self._machine)
+        return self._side
+
+    def _wait(self, pace: Pace | None, seconds: float) -> bool:
+        """Wait until there is something to be given; tell whether there is, or may be."""
+        side = self._side
+        assert side is not None
+        if pace is None or not pace.resumes:
+            seconds = inf
+        before = perf_counter()
+        came = side.wait(seconds)
+        if pace is not None:
+            pace.waited += perf_counter() - before
+        return came
+
+
+def gated(fn: Callable[[Any], Awaitable[Any]], gate: asyncio.Semaphore) -> Callable[[Any], Awaitable[Any]]:
+    """Give a function that begins when the gate lets it."""
+
+    async def call(item: Any) -> Any:
+        async with gate:
+            awaitable: object = fn(item)
+            if not isawaitable(awaitable):
+                raise not_awaitable(fn, awaitable)
+            return await awaitable
+
+    call.__name__ = label(fn)
+    return call

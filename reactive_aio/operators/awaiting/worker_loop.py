@@ -1,0 +1,170 @@
+"""The event loop of a worker: one for each process, on a thread of its own, for what regions in that process await."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import Context
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from ...spec import UNBOUNDED
+
+if TYPE_CHECKING:
+    from ...segments import Gauge, Receiver, TasksSnapshot
+    from ...segments.plan import FlowLike
+    from .in_flight import InFlight
+
+_LOCK: Final = threading.Lock()
+_LOOPS: Final[list[WorkerLoop]] = []
+"""The one of this process, once there is one."""
+
+# A thread does not come along into a forked process.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOPS.clear)
+
+
+@define(eq=False)
+class WorkerLoop:
+    """An event loop that runs as long as the process, so that clients and their connections may be kept on it."""
+
+    loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.new_event_loop)
+    news: threading.Event = field(init=False, factory=threading.Event)
+    """Set when something has come of anything that is awaited."""
+
+    @staticmethod
+    def of_process() -> WorkerLoop:
+        """Give the loop of this process."""
+        with _LOCK:
+            if not _LOOPS:
+                made = WorkerLoop()
+                threading.Thread(target=made.run, name="awaiting", daemon=True).start()
+                _LOOPS.append(made)
+            return _LOOPS[0]
+
+    def run(self) -> None:
+        """Run for ever; an exit or an interrupt of a task's is told to whoever waits for it, and stops nothing here."""
+        asyncio.set_event_loop(self.loop)
+        while True:
+            with suppress(SystemExit, KeyboardInterrupt):
+                self.loop.run_forever()
+
+
+@define(eq=False)
+class Side:
+    """The end of a region's awaiting on the event loop (an Inlet): what the worker gives and takes crosses here.
+
+    Elements and calls go to the loop as callbacks. What comes back is appended there and taken by the worker, and
+    ``error`` is set behind the last result.
+    """
+
+    worker_loop: WorkerLoop
+    where: str
+    context: Context
+    results: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what the worker has given
+    error: BaseException | None = field(init=False, default=None)
+    _receiver: Receiver[Any] | None = field(init=False, default=None)
+    _released: threading.Event = field(init=False, factory=threading.Event)
+
+    # -- for the worker, on its thread
+
+    def begin(self, machine: InFlight) -> None:
+        """Have the machine begin; it may give all that it has."""
+        self._call(lambda: self._begin(machine))
+
+    def _begin(self, machine: InFlight) -> None:
+        nobody: Any = None  # `subscribe` below stands for the flow that it reads
+        machine.begin(nobody)
+        machine.request(UNBOUNDED)
+
+    def give(self, items: list[Any]) -> None:
+        """Have elements awaited."""
+        self._call(lambda: None if self._receiver is None else self._receiver.on_chunk(items))
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something has come, here or elsewhere in the process; False if it did not, or not here."""
+        news = self.worker_loop.news
+        if not (self.results or self.error is not None):
+            news.wait(None if seconds == inf else max(0.0, seconds))
+            news.clear()
+        return bool(self.results) or self.error is not None
+
+    def close(self, cancel: Callable[[], None]) -> None:
+        """Cancel, and wait until all has ended."""
+        if not self._released.is_set():
+            self._call(lambda: None if self._released.is_set() else cancel())
+            self._released.wait()
+
+    def _call(self, fn: Callable[[], object]) -> None:
+        self.worker_loop.loop.call_soon_threadsafe(fn, context=self.context)
+
+    # -- the Inlet, on the loop
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop."""
+        return self.worker_loop.loop
+
+    @property
+    def ahead(self) -> bool:
+        """Elements may as well come in lists."""
+        return True
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take results."""
+        self.results.extend(items)
+        self.worker_loop.news.set()
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure."""
+        self.error = error
+        self.worker_loop.news.set()
+
+    def on_complete(self) -> None:
+        """Nothing: the worker knows what it has given."""
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Call back."""
+        self.loop.call_soon(handle, value, context=self.context)
+
+    def hold(self) -> Callable[[], None]:
+        """Have `close` wait."""
+        return self._released.set
+
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Nothing: the worker begins with all that it is given."""
+
+    def show(self, gauge: Gauge) -> None:
+        """Nobody looks."""
+
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Nobody looks."""
+
+    def subscribe(
+        self,
+        flow: FlowLike,
+        receiver: Receiver[Any],
+        *,
+        at_once: bool,
+        ahead: bool = False,
+        ended: Callable[[], None] | None = None,
+        context: Context | None = None,
+    ) -> None:
+        """Have the worker's elements received."""
+        self._receiver = receiver
+        receiver.on_subscribe(self)
+
+    # -- the Subscription of what the worker gives, which gives no more than `concurrency` ahead by itself
+
+    def request(self, n: int) -> None:
+        """Nothing: fewer elements are under way than the machine asks for."""
+
+    def cancel(self) -> None:
+        """Give no more to a machine that has failed or ended."""
+        self._receiver = None

@@ -1,0 +1,286 @@
+"""map_async and filter_when as stages: a region that no event loop runs awaits on one of its own, beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextvars import ContextVar
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
+from reactive_aio.operators.transforming.map import Map
+from reactive_aio.segments import ChunkWork, Origin, Placed, Region, RegionRun, Stage
+
+SECONDS = 30.0
+"""For what must not hang."""
+VARIABLE: ContextVar[str] = ContextVar("variable", default="default")
+
+
+class BrokenError(Exception):
+    """How functions fail here."""
+
+
+def region(*stages: Stage[Any, Any]) -> RegionRun:
+    placed = tuple(Placed(stage, Origin("here.py", 1)) for stage in stages)
+    return RegionRun(Region("partition 0", placed, None, None), counted=False)
+
+
+def passes(run: RegionRun, items: Iterable[Any], slice_: float = 0.0) -> Iterator[Any]:
+    """Run a region as a worker does, pass by pass."""
+    items = iter(items)
+    while True:
+        yield from run.over(items, perf_counter() + slice_)
+        if run.pace.ended or run.done:
+            break
+    yield from run.finishing()
+
+
+def given(*stages: Stage[Any, Any], items: Iterable[Any]) -> list[Any]:
+    run = region(*stages)
+    try:
+        return list(passes(run, items))
+    finally:
+        run.close()
+
+
+@define(eq=False)
+class Work:
+    """A function that goes on when the test says so, and what it has seen."""
+
+    begun: list[int] = field(factory=list[int])
+    cancelled: list[int] = field(factory=list[int])
+    most: int = 0
+    under_way: int = 0
+    allowed: dict[int, threading.Event] = field(factory=dict[int, threading.Event])
+
+    async def __call__(self, n: int) -> int:
+        self.begun.append(n)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            event = self.allowed.setdefault(n, threading.Event())
+            while not event.is_set():
+                await asyncio.sleep(0.001)
+        except asyncio.CancelledError:
+            self.cancelled.append(n)
+            raise
+        finally:
+            self.under_way -= 1
+        return n
+
+    def until_begun(self, n: int) -> None:
+        while len(self.begun) < n:
+            time.sleep(0.001)
+
+    def allow(self, *numbers: int) -> None:
+        for n in numbers:
+            self.allowed.setdefault(n, threading.Event()).set()
+
+
+async def slower_first(n: int) -> int:
+    await asyncio.sleep(0.003 * (n % 4 == 0))
+    return n
+
+
+async def at_once(n: int) -> int:
+    return n
+
+
+async def is_even(n: int) -> bool:
+    await asyncio.sleep(0)
+    return n % 2 == 0
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16, 100])
+def test_results_come_in_the_order_of_the_elements(concurrency: int) -> None:
+    assert list(range(50)) == given(MapAsyncInRegion(slower_first, concurrency), items=range(50))
+
+
+def test_no_element_is_no_result() -> None:
+    assert [] == given(MapAsyncInRegion(at_once, 3), items=())
+
+
+def test_what_the_predicate_turns_down_is_left_out() -> None:
+    assert [0, 2, 4, 6, 8] == given(FilterWhenInRegion(is_even, 3), items=range(10))
+
+
+def test_stages_follow_one_another() -> None:
+    stages = (Map(abs), MapAsyncInRegion(slower_first, 4), FilterWhenInRegion(is_even, 2), Map(str))
+
+    assert [str(n) for n in range(40) if n % 2 == 0] == given(*stages, items=range(0, -40, -1))
+
+
+def test_no_more_is_taken_than_concurrency_without_a_result_handed_on() -> None:
+    work, taken = Work(), list[int]()
+    run = region(Map(lambda n: taken.append(n) or n), MapAsyncInRegion(work, 3))
+    results = passes(run, range(100), inf)
+    freed = threading.Thread(target=lambda: (work.until_begun(3), work.allow(*range(100))))
+    freed.start()
+
+    assert 0 == next(results)
+    assert [0, 1, 2] == taken
+    assert list(range(1, 100)) == list(results)
+    assert 3 == work.most
+    freed.join()
+    run.close()
+
+
+def test_one_at_a_time_touches_no_element_that_nobody_has_asked_for() -> None:
+    taken: list[int] = []
+    run = region(Map(lambda n: taken.append(n) or n), MapAsyncInRegion(at_once, 1))
+    results = passes(run, range(100), inf)
+
+    assert [0, 1, 2] == [next(results) for _ in range(3)]
+    assert [0, 1, 2] == taken
+    run.close()
+
+
+def test_what_is_awaited_goes_on_while_the_worker_does_not() -> None:
+    done = threading.Event()
+
+    async def tell(n: int) -> int:
+        await asyncio.sleep(0.001)
+        if n == 1:
+            done.set()
+        return n
+
+    run = region(MapAsyncInRegion(tell, 2))
+    results = passes(run, range(2))
+
+    assert 0 == next(results)
+    assert done.wait(SECONDS)
+    run.close()
+
+
+def test_a_failure_comes_behind_the_results_before_it_and_when_the_others_have_ended() -> None:
+    work = Work()
+
+    async def fail(n: int) -> int:
+        if n == 2:
+            raise BrokenError(n)
+        return await work(n)
+
+    work.allow(0, 1)
+    run, found = region(MapAsyncInRegion(fail, 5)), list[int]()
+    with pytest.raises(BrokenError) as failed:
+        found.extend(passes(run, range(10)))
+
+    assert [0, 1] == found
+    assert work.begun == [0, 1, *work.cancelled]
+    run.locate(failed.value)
+    first, second = failed.value.__notes__
+    assert first == "in map_async(fail, 5) in this part of the stream, on element #2"
+    assert second == "in map_async(fail, 5), chained at here.py:1 of partition 0"
+    run.close()
+
+
+def test_a_failure_before_it_comes_behind_the_results_of_the_elements_before() -> None:
+    def fail(n: int) -> int:
+        if n == 5:
+            raise BrokenError(n)
+        return n
+
+    run, found = region(Map(fail), MapAsyncInRegion(slower_first, 4)), list[int]()
+    with pytest.raises(BrokenError) as failed:
+        found.extend(passes(run, range(10)))
+
+    assert [0, 1, 2, 3, 4] == found
+    run.locate(failed.value)
+    assert failed.value.__notes__ == ["in map(fail), chained at here.py:1, on element #5 of partition 0"]
+    run.close()
+
+
+def test_an_end_cancels_what_is_under_way_and_waits_for_it() -> None:
+    work = Work()
+    run = region(MapAsyncInRegion(work, 3))
+    work.allow(0)
+
+    assert 0 == next(passes(run, range(9), inf))
+    work.until_begun(3)
+    run.close()
+    assert (0, [1, 2]) == (work.under_way, work.cancelled)
+
+
+def test_a_worker_that_waits_looks_about_now_and_then() -> None:
+    work = Work()
+    run = region(MapAsyncInRegion(work, 2))
+    items = iter(range(2))
+
+    for _ in range(3):
+        assert [] == list(run.over(items, perf_counter()))
+        assert not run.pace.ended
+    assert 0.0 < run.pace.waited
+    run.close()
+
+
+def test_what_gives_nothing_to_await_is_named() -> None:
+    not_async: Callable[[int], Awaitable[Any]] = lambda n: n  # type: ignore[return-value]  # noqa: E731
+    with pytest.raises(TypeError, match="gave what can't be awaited, of type int"):
+        given(MapAsyncInRegion(not_async, 2), items=range(3))
+
+
+@pytest.mark.parametrize("failure", [asyncio.CancelledError, SystemExit])
+def test_what_is_no_ordinary_exception_is_raised_in_the_region(failure: type[BaseException]) -> None:
+    async def fail(n: int) -> int:
+        raise failure(n)
+
+    with pytest.raises(failure):
+        given(MapAsyncInRegion(fail, 2), items=range(3))
+    assert [1] == given(MapAsyncInRegion(at_once, 2), items=[1]), "the loop goes on"
+
+
+def test_the_context_is_the_workers_and_each_call_has_its_own() -> None:
+    async def change(n: int) -> str:
+        seen = VARIABLE.get()
+        VARIABLE.set(f"changed by {n}")
+        return seen
+
+    token = VARIABLE.set("the worker's")
+    try:
+        assert ["the worker's"] * 5 == given(MapAsyncInRegion(change, 2), items=range(5))
+    finally:
+        VARIABLE.reset(token)
+
+
+def test_all_regions_of_a_process_await_on_one_loop() -> None:
+    async def where(_: int) -> int:
+        return id(asyncio.get_running_loop())
+
+    stages = MapAsyncInRegion(where, 2), MapAsyncInRegion(where, 2)
+    assert 1 == len({found for stage in stages for found in given(stage, items=range(3))})
+
+
+def test_chunks_that_a_worker_has_in_hand_share_what_may_be_under_way() -> None:
+    work = Work()
+    origin = Origin("here.py", 1)
+    chunks = ChunkWork("test", (Placed(MapAsyncInRegion(work, 3), origin),))
+    first, second = chunks.begin([0, 1], 0), chunks.begin([2, 3, 4], 2)
+    results: dict[int, list[Any]] = {0: [], 1: []}
+    while len(work.begun) < 3:
+        results[0] += first.part(9)
+        results[1] += second.part(9)
+
+    work.allow(*range(5))
+    while not (first.over and second.over):
+        results[0] += first.part(9)
+        results[1] += second.part(9)
+    assert {0: [0, 1], 1: [2, 3, 4]} == results
+    assert 3 == work.most
+
+
+def test_a_gate_that_has_travelled_is_another_one() -> None:
+    stage: InRegion[int, int] = MapAsyncInRegion(at_once, 3)
+    gate = stage.gate.of(3)
+    travelled = pickle.loads(pickle.dumps(stage))
+
+    assert travelled == stage
+    assert isinstance(travelled.gate, Gate)
+    assert travelled.gate.of(3) is not gate
