@@ -1,0 +1,87 @@
+"""The stage that gives all elements in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from ...errors import LimitExceededError
+from ...hooks import discard
+from ...segments import Parts, Stage, Template, Transform
+from ...spec import UNBOUNDED
+
+T = TypeVar("T")
+
+
+@frozen
+class SortBy(Stage[T, T]):
+    """Stage of ``Flow.sort_by``."""
+
+    key: Callable[[Any], Any] | None
+    reverse: bool
+    max_size: int
+
+    forwards = True
+    positional = True
+
+    def transform(self) -> Transform[T, T]:
+        """Give an empty list."""
+        return Sorting(self)
+
+    def in_parts(self) -> Parts:
+        """Sort what the parts have sorted, which is to merge it."""
+        return Parts(self, self)
+
+
+@define
+class Sorting(Transform[T, T]):
+    """The elements of one subscription."""
+
+    stage: SortBy[T]
+    held: list[T] = field(init=False, factory=list[T])
+
+    template = Template("""
+        if len($held) == $max_size:
+            $refuse()
+        $append(item)
+    """)
+
+    @property
+    def max_size(self) -> int:
+        """How many there may be."""
+        return self.stage.max_size
+
+    @property
+    def append(self) -> Callable[[T], None]:
+        """The method that takes an element, looked up once for a pass."""
+        return self.held.append
+
+    def refuse(self) -> None:
+        """Fail, since there is one too many."""
+        raise LimitExceededError(
+            f"sort_by() of more than {self.max_size} elements: raise max_size, or sort where the data is"
+        )
+
+    def demand(self, n: int) -> int:
+        """Ask for all there is, since any may be the first."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterable[T]:
+        """Give them in order, each when it is wanted; of those that are equal the first comes first, whichever way."""
+        items: list[Any] = self.held
+        items.sort(key=self.stage.key, reverse=self.stage.reverse)
+        items.reverse()
+        while items:
+            yield items.pop()
+
+    def close(self) -> None:
+        """Let go of what was not wanted."""
+        discard(self.held)
+        self.held.clear()
+
+    @property
+    def pending(self) -> bool:
+        """Tell that there are some to come."""
+        return bool(self.held)
