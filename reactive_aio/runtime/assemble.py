@@ -216,7 +216,7 @@ def assemble(
         runs = [_run(plan, region) for region in plan.regions]
         places = _attach(plan, lifetime)
     except Exception as error:
-        plan = Plan(Placed(Error(error), plan.source.origin), (Region("", (), None, None),))
+        plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
         runs = [_run(plan, plan.regions[0])]
         places = _attach(plan, lifetime)
     drivers: list[RegionDriver] = []

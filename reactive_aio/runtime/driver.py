@@ -34,7 +34,7 @@ def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
 
 
 class RegionDriver(Emission):
-    """One region of one subscription; to its downstream the Subscription, to its upstream the Receiver."""
+    """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
         "__weakref__", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
@@ -94,11 +94,7 @@ class RegionDriver(Emission):
         if not self.closed:
             self.post(self._note, None)
 
-    # -- the Receiver of upstream, on the region's loop
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Take the subscription of an upstream that is subscribed to by the contract."""
-        self.upstream.upstream = subscription
+    # -- the signals of upstream, on the region's loop
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements and pass on what comes of them."""

@@ -40,7 +40,7 @@ class SubscriberEdge:
     subscriber: Subscriber[Any]
     maker: str
     """The operator that makes the elements, in words."""
-    _subscription: Subscription | None = field(init=False, default=None)
+    _subscription: Subscription = field(init=False)
     _over: bool = field(init=False, default=False)
 
     def on_subscribe(self, subscription: Subscription) -> None:
@@ -90,5 +90,4 @@ class SubscriberEdge:
 
     def _cancel(self) -> None:
         self._over = True
-        if self._subscription is not None:
-            self._subscription.cancel()
+        self._subscription.cancel()

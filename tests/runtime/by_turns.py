@@ -51,12 +51,14 @@ class Signals:
 
     heard: list[Any] = field(factory=list)
     react: Callable[[Any], object] = lambda signal: None
+    subscription: Any = None
 
     def _hear(self, signal: Any) -> None:
         self.heard.append(signal)
         self.react(signal)
 
     def on_subscribe(self, subscription: Any) -> None:
+        self.subscription = subscription
         self._hear("subscribed")
 
     def on_chunk(self, items: list[Any]) -> None:

@@ -115,7 +115,9 @@ async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> No
     await lifetime.ended()
 
     assert log == ["attached", "attached", "detached", "detached"]
-    assert isinstance(signals.heard[1], OSError)
+    _, error = signals.heard
+    assert isinstance(error, OSError)
+    assert error.__notes__ == [f"in {flow.source}"]
 
 
 async def test_each_region_lets_go_of_its_loop_when_it_has_ended() -> None:

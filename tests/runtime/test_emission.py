@@ -190,6 +190,14 @@ def test_a_pull_waits_for_a_turn_that_is_due() -> None:
     assert bed.heard == ["subscribed", [0], [1]]
 
 
+def test_what_is_asked_for_in_the_turn_of_a_pull_is_given_in_it() -> None:
+    bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
+    bed.signals.react = lambda signal: bed.driver.request(1) if signal == [0] else None
+    bed.driver.pull()
+
+    assert (bed.heard, len(bed.loop.ready)) == (["subscribed", [0], [1]], 0)
+
+
 def test_what_a_pass_has_left_can_be_polled() -> None:
     bed = one_by_one(Map(str), source=pulled(Flow.from_iterable(numbers(4))))
     assert bed.driver.poll() is NOTHING  # no pass has begun

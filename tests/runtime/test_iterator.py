@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from reactive_aio import Flow, hooks, schedulers
 from reactive_aio.runtime import ends, turns
 from reactive_aio.runtime.emission import BUDGET
+from reactive_aio.runtime.ends import Iteration
 from tests.subscribers import ByHand, idle
 
 
@@ -328,6 +330,14 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
 def test_an_iterator_without_a_loop_says_so() -> None:
     with pytest.raises(RuntimeError, match="no running event loop"):
         aiter(Flow.range(3))
+
+
+def test_an_iterator_that_has_not_begun_goes_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    Iteration()
+
+    assert told == []
 
 
 async def test_closing_waits_for_the_cleanup_and_may_be_done_twice() -> None:

@@ -136,6 +136,15 @@ def test_what_was_started_is_let_go_of_with_the_loop_even_behind_the_end() -> No
 # -- the end
 
 
+def test_behind_the_end_nothing_is_demanded() -> None:
+    bed = region_of()
+    bed.driver.request(9)
+    bed.loop.rest()
+    bed.driver.on_complete()
+
+    assert bed.driver.demand == 0
+
+
 def test_the_place_is_kept_until_what_the_source_has_started_has_ended() -> None:
     bed = region_of()
     bed.driver.lifetime = Lifetime()

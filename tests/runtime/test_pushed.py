@@ -34,8 +34,9 @@ class Far(Pushed[Any]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         self.inlets.append(inlet)
-        if self.tasks is not None:
-            inlet.show_tasks(lambda: self.tasks)
+        tasks = self.tasks
+        if tasks is not None:
+            inlet.show_tasks(lambda: tasks)
         return self.upstream
 
 
@@ -83,5 +84,47 @@ async def test_a_source_hears_of_its_place_and_of_whether_lists_are_welcome() ->
     assert inlet.ahead is False
     driver.ahead = True
     assert inlet.ahead is True
+    driver.cancel()
+    await idle()
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+async def test_what_is_kept_ahead_of_an_inner_flow_is_said_to_its_source(ahead: bool) -> None:
+    outer, inner = Far(), Far()
+    driver = await begun(Flow.begin(outer))
+    outer.inlets[0].subscribe(Flow.begin(inner), Signals(), at_once=True, ahead=ahead)
+
+    assert inner.inlets[0].ahead is ahead
+    assert driver.inner is not None
+    assert (driver.inner.depth, driver.inners, driver.inner.company) == (1, {driver.inner}, driver.company)
+    driver.inner.cancel()
+    driver.cancel()
+    await idle()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_inner_flow_does_what_it_can_there_and_then_or_in_a_turn_of_its_own(at_once: bool) -> None:
+    outer, signals, ended = Far(), Signals(), list[str]()
+    driver = await begun(Flow.begin(outer))
+    signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
+    outer.inlets[0].subscribe(Flow.of(1, 2), signals, at_once=at_once, ended=lambda: ended.append("ended"))
+    assert signals.heard == (["subscribed", [1, 2], "complete"] if at_once else ["subscribed"])
+
+    await idle()
+    assert (signals.heard, ended) == (["subscribed", [1, 2], "complete"], ["ended"])
+    driver.cancel()
+    await idle()
+
+
+async def test_the_deepest_level_of_combinators_begins_in_a_turn_of_its_own() -> None:
+    outer, signals = Far(), Signals()
+    driver = await begun(Flow.begin(outer))
+    driver.hops = True
+    signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
+    outer.inlets[0].subscribe(Flow.of(1, 2), signals, at_once=True)
+    assert signals.heard == ["subscribed"]
+
+    await idle()
+    assert signals.heard == ["subscribed", [1, 2], "complete"]
     driver.cancel()
     await idle()
