@@ -5,12 +5,8 @@ from __future__ import annotations
 import pickle
 import select
 import socket
-<<<<<<< Updated upstream
-from collections.abc import Iterable, Iterator
-=======
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Iterator
->>>>>>> Stashed changes
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
