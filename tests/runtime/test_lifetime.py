@@ -72,3 +72,33 @@ async def test_each_thread_joins_the_one_before_and_the_waiter_the_last() -> Non
 
     await lifetime.ended()
     assert joined == ["first", "second", "third"]
+
+
+async def test_the_waiter_for_the_whole_joins_the_threads_of_its_parts() -> None:
+    lifetime = Lifetime()
+    joined: list[str] = []
+    part = lifetime.part()
+    part.hold()(joining("of a part", joined))
+    part.part().hold()(joining("of a part of it", joined))
+
+    await part.ended()
+    assert joined == ["of a part"]
+
+    await lifetime.ended()
+    assert joined == ["of a part", "of a part of it"]
+
+
+async def test_a_part_ends_by_itself() -> None:
+    lifetime = Lifetime()
+    release = lifetime.hold()
+    calls: list[str] = []
+    part = lifetime.part()
+    own = part.hold()
+    part.then(lambda: calls.append("part"))
+    lifetime.then(lambda: calls.append("whole"))
+
+    own()
+    assert calls == ["part"]
+
+    release()
+    assert calls == ["part", "whole"]

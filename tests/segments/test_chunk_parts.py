@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from attrs import define, field, frozen
 
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
-from reactive_aio.segments.chunk import ChunkRun
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, chunk
+from reactive_aio.segments.chunk import SLICE, ChunkRun
 
 
 def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun:
@@ -30,6 +31,14 @@ class Twice(Stage[Any, Any]):
                 yield self.fn(item)
         finally:
             self.closed.append("closed")
+
+
+@frozen
+class Endless(Stage[Any, Any]):
+    """Never comes to an end, and gives nothing."""
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        return iter(())
 
 
 @define
@@ -58,6 +67,31 @@ def test_a_pass_goes_on_where_a_part_has_left_it() -> None:
 
     assert [run.part(1) for _ in range(5)] == [[1], [1], [2], [2], []]
     assert run.over
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Have a part take the time of three looks at the clock, and count them."""
+    looks: list[float] = []
+
+    def clock() -> float:
+        looks.append(len(looks) * SLICE / 4)
+        return looks[-1]
+
+    monkeypatch.setattr(chunk, "perf_counter", clock)
+    return looks
+
+
+def test_a_part_that_is_full_is_given_at_once(looks: list[float]) -> None:
+    assert begin([1, 2, 3], Twice()).part(2) == [1, 1]
+    assert len(looks) <= 2
+
+
+def test_a_part_is_given_when_its_time_is_just_up(looks: list[float]) -> None:
+    run = begin([1, 2, 3], Endless())
+    run.part(2)
+
+    assert len(looks) == 5
 
 
 def test_what_is_held_comes_in_parts_too() -> None:

@@ -170,7 +170,9 @@ LOOKED_AT = Path(__file__).parent / "pictures"
 LOOP = "the subscriber's loop"
 LAYOUTS: dict[str, Layout] = {
     "one_box": Layout((Box("here", ()),), ()),
-    "many_notes": Layout((Box("a", ("f",)), Box("b", ("g",))), ("one, two, three, then four, five, six, seven",)),
+    "many_notes": Layout(
+        (Box("a", ("f",)), Box("b", ("g",)), Box("c", ("h",))), ("one, two, three, then four, five, six, seven", "one")
+    ),
     "everything": Layout(
         (
             Box(LOOP, ("range(0, 3)", "map(str)", "x" * LONGEST, "<" + "y" * LONGEST)),

@@ -9,8 +9,23 @@ from attrs import evolve, field, frozen
 
 from reactive_aio import Flow, schedulers
 from reactive_aio.operators.filtering import Take
+from reactive_aio.operators.folding.fold import AddUp, Count, ToList
 from reactive_aio.operators.transforming import Map
-from reactive_aio.segments import Origin, Placed, Plan, PublishOn, Source, Stage, Step, SubscribeOn
+from reactive_aio.segments import (
+    Combine,
+    Origin,
+    Partial,
+    Placed,
+    Plan,
+    PublishOn,
+    Source,
+    Stage,
+    Step,
+    SubscribeOn,
+    absorbed,
+    check_absorbed,
+    divided,
+)
 from tests.subscribers import Recorder, idle
 
 AT = Origin("here.py", 1)
@@ -100,3 +115,79 @@ async def test_a_stage_of_ones_own_makes_its_elements_and_may_run_on_parts() -> 
 
     assert "made in emptying(), chained at" in str(recorder.error)
     assert not Emptying.positional
+
+
+# -- in parts
+
+
+IN_PARTS = (Map, Partial)
+
+
+def placed(operator: Any, line: int) -> Placed[Any]:
+    return Placed(operator, Origin("here.py", line))
+
+
+def test_a_source_takes_over_one_half_of_a_stage_and_the_other_stands_in_its_place() -> None:
+    plan = Plan.of(written(Absorbing(IN_PARTS), Map(abs), Count(), Map(str), Count()))
+
+    half = Partial("count()", Count(), at_end=True)
+    assert plan.source == Placed(Absorbing(IN_PARTS, (placed(Map(abs), 2), placed(half, 3))), AT)
+    (region,) = plan.regions
+    assert region.stages == (placed(Combine("count()", AddUp()), 3), placed(Map(str), 4), placed(Count(), 5))
+
+
+def test_a_stage_stays_whole_where_the_source_or_the_stage_knows_of_no_parts() -> None:
+    assert shape(Plan.of(written(Absorbing((Map,)), Map(abs), Count()))) == [[Count()]]
+    assert shape(Plan.of(written(Absorbing(IN_PARTS), Map(abs), ToList()))) == [[ToList()]]
+
+
+def test_the_halves_of_a_stage_do_its_work_under_its_name() -> None:
+    halves = divided(Count())
+    assert halves is not None
+    partial, combine = halves
+
+    assert (str(partial), str(combine)) == ("count() in parts", "count() combined")
+    assert (partial.share, partial.at_end, combine.share) == (Count(), True, AddUp())
+    assert type(partial.transform()) is type(Count().transform())
+    assert type(combine.transform()) is type(AddUp().transform())
+    assert (partial.positional, combine.positional) == (True, True)
+    assert divided(Map(abs)) is None
+
+
+def test_a_source_may_have_all_and_one_more() -> None:
+    flow = written(Absorbing((Map,)), Map(abs))
+    more = absorbed(flow, placed(Map(str), 9))
+
+    assert more is not None
+    assert more.source == Placed(Absorbing((Map,), (placed(Map(abs), 2), placed(Map(str), 9))), AT)
+    assert more.steps == ()
+    assert absorbed(flow, placed(Take(1), 9)) is None
+    assert absorbed(written(Absorbing((Map,)), Take(1)), placed(Map(str), 9)) is None
+    assert absorbed(written(Absorbing((Map,)), PublishOn(schedulers.current(), 1)), placed(Map(str), 9)) is None
+
+
+@frozen
+class Checking(Absorbing):
+    """Notes what it is asked to check."""
+
+    checked: list[Any] = field(factory=list)
+
+    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
+        self.checked.append((before, stage))
+
+
+def test_a_stage_behind_others_is_checked_by_all_sources_if_all_would_take_it() -> None:
+    before = (placed(Take(1), 8),)
+    for kinds, stage in ((Map,), Map(str)), ((Partial,), Count()):
+        one, other = Checking(kinds), Checking((*kinds, Map))
+        check_absorbed([written(one), written(other, Map(abs))], before, placed(stage, 9))
+
+        assert one.checked == [(before, placed(stage, 9))]
+        assert other.checked == [((placed(Map(abs), 2), *before), placed(stage, 9))]
+
+
+def test_a_stage_is_checked_by_nobody_if_one_source_would_not_take_it() -> None:
+    one, other = Checking((Map,)), Checking(())
+    check_absorbed([written(one), written(other)], (), placed(Map(str), 9))
+
+    assert (one.checked, other.checked) == ([], [])
