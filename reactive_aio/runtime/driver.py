@@ -177,12 +177,12 @@ class RegionDriver(Emission):
 
     def _not_opened(self, error: BaseException) -> None:
         """Fail, behind what some stage has to give before any input."""
-        if not self._starting:
+        if self._starting:
+            self.run.locate(error)
+            self._input = PushedInput(None, self.run)
+            self._input.end(error)
+        else:
             self._fail(error, locate=True)
-            return
-        self.run.locate(error)
-        self._input = PushedInput(None, self.run)
-        self._input.end(error)
 
     def lost(self, error: BaseException) -> None:
         """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
@@ -270,6 +270,8 @@ class RegionDriver(Emission):
         self._end_quietly()
         if receiver is not None:
             receiver.on_error(error)
+        else:
+            drop_error(error)
         self._done()
 
     def _close(self) -> None:

@@ -322,6 +322,29 @@ async def test_for_each_runs_no_more_than_its_concurrency_and_reads_no_further()
     assert len(read) == 50
 
 
+async def test_a_failure_is_raised_or_told_to_the_hook_whenever_the_wait_is_cancelled() -> None:
+    async def failing() -> AsyncIterator[int]:
+        await asyncio.sleep(0)
+        failed.append("failed")
+        raise OSError("down")
+        yield
+
+    turns, ended, seen = 0, False, set[tuple[int, int]]()
+    while not ended:
+        failed: list[str] = []
+        told: list[BaseException] = []
+        with hooks.using(on_error_dropped=told.append):
+            task = asyncio.ensure_future(Flow.from_async_iterable(failing()).first())
+        await idle(turns)
+        turns, ended = turns + 1, not task.cancel()
+        await asyncio.wait([task])
+        raised = int(not task.cancelled() and isinstance(task.exception(), OSError))
+        seen.add((len(told), raised))
+        assert len(told) + raised == len(failed)
+
+    assert seen == {(0, 0), (1, 0), (0, 1)}
+
+
 # -- sources that are read once
 
 

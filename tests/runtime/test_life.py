@@ -214,6 +214,23 @@ def test_a_cleanup_that_fails_behind_a_failure_is_told_to_the_hook() -> None:
     assert bed.released == ["released"]
 
 
+def test_a_function_that_fails_when_its_region_has_been_left_is_told_to_the_hook() -> None:
+    dropped: list[BaseException] = []
+
+    def leave(n: int) -> int:
+        bed.driver.leave()
+        raise OSError("behind the end")
+
+    with hooks.using(on_error_dropped=dropped.append):
+        bed = region_of(Map(leave))
+    bed.driver.request(1)
+    bed.loop.rest()
+    bed.driver.context.run(bed.driver.on_chunk, [1])
+
+    assert (bed.heard, bed.released) == (["subscribed"], ["released"])
+    assert [error for error in dropped if str(error) == "behind the end"]
+
+
 def test_a_cancellation_that_upstream_signals_is_a_failure_of_the_stream() -> None:
     bed = region_of()
     bed.driver.on_error(asyncio.CancelledError())
