@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from .ends import Ends
 from .operators import (
@@ -22,13 +22,18 @@ from .operators import (
     Transforming,
     Windowing,
 )
-from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line
+from .schedulers.base import Scheduler
+from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line, scheduler_of
 from .segments.describe import Style, describe
 from .segments.layout import layout
 from .segments.svg import draw
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+def _last_place(flow: Flow[Any]) -> Scheduler | None:
+    return scheduler_of(flow.source.operator, flow.steps)
 
 
 @frozen(repr=False, eq=False)
@@ -60,6 +65,8 @@ class Flow(
 
     source: Placed[Source[Any]]
     steps: tuple[Step, ...] = ()
+    scheduler: Scheduler | None = field(init=False, default=Factory(_last_place, takes_self=True))
+    """Where the last region runs; None stands for the event loop of the subscriber."""
 
     @classmethod
     def begin(cls, source: Source[U]) -> Flow[U]:

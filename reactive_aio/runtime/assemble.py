@@ -11,8 +11,8 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from ..operators.sourcing.error import Error
-from ..schedulers.base import Attachment
-from ..schedulers.current import Current
+from ..schedulers.base import Attachment, Scheduler
+from ..schedulers.current import Current, Home
 from ..segments import (
     FlowLike,
     Gauge,
@@ -43,9 +43,15 @@ class RegionInlet:
 
     driver: RegionDriver
     lifetime: Lifetime
+    _belonging: Scheduler
+    """Where the flows belong that the combinator was given, if that may not be where it runs itself."""
+    _given: frozenset[int]
+    """Those flows, by identity."""
     _flow: FlowLike | None = field(init=False, default=None)
     _plan: Plan = field(init=False)
     """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
+    _home: Scheduler = field(init=False)
+    """Where that flow belongs."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -113,12 +119,23 @@ class RegionInlet:
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         if flow is not self._flow:
-            self._flow, self._plan = flow, Plan.of(at_home(flow))
+            self._flow = flow
+            # A flow that a function has made belongs where the function has run.
+            self._home = self._belonging if id(flow) in self._given else Home(self.driver.loop)
+            self._plan = Plan.of(at_home(flow, self._home))
         at_once = at_once and not self.driver.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
         context = context or self.context
-        company = self.driver.company
-        driver = assemble(self._plan, receiver, lifetime, context, called=at_once, ahead=ahead, company=company)
+        driver = assemble(
+            self._plan,
+            receiver,
+            lifetime,
+            context,
+            home=self._home,
+            called=at_once,
+            ahead=ahead,
+            company=self.driver.company,
+        )
         if ended is not None:
             lifetime.then(ended)
             lifetime.then(self.lifetime.hold())
@@ -178,20 +195,24 @@ class _AtHome:
 
     source: Placed[Source[Any]]
     steps: tuple[Step, ...]
+    scheduler: Scheduler
 
 
-def at_home(flow: FlowLike) -> FlowLike:
-    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here."""
-    if is_home(flow):
+def at_home(flow: FlowLike, home: Scheduler = HERE) -> FlowLike:
+    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here.
+
+    ``home`` is where it belongs: where what is placed nowhere runs.
+    """
+    if (flow.scheduler or home).is_here():
         return flow
-    homeward = Placed(PublishOn(Current(), PREFETCH), flow.source.origin)
-    return _AtHome(flow.source, (*flow.steps, homeward))
+    here = _here()
+    homeward = Placed(PublishOn(here, PREFETCH), flow.source.origin)
+    return _AtHome(flow.source, (*flow.steps, homeward), here)
 
 
 def is_home(flow: FlowLike) -> bool:
-    """Tell whether the last region of a flow runs on the running loop."""
-    last = Plan.of(flow).regions[-1].scheduler
-    return last is None or last.is_here()
+    """Tell whether the last region of a flow of the subscriber's runs on the running loop."""
+    return (flow.scheduler or HERE).is_here()
 
 
 def assemble(
@@ -200,6 +221,7 @@ def assemble(
     lifetime: Lifetime,
     context: Context,
     *,
+    home: Scheduler | None = None,
     each: bool = False,
     called: bool = False,
     ahead: bool = False,
@@ -210,15 +232,17 @@ def assemble(
     What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
     With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
     which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. With ``ahead`` the
-    receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it.
+    receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it. What is placed
+    nowhere runs at ``home``, on the running loop if there is none.
     """
+    home = home or _here()
     try:
         runs = [_run(plan, region) for region in plan.regions]
-        places = _attach(plan, lifetime)
+        places = _attach(plan, lifetime, home)
     except Exception as error:
         plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
         runs = [_run(plan, plan.regions[0])]
-        places = _attach(plan, lifetime)
+        places = _attach(plan, lifetime, HERE)
     drivers: list[RegionDriver] = []
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         downstream = Crossing(drivers[-1], drivers[-1].upstream.add) if drivers else receiver
@@ -229,8 +253,16 @@ def assemble(
         drivers.append(driver)
     _introduce(plan, drivers, company)
     drivers[0].each = each
-    _begin(plan, drivers, receiver, lifetime, called)
+    _begin(plan, drivers, receiver, lifetime, called, home)
     return drivers[0]
+
+
+def _here() -> Scheduler:
+    """Give the running loop, as a place that means the same to whoever asks for it on another one; else say so later."""
+    try:
+        return Home(asyncio.get_running_loop())
+    except RuntimeError:
+        return HERE
 
 
 def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -> None:
@@ -243,7 +275,14 @@ def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -
             driver.company = companies.setdefault(loop, Company(driver.loop))
 
 
-def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lifetime: Lifetime, called: bool) -> None:
+def _begin(
+    plan: Plan,
+    drivers: list[RegionDriver],
+    receiver: Receiver[Any],
+    lifetime: Lifetime,
+    called: bool,
+    home: Scheduler,
+) -> None:
     """Start the drivers, the last one first; the first opens the source."""
     first, last = drivers[-1], drivers[0]
     source = plan.source.operator
@@ -251,7 +290,8 @@ def _begin(plan: Plan, drivers: list[RegionDriver], receiver: Receiver[Any], lif
     if isinstance(source, Pushed):
         first.elsewhere = source.elsewhere
         first.lifetime = lifetime.part()
-        open_source = partial(source.open, RegionInlet(first, first.lifetime))
+        given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
+        open_source = partial(source.open, RegionInlet(first, first.lifetime, _placed_at(plan.moved, home), given))
     for driver in drivers:
         driver.begin(
             receiver if driver is last else None,
@@ -272,13 +312,18 @@ class _Place:
             self.driver.lost(error)
 
 
-def _attach(plan: Plan, lifetime: Lifetime) -> list[_Place]:
+def _placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:
+    """Tell where it is that something was placed."""
+    return home if scheduler is None or scheduler == HERE else scheduler
+
+
+def _attach(plan: Plan, lifetime: Lifetime, home: Scheduler) -> list[_Place]:
     """Ask the schedulers for loops; all or none."""
     places: list[_Place] = []
     try:
         for region in plan.regions:
             place = _Place()
-            place.attachment = (region.scheduler or HERE).attach(place.lost)
+            place.attachment = _placed_at(region.scheduler, home).attach(place.lost)
             places.append(place)
     except BaseException:
         for place in places:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar
 
 from attrs import frozen
 
@@ -23,7 +25,10 @@ class Staying:
 
 @frozen
 class Current:
-    """The running event loop: a boundary to it is a queue and a scheduled callback."""
+    """The event loop of the subscriber: a boundary to it is a queue and a scheduled callback."""
+
+    stays: ClassVar[bool] = True
+    """Whether it is no place of its own."""
 
     @property
     def name(self) -> str:
@@ -37,6 +42,28 @@ class Current:
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Give the running loop."""
         return Staying(asyncio.get_running_loop())
+
+
+@frozen
+class Home:
+    """The event loop of the subscriber, seen from wherever the flows are subscribed to that belong there."""
+
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def name(self) -> str:
+        """How plans show the place."""
+        return Current().name
+
+    def is_here(self) -> bool:
+        """Tell whether the place is the running event loop."""
+        with suppress(RuntimeError):
+            return asyncio.get_running_loop() is self.loop
+        return False
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
+        """Give the loop."""
+        return Staying(self.loop)
 
 
 def current() -> Current:

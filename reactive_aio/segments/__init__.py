@@ -20,6 +20,7 @@ from .plan import absorbed as absorbed
 from .plan import awaits as awaits
 from .plan import check_absorbed as check_absorbed
 from .plan import joined as joined
+from .plan import scheduler_of as scheduler_of
 from .run import RegionRun as RegionRun
 from .sized import SIZED as SIZED
 from .snapshot import BoundarySnapshot as BoundarySnapshot

@@ -95,7 +95,8 @@ def _only_combines(plan: Plan) -> bool:
     only, *others = plan.regions
     source = plan.source.operator
     chains = source.elsewhere is not None and source.elsewhere.front
-    return not others and not only.stages and only.scheduler is None and len(source.inner) == 1 and not chains
+    moves = plan.moved is not None or not (plan.follows or only.scheduler is None)
+    return not others and not only.stages and not moves and len(source.inner) == 1 and not chains
 
 
 def _combination(source: Source[Any]) -> str:

@@ -71,6 +71,32 @@ class FlowLike(Protocol):
         """What is done with them."""
         ...
 
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """Where the last region runs; None stands for the event loop of the subscriber."""
+        ...
+
+
+def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | None:
+    """Tell where the last region of a flow runs, by its source and its steps."""
+    moved: Scheduler | None = None
+    for step in reversed(steps):
+        if isinstance(step.operator, PublishOn):
+            return _unless_it_stays(step.operator.scheduler)
+        if isinstance(step.operator, SubscribeOn):
+            moved = step.operator.scheduler
+    return _followed(source) or _unless_it_stays(moved)
+
+
+def _followed(source: Source[Any]) -> Scheduler | None:
+    """Tell where a combinator runs for being called on a flow that ends there."""
+    followed = source.followed
+    return None if followed is None else followed.scheduler
+
+
+def _unless_it_stays(scheduler: Scheduler | None) -> Scheduler | None:
+    return None if getattr(scheduler, "stays", False) else scheduler
+
 
 @frozen
 class Region:
@@ -96,6 +122,10 @@ class Plan:
 
     source: Placed[Source[Any]]
     regions: tuple[Region, ...]
+    follows: bool = False
+    """Whether the first region runs where the flow ends that its combinator was called on."""
+    moved: Scheduler | None = None
+    """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:
@@ -117,8 +147,9 @@ class Plan:
                 stages.append(Placed(operator, step.origin))
         regions.append(_region(feed, stages, boundary))
         first = regions[0]
-        regions[0] = Region(first.feed, first.stages, moved, None)
-        return Plan(source, tuple(regions))
+        followed = _followed(source.operator)
+        regions[0] = Region(first.feed, first.stages, followed or moved, None)
+        return Plan(source, tuple(regions), followed is not None, moved)
 
 
 def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:
@@ -157,6 +188,11 @@ class _Absorbed:
 
     source: Placed[Source[Any]]
     steps: tuple[Step, ...] = ()
+
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """Where the only region runs."""
+        return scheduler_of(self.source.operator, ())
 
 
 def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:

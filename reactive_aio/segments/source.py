@@ -170,6 +170,12 @@ class Source(ABC, Generic[T_co]):
         return ()
 
     @property
+    def followed(self) -> FlowLike | None:
+        """The flow that a combinator was called on, where whose last region runs it runs too; None where it stays apart."""
+        inner = self.inner
+        return inner[0] if inner else None
+
+    @property
     def elsewhere(self) -> Elsewhere | None:
         """Where the elements are made, if not in the region they feed; for plans."""
         return None

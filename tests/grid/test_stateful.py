@@ -243,7 +243,8 @@ class Subscription(RuleBasedStateMachine):
         self.rest()
         self.trace.rest()
         self.loop.close()
-        facts = Facts(at_rest=True, fails=self.expected.end == "error")
+        # A failure is nothing wrong at either end: that of the source, or what becomes of it.
+        facts = Facts(at_rest=True, fails="error" in (self.sent.end, self.expected.end))
         assert violations(self.trace.trace(facts), JUDGED) == []
 
 

@@ -47,7 +47,7 @@ class Awaiting(Fluent[T_co]):
         ``concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
         Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
         were not finished with, and results not delivered, go to ``hooks.on_discard``.
-        Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
         ``concurrency`` in each task; no more than that are taken before results are handed on. Other orders depend on
         time, so that a task could not be done again, and are those of the loop: they run after the boundary.
@@ -81,7 +81,7 @@ class Awaiting(Fluent[T_co]):
         Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``concurrency``
         below 1 is refused with ValueError when the flow is built.
         Cancel: cancels what is under way; a terminal returns when it has ended.
-        Scheduling: on the loop of the subscriber, in tasks that have a copy of its context variables.
+        Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: in the workers, as `map_async` does.
         (Reactor: ``filterWhen``.)
 

@@ -36,6 +36,10 @@ class ForEachAsync(Pushed[NoReturn]):
         """The flow."""
         return (self.flow,)
 
+    @property
+    def followed(self) -> None:
+        """Stay with the subscriber, who is the one that awaits."""
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
         in_flight = InFlight(inlet, self.fn, self.concurrency, line("completion"), _nothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ...hooks import drop_error
 from ...segments import Inlet, Pushed, label
@@ -33,9 +33,9 @@ class Listener:
 class Peek(Pushed[T]):
     """Source of ``Flow.do_on_error`` and its kin."""
 
-    method: str
+    method: str = field(repr=False)
     flow: FlowLike
-    listener: Listener
+    listener: Listener = field(repr=False)
     shown: object
     """What the method was given, for plans."""
 

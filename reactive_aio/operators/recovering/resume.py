@@ -43,8 +43,8 @@ class OnErrorResumeNext(Pushed[T]):
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
-        """The flow that may fail."""
-        return (self.flow,)
+        """The flow that may fail, and the one to go on with, if it is known."""
+        return (self.flow, self.fallback.flow) if isinstance(self.fallback, Always) else (self.flow,)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with the flow that may fail."""

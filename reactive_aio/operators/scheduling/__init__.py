@@ -23,6 +23,8 @@ class Scheduling(Fluent[T_co]):
     def publish_on(self, scheduler: Scheduler | Workers, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
+        That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``; the flows that they
+        are given stay where they are.
         On workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, that goes for the operators that
         follow up to the first that depends on an element's place in the stream; the others run on the loop that reads.
         Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it;

@@ -46,6 +46,10 @@ class OnWorkers(Pushed[Any]):
         return (self.flow,)
 
     @property
+    def followed(self) -> None:
+        """Come back to the subscriber, as workers have no event loop on which anything could follow."""
+
+    @property
     def elsewhere(self) -> Elsewhere:
         """The region on the workers."""
         work = " -> ".join(str(placed.operator) for placed in self.stages) or "(elements pass as they are)"
