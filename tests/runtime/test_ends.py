@@ -7,6 +7,7 @@ import contextvars
 import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -343,6 +344,29 @@ async def test_a_failure_is_raised_or_told_to_the_hook_whenever_the_wait_is_canc
         assert len(told) + raised == len(failed)
 
     assert seen == {(0, 0), (1, 0), (0, 1)}
+
+
+@pytest.mark.parametrize("end", [Flow.first, Flow.last, Flow.to_list])
+async def test_a_value_is_given_or_discarded_whenever_the_wait_is_cancelled(end: Callable[..., Awaitable[Any]]) -> None:
+    async def one() -> AsyncIterator[int]:
+        await asyncio.sleep(0)
+        made.append(5)
+        yield 5
+
+    turns, ended, discards = 0, False, 0
+    while not ended:
+        made: list[int] = []
+        discarded: list[Any] = []
+        with hooks.using(on_discard=discarded.append):
+            task = asyncio.ensure_future(end(Flow.from_async_iterable(one())))
+        await idle(turns)
+        turns, ended = turns + 1, not task.cancel()
+        await asyncio.wait([task])
+        given = [] if task.cancelled() else [task.result()] if end is not Flow.to_list else task.result()
+        discards += len(discarded)
+        assert [*given, *discarded] == made
+
+    assert discards > 0
 
 
 # -- sources that are read once

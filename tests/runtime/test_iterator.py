@@ -315,14 +315,14 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
     dropped: list[BaseException] = []
 
     async def begin() -> Any:
-        with hooks.using(on_error_dropped=dropped.append):
-            items = aiter(Flow.range(3).map(str))
+        items = aiter(Flow.range(3).map(str))
         assert await anext(items) == "0"
         return items
 
-    with asyncio.Runner() as runner:
-        items = runner.run(begin())
-    del items
+    with hooks.using(on_error_dropped=dropped.append):
+        with asyncio.Runner() as runner:
+            items = runner.run(begin())
+        del items
 
     assert dropped == []
 

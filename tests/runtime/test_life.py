@@ -15,7 +15,7 @@ from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
 from reactive_aio.operators.transforming import Map
 from reactive_aio.runtime.driver import DEEPEST
 from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.segments import Pulled, Stage
+from reactive_aio.segments import Pulled, Stage, Template
 from tests.runtime.by_turns import Bed, ByTurns, region_of
 
 GONE = SchedulerClosedError("the loop has ended")
@@ -136,6 +136,18 @@ def test_what_was_started_is_let_go_of_with_the_loop_even_behind_the_end() -> No
 # -- the end
 
 
+def test_no_turn_follows_the_one_in_which_a_region_ends() -> None:
+    for end in (lambda bed: bed.driver.cancel(), lambda bed: bed.driver.post(bed.driver.take_end, None)):
+        bed = region_of()
+        end(bed)
+        assert bed.loop.turn() == 1
+        assert (bed.driver.closed, len(bed.loop.ready)) == (True, 0)
+
+        bed.driver.request(1)
+        assert bed.loop.turn() == 1
+        assert not bed.loop.ready
+
+
 def test_behind_the_end_nothing_is_demanded() -> None:
     bed = region_of()
     bed.driver.request(9)
@@ -175,6 +187,19 @@ class Careless(Stage[Any, Any]):
         raise OSError("the stage")
 
 
+@define
+class Counting(Stage[Any, Any]):
+    """Counts in a local variable of the pass, and notes the number when it lets go."""
+
+    count: int = 0
+    seen: list[int] = field(factory=list)
+
+    template = Template("$count += 1\n$rest", local=("count",))
+
+    def close(self) -> None:
+        self.seen.append(self.count)
+
+
 def test_all_is_cleaned_up_though_the_first_of_it_fails() -> None:
     careless, dropped = Careless(), list[BaseException]()
     bed = region_of(careless)
@@ -188,6 +213,18 @@ def test_all_is_cleaned_up_though_the_first_of_it_fails() -> None:
     assert (bed.upstream.cancels, bed.released) == (1, ["released"])
     assert [str(error) for error in dropped] == ["the stage"]
     assert bed.heard == ["subscribed", [1]]
+
+
+def test_a_pass_is_closed_before_its_stages_let_go() -> None:
+    counting = Counting()
+    bed = region_of(counting)
+    bed.driver.request(1)
+    bed.loop.rest()
+    bed.driver.on_chunk([7, 8])
+    bed.driver.cancel()
+    bed.loop.rest()
+
+    assert counting.seen == [1]
 
 
 def test_a_cleanup_that_fails_behind_a_failure_is_told_to_the_hook() -> None:

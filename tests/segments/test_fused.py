@@ -237,6 +237,14 @@ def test_the_element_is_told_by_its_place_in_the_input(place: int, counted: bool
     assert f", on element #{place} of the source" in note_of(run, items)
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_the_element_is_told_behind_stages_that_are_applied_as_a_whole(counted: bool) -> None:
+    items: Any = range(10) if counted else (n for n in range(10))
+    run = region(Map(fail_at(2)), Own(abs), Map(abs), Whole(abs), Map(str), counted=counted)
+
+    assert "on element #2 of the source" in note_of(run, items)
+
+
 def test_the_element_is_told_across_passes() -> None:
     run = region(Map(fail_at(7)), counted=False)
     items = (n for n in range(10))
