@@ -1,9 +1,11 @@
-"""The data source ``reactive_aio`` of Spark, in the processes of a streaming query: it asks the event loop for rows."""
+"""The data source ``reactive_aio`` of Spark, in the processes of a streaming query: it asks the event loop for rows.
+
+What is written goes by `datasink`.
+"""
 
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -13,7 +15,10 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from ...errors import SparkJobError
-from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, HELLO, LATEST, MAGIC, OFFSET, QUESTION
+from .arrow import from_arrow
+from .datasink import FlowWriter
+from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, LATEST, OFFSET, QUESTION
+from .line import dial, option
 
 # `Any` stands for offsets, which Spark wants as dictionaries of anything, and for batches of Arrow.
 
@@ -21,7 +26,7 @@ UNLIMITED: Final = 2**63 - 1
 
 
 class FlowSource(DataSource):
-    """``spark.readStream.format("reactive_aio")``, with the options that a feed gives."""
+    """``format("reactive_aio")`` of ``readStream``, with the options of a feed, and of ``writeStream``, with an inbox's."""
 
     @classmethod
     def name(cls) -> str:
@@ -30,12 +35,17 @@ class FlowSource(DataSource):
 
     def schema(self) -> StructType:
         """Give the schema of the feed."""
-        return StructType.fromJson(json.loads(_option(self.options, "schema")))
+        return StructType.fromJson(json.loads(option(self.options, "schema")))
 
     def streamReader(self, schema: StructType) -> FlowReader:  # noqa: N802 - Spark's name
         """Give a reader, which connects when it is asked for something."""
         del schema
         return FlowReader(dict(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FlowWriter:  # noqa: N802 - Spark's name
+        """Give a writer; to overwrite is what the complete mode does, whose batches are the whole result each."""
+        del overwrite
+        return FlowWriter(dict(self.options), schema)
 
 
 class Rows(InputPartition):
@@ -61,7 +71,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Let a batch be as large as the feed says."""
-        return ReadMaxRows(int(_option(self._options, "rows")))
+        return ReadMaxRows(int(option(self._options, "rows")))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Admit what has come, as far as the limit allows; to the end of the flow the next row is waited for."""
@@ -76,22 +86,19 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Share the rows out to tasks."""
         first, last = self._place(start), self._place(end)
         self._ask(LATEST, first, last - first)  # after a restart the flow has to begin here, whichever task comes first
-        parts = max(1, min(int(_option(self._options, "partitions")), last - first))
+        parts = max(1, min(int(option(self._options, "partitions")), last - first))
         cuts = [first + (last - first) * at // parts for at in range(parts + 1)]
         return [Rows(*pair) for pair in pairwise(cuts) if pair[0] < pair[1]]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the rows of a task."""
-        import pyarrow as pa
-
         assert isinstance(partition, Rows)
         line = Line(self._options)
         try:
             stream = line.ask(FETCH, partition.start, partition.end)
         finally:
             line.close()
-        ipc: Any = pa.ipc
-        yield from ipc.open_stream(stream)
+        yield from from_arrow(stream)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Say which rows will not be asked for again."""
@@ -113,10 +120,10 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._line
 
     def _offset(self, place: int) -> dict[str, Any]:
-        return {"feed": _option(self._options, "feed"), "offset": place}
+        return {"feed": option(self._options, "feed"), "offset": place}
 
     def _place(self, offset: dict[str, Any]) -> int:
-        own = _option(self._options, "feed")
+        own = option(self._options, "feed")
         if offset["feed"] != own:
             raise SparkJobError(
                 f"the checkpoint is that of feed {offset['feed']!r}, and this is feed {own!r}: a flow can't be read again "
@@ -131,14 +138,8 @@ class Line:
     """A connection to the feed."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        host, _, port = _option(options, "address").rpartition(":")
-        try:
-            self._socket = socket.create_connection((host, int(port)))
-        except OSError as error:
-            raise SparkJobError(f"the feed of the stream is closed: {error}") from None
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = dial(options, "the feed of the stream")
         self._file = self._socket.makefile("rb")
-        self._socket.sendall(HELLO.pack(MAGIC, bytes.fromhex(_option(options, "secret"))))
 
     def ask(self, kind: int, *numbers: int) -> bytes:
         """Ask, and wait for the answer."""
@@ -160,11 +161,3 @@ class Line:
         """Hang up."""
         self._file.close()
         self._socket.close()
-
-
-def _option(options: Mapping[str, str], name: str) -> str:
-    """Give an option, whose case Spark does not keep."""
-    for key, value in options.items():
-        if key.lower() == name:
-            return value
-    raise SparkJobError(f"format('reactive_aio') has no option {name}: use the options that Feed.options gives")

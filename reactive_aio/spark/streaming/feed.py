@@ -8,21 +8,24 @@ again.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
 
 from attrs import define, field
 
 from ...errors import SparkJobError
+from ...remote.handshake import Guard
+from ..connecting import listen
 from ..sink.columns import Columns, zone_of
 from ..sink.schema import Schema, check_schema, struct_of
 from ..told import told
+from .arrow import to_arrow
 from .backlog import Backlog
-from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, HELLO, LATEST, MAGIC, OFFSET, QUESTION, REFUSED
+from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, LATEST, OFFSET, QUESTION, REFUSED
+from .line import register
+from .reception import Reception
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 
 WAIT: Final = 0.05
 """Seconds that a query is kept waiting for the first row of a batch; then it asks again, or hears that it is to stop."""
-REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
-"""The sessions that know the format."""
 LOOK: Final = 0.2
 """Seconds after which `Feed.drain` looks whether the query is still there."""
 
@@ -116,8 +117,7 @@ class Feed:
     _batch: int
     _partitions: int
     _name: str
-    _secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
-    _address: str = field(init=False, default="")
+    _reception: Reception = field(init=False)
     _backlog: Backlog = field(init=False)
     _pump: asyncio.Task[None] | None = field(init=False, default=None)
     _admitted: int = field(init=False, default=0)
@@ -128,7 +128,6 @@ class Feed:
     _came: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when something has come; who waits clears it."""
     _room: asyncio.Event = field(init=False, factory=asyncio.Event)
-    _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
 
     def __attrs_post_init__(self) -> None:
         self._backlog = Backlog(self._columns.table)
@@ -139,8 +138,7 @@ class Feed:
     def options(self) -> dict[str, str]:
         """The options for ``session.readStream.format("reactive_aio")``."""
         return {
-            "address": self._address,
-            "secret": self._secret.hex(),
+            **self._reception.options,
             "feed": self._name,
             "rows": str(self._batch),
             "partitions": str(self._partitions),
@@ -152,11 +150,7 @@ class Feed:
         return await asyncio.to_thread(self._load)
 
     def _load(self) -> DataFrame:
-        from .datasource import FlowSource
-
-        if self._session not in REGISTERED:  # Spark remarks on a format that is registered again
-            self._session.dataSource.register(FlowSource)
-            REGISTERED.add(self._session)
+        register(self._session)
         return self._session.readStream.format("reactive_aio").options(**self.options).load()
 
     async def drain(self, query: StreamingQuery) -> None:
@@ -175,23 +169,18 @@ class Feed:
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Listen, and in the end leave nothing behind."""
-        context: Any = self._session.sparkContext
-        local = str(context.master).startswith("local")
-        host = (
-            "127.0.0.1" if local else await asyncio.to_thread(context.getConf().get, "spark.driver.host", "127.0.0.1")
-        )
-        server = await asyncio.start_server(self._connected, "127.0.0.1" if local else None, 0)
-        self._address = f"{host}:{server.sockets[0].getsockname()[1]}"
+        listening, host = await asyncio.to_thread(listen, self._session.sparkContext)
+        self._reception = Reception(listening, host, self._serve)
         try:
-            yield
+            async with self._reception.open():
+                yield
         finally:
-            server.close()
-            await self._end(*self._lines, *(() if self._pump is None else (self._pump,)))
+            await self._end()
 
-    async def _end(self, *tasks: asyncio.Task[Any]) -> None:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async def _end(self) -> None:
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.gather(self._pump, return_exceptions=True)
 
     # -- the flow
 
@@ -200,7 +189,7 @@ class Feed:
         if self._pump is not None:
             if offset >= self._backlog.first or not callable(self._source):
                 return
-            await self._end(self._pump)
+            await self._end()
         if offset and not callable(self._source):
             raise SparkJobError(
                 f"the stream was read up to row {offset} by another process; a flow begins with its first"
@@ -247,20 +236,9 @@ class Feed:
 
     # -- the query
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._lines.add(task)
-        try:
-            # A cancellation is ours, for the feed ends; asyncio would report it as a failure.
-            with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-                hello = await reader.readexactly(HELLO.size)
-                if hmac.compare_digest(hello, HELLO.pack(MAGIC, self._secret)):
-                    while True:
-                        await self._answer(QUESTION.unpack(await reader.readexactly(QUESTION.size)), writer)
-        finally:
-            self._lines.discard(task)
-            writer.close()
+    async def _serve(self, _: Guard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await self._answer(QUESTION.unpack(await reader.readexactly(QUESTION.size)), writer)
 
     async def _answer(self, question: tuple[int, int, int, int], writer: asyncio.StreamWriter) -> None:
         try:
@@ -300,17 +278,4 @@ class Feed:
         self._admit(end)
         backlog = self._backlog
         await self._until(lambda: backlog.end >= end or self._complete)
-        return _stream(backlog.between(start, end))
-
-
-def _stream(batches: Sequence[Any]) -> bytes:
-    """Write batches as a stream of Arrow."""
-    import pyarrow as pa
-
-    arrow: Any = pa
-    out = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(out, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    data: bytes = out.getvalue().to_pybytes()
-    return data
+        return to_arrow(backlog.between(start, end))

@@ -2,8 +2,7 @@
 
 ::
 
-    query -> loop   HELLO    magic, secret                            first, and only once
-                    BEGIN                                             where is the first row?
+    query -> loop   BEGIN                                             where is the first row?
                     LATEST   offset, number of rows, 1 to wait        how far may a batch go that begins there?
                     FETCH    offset, offset                           the rows in between
                     COMMIT   offset                                   those before it are not needed any more
@@ -11,7 +10,7 @@
     loop -> query   DONE     length, and the answer: an offset, or a stream of Arrow
                     REFUSED  length, and why
 
-Nothing is answered on a connection whose HELLO lacks the secret; nothing is unpickled at either end.
+It begins with the handshake of `remote.handshake`, by which either end knows the other; nothing is unpickled at either.
 """
 
 from __future__ import annotations
@@ -19,10 +18,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-MAGIC: Final = b"ref1"
-"""Says that it is us, and which version of the wire."""
-
-HELLO: Final = struct.Struct("!4s32s")
 QUESTION: Final = struct.Struct("!BQQQ")
 ANSWER: Final = struct.Struct("!BQ")
 OFFSET: Final = struct.Struct("!Q")

@@ -7,13 +7,13 @@ import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from attrs import frozen
 
-from .microbatch import MicroBatch
+from .microbatch import Consumable
 
-T = TypeVar("T")
+B = TypeVar("B", bound=Consumable[Any])
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 
@@ -30,9 +30,7 @@ class Ledger(Protocol[X_co]):
         ...
 
 
-def exactly_once(
-    handle: Callable[[MicroBatch[T], X], Awaitable[object]], ledger: Ledger[X]
-) -> Callable[[MicroBatch[T]], Awaitable[None]]:
+def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X]) -> Callable[[B], Awaitable[None]]:
     """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
 
     ``handle`` is given the batch and the transaction of the ledger. What it does in the transaction takes effect
@@ -40,7 +38,7 @@ def exactly_once(
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
 
-    async def handled(batch: MicroBatch[T]) -> None:
+    async def handled(batch: B) -> None:
         async with batch, ledger.entry(batch.query, batch.id) as transaction:
             if transaction is not None:
                 await handle(batch, transaction)

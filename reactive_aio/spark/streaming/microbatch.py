@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock
 from types import TracebackType
@@ -27,6 +28,8 @@ class Handover:
 
     failed: Callable[[Exception], None]
     """Called, on any thread, when the subscriber has failed to consume it."""
+    decided: Callable[[bool], None] | None = None
+    """Called once, on whatever thread decides."""
     accepted: bool = field(init=False, default=False)
     _settled: Event = field(init=False, factory=Event)
     _lock: Lock = field(init=False, factory=Lock)
@@ -39,10 +42,13 @@ class Handover:
     def settle(self, *, accepted: bool) -> bool:
         """Decide, and give what has been decided: the first word counts."""
         with self._lock:
-            if not self.settled:
+            news = not self.settled
+            if news:
                 self.accepted = accepted
                 self._settled.set()
-            return self.accepted
+        if news and self.decided is not None:
+            self.decided(accepted)
+        return self.accepted
 
     def wait(self) -> bool:
         """Wait for the decision."""
@@ -51,42 +57,19 @@ class Handover:
 
 
 @define(eq=False)
-class MicroBatch(Generic[T]):
-    """A micro-batch of a Structured Streaming query, delivered *at least once*, with the same ``id`` each time.
-
-    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been
-    acknowledged when the flow ends comes again, by the same number and from a replayable source with the same rows,
-    to whoever subscribes with this checkpoint. ``async with`` acknowledges::
-
-        async for batch in batches:
-            async with batch as rows:
-                await rows.for_each(store)
-
-    A batch that is let go of without a word fails the flow, which would stand still.
-    """
+class Consumable(ABC, Generic[T]):
+    """What is delivered *at least once*, with the same ``id`` each time, until it is acknowledged."""
 
     id: int
     """Its number, from 0 for each checkpoint."""
     query: str
     """The id of the query, which is its checkpoint's: with ``id`` the name of the batch for all time."""
-    frame: DataFrame = field(repr=False)
-    """The rows as a DataFrame, for what Spark is to do with them; to be used on a thread, as it blocks."""
-    _reading: Reading = field(repr=False)
-    _prefetch: int = field(repr=False)
-    _ordered: bool = field(repr=False)
     _handover: Handover = field(repr=False)
 
     @property
+    @abstractmethod
     def rows(self) -> Flow[T]:
-        """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
-
-        Each subscription computes the batch anew; a batch of a stateful query has to be read to its end.
-        """
-        from ...flow import Flow
-
-        frame: Any = self.frame  # a classic one: others are refused when the flow is built
-        rows: Flow[T] = Flow.begin(FromSpark(frame, self._reading, self._prefetch, self._ordered))
-        return rows
+        """The rows as a flow."""
 
     def acknowledge(self) -> None:
         """Say that it has been consumed, from any thread; to say it again does nothing.
@@ -128,3 +111,37 @@ class MicroBatch(Generic[T]):
                     "`batch.acknowledge()` when it has been consumed"
                 )
             )
+
+
+@define(eq=False)
+class MicroBatch(Consumable[T]):
+    """A micro-batch of a Structured Streaming query, delivered *at least once*, with the same ``id`` each time.
+
+    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been
+    acknowledged when the flow ends comes again, by the same number and from a replayable source with the same rows,
+    to whoever subscribes with this checkpoint. ``async with`` acknowledges::
+
+        async for batch in batches:
+            async with batch as rows:
+                await rows.for_each(store)
+
+    A batch that is let go of without a word fails the flow, which would stand still.
+    """
+
+    frame: DataFrame = field(repr=False)
+    """The rows as a DataFrame, for what Spark is to do with them; to be used on a thread, as it blocks."""
+    _reading: Reading = field(repr=False)
+    _prefetch: int = field(repr=False)
+    _ordered: bool = field(repr=False)
+
+    @property
+    def rows(self) -> Flow[T]:
+        """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
+
+        Each subscription computes the batch anew; a batch of a stateful query has to be read to its end.
+        """
+        from ...flow import Flow
+
+        frame: Any = self.frame  # a classic one: others are refused when the flow is built
+        rows: Flow[T] = Flow.begin(FromSpark(frame, self._reading, self._prefetch, self._ordered))
+        return rows

@@ -76,11 +76,21 @@ class Query:
     _query: StreamingQuery | None = field(init=False, default=None)
     _stopping: Event = field(init=False, factory=Event)
     _over: Event = field(init=False, factory=Event)
-    _pending: Handover | None = field(init=False, default=None)
-    """What the callback waits for: Spark makes one micro-batch at a time."""
+    pending: Handover | None = field(init=False, default=None)
+    """What Spark waits for, which makes one micro-batch at a time; refused when the query has been told to stop."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
 
     # -- on the loop
+
+    @property
+    def running(self) -> StreamingQuery | None:
+        """Spark's query, once it has started."""
+        return self._query
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it has been told to stop."""
+        return self._stopping.is_set()
 
     def start(self) -> None:
         """Start the query, and wait for its end, on a thread."""
@@ -122,7 +132,7 @@ class Query:
     def _called(self, frame: Any, batch_id: int) -> None:
         """Take a micro-batch; Spark waits in here."""
         handover = Handover(lambda error: self.post(self.events.broken, error))
-        self._pending = handover
+        self.pending = handover
         if self._stopping.is_set():
             handover.settle(accepted=False)
         else:
@@ -158,8 +168,8 @@ class Query:
                     return
 
     def _give_way(self) -> None:
-        if self._pending is not None:
-            self._pending.settle(accepted=False)
+        if self.pending is not None:
+            self.pending.settle(accepted=False)
 
     def _failure(self, error: Exception) -> SparkJobError | None:
         if self._stopping.is_set():

@@ -142,7 +142,7 @@ class StreamSubscription:
         self._demand -= 1
         source = self.source
         batch: MicroBatch[Any] = MicroBatch(
-            batch_id, self._query_id, frame, source.reading, source.rows_prefetch, source.ordered, handover
+            batch_id, self._query_id, handover, frame, source.reading, source.rows_prefetch, source.ordered
         )
         self.inlet.on_chunk([batch])
 
@@ -187,6 +187,22 @@ class StreamSubscription:
         self.broken(cancelled)
 
 
+def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
+    """Check what a query is started with; give the folder of its checkpoint and its trigger."""
+    folder = str(checkpoint)
+    if not folder:
+        raise ValueError(f"{method}(checkpoint=''): a folder is needed, which remembers how far the stream has come")
+    if output_mode not in MODES:
+        raise ValueError(f"{method}(output_mode={output_mode!r}): it is one of {', '.join(MODES)}")
+    given = dict(trigger or {})
+    if len(given) > 1 or not given.keys() <= set(TRIGGERS):
+        raise UnsupportedOnSparkError(
+            f"{method}(trigger={given!r}): micro-batches come by one of {', '.join(TRIGGERS)}, such as "
+            "{'processingTime': '1 second'}; in continuous and real-time mode there are none"
+        )
+    return folder, given
+
+
 def from_stream(
     data: Any, as_: type[Any] | None, checkpoint: object, output_mode: str, trigger: Any, prefetch: int, ordered: bool
 ) -> FromSparkStream:
@@ -201,16 +217,6 @@ def from_stream(
             f"from_spark(checkpoint=...) takes a streaming DataFrame, of spark.readStream, not a {type(data).__name__} "
             "that has an end: leave the checkpoint out"
         )
-    folder = str(checkpoint)
-    if not folder:
-        raise ValueError("from_spark(checkpoint=''): a folder is needed, which remembers how far the stream has come")
-    if output_mode not in MODES:
-        raise ValueError(f"from_spark(output_mode={output_mode!r}): it is one of {', '.join(MODES)}")
-    given = dict(trigger or {})
-    if len(given) > 1 or not given.keys() <= set(TRIGGERS):
-        raise UnsupportedOnSparkError(
-            f"from_spark(trigger={given!r}): micro-batches come by one of {', '.join(TRIGGERS)}, such as "
-            "{'processingTime': '1 second'}; in continuous and real-time mode there are none"
-        )
+    folder, given = check_query("from_spark", checkpoint, output_mode, trigger)
     kinds = reading(as_ or Row, lambda: data.schema)
     return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered)

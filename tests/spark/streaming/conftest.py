@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,4 +38,7 @@ def nothing_left(spark: Any) -> Iterator[None]:
     yield
     assert not spark.streams.active
     assert not [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
+    deadline = time.monotonic() + 10  # Spark cancels the jobs of a query behind its back
+    while active_jobs(spark.sparkContext) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not active_jobs(spark.sparkContext)

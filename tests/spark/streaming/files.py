@@ -34,3 +34,8 @@ class Folder:
         """Give the streaming frame, of a file at a time."""
         options = {"maxFilesPerTrigger": "1", "maxFileAge": "100000d"}
         return self.spark.readStream.schema("id long, name string").options(**options).json(str(self.path))
+
+
+def committed(checkpoint: str) -> set[int]:
+    """What Spark has recorded of batches that are done."""
+    return {int(path.name) for path in Path(checkpoint, "commits").glob("[0-9]*")}

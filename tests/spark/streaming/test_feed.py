@@ -11,11 +11,13 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, SchemaMismatchError, SparkJobError
+from tests.spark.streaming.wire import overheard
 
 pytest.importorskip("pyspark")
 
+from reactive_aio.spark.connecting import Address, connect
 from reactive_aio.spark.streaming import Feed, MicroBatch, feed
-from reactive_aio.spark.streaming.feedwire import HELLO, LATEST, MAGIC, QUESTION
+from reactive_aio.spark.streaming.feedwire import LATEST, QUESTION
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 
@@ -220,10 +222,12 @@ async def test_a_connection_without_the_secret_is_told_nothing(spark: Any) -> No
         host, _, port = own.options["address"].rpartition(":")
         assert "127.0.0.1" == host
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(HELLO.pack(MAGIC, b"x" * 32) + QUESTION.pack(LATEST, 0, 9, 0))
+        writer.write(QUESTION.pack(LATEST, 0, 9, 0) * 9)
         assert b"" == await reader.read()
         writer.close()
         await writer.wait_closed()
+        with pytest.raises(ConnectionError, match="does not know the secret"):
+            await asyncio.to_thread(connect, Address(host, int(port), b"x" * 32), 0, 0)
 
     assert not begun
     with pytest.raises(ConnectionRefusedError):
@@ -235,14 +239,31 @@ async def test_a_connection_that_is_there_when_the_feed_ends_is_hung_up_without_
 ) -> None:
     async with feed(Flow.range(3), spark, "n long") as own:
         host, _, port = own.options["address"].rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(HELLO.pack(MAGIC, bytes.fromhex(own.options["secret"])) + QUESTION.pack(LATEST, 0, 9, 0))
+        address = Address(host, int(port), bytes.fromhex(own.options["secret"]))
+        line = await asyncio.to_thread(connect, address, 0, 0)
+        line.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=line)
+        writer.write(QUESTION.pack(LATEST, 0, 9, 0))
         assert await reader.read(1)
     await reader.read()
     writer.close()
     await writer.wait_closed()
 
     assert [] == caplog.records
+
+
+async def test_the_secret_never_travels(spark: Any, checkpoint: str) -> None:
+    async with feed(readings(9), spark, Reading) as own, overheard(own.options, frames=False) as wire:
+        await own.frame()  # which has the session know the format
+        reader = spark.readStream.format("reactive_aio").options(**{**own.options, "address": wire.address})
+        frame = await asyncio.to_thread(reader.load)
+        assert [*range(9)] == joined(
+            await taken(Flow.from_spark(frame, as_=Reading, checkpoint=checkpoint, trigger=NOW))
+        )
+
+    assert b"r8" in wire.bytes
+    assert bytes.fromhex(own.options["secret"]) not in wire.bytes
+    assert own.options["secret"].encode() not in wire.bytes
 
 
 @pytest.mark.parametrize(

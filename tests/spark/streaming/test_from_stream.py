@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, SparkJobError, UnsupportedOnSparkError
-from tests.spark.streaming.files import Folder
+from tests.spark.streaming.files import Folder, committed
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -36,11 +36,6 @@ def reading(n: int) -> Reading:
 
 def batches(folder: Folder, checkpoint: str, **options: Any) -> Flow[MicroBatch[Reading]]:
     return Flow.from_spark(folder.stream(), as_=Reading, checkpoint=checkpoint, **options)
-
-
-def committed(checkpoint: str) -> set[int]:
-    """What Spark has recorded of batches that are done."""
-    return {int(path.name) for path in Path(checkpoint, "commits").glob("[0-9]*")}
 
 
 async def taken(flow: Flow[MicroBatch[Reading]]) -> list[tuple[int, list[Reading]]]:

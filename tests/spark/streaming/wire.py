@@ -1,0 +1,55 @@
+"""A wire that is listened in on: a proxy in front of a feed or an inbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from attrs import define, field
+
+from reactive_aio.remote.frames import PART, Decoder
+from reactive_aio.remote.handshake import GREETING, PROOF
+
+
+@define(eq=False)
+class Overheard:
+    """All that was said, in either direction."""
+
+    address: str = field(init=False, default="")
+    bytes: bytearray = field(init=False, factory=bytearray)
+    rows: int = field(init=False, default=0)
+    """The rows that tasks have sent to an inbox."""
+
+
+@asynccontextmanager
+async def overheard(options: Mapping[str, str], *, frames: bool = True) -> AsyncGenerator[Overheard]:
+    """Listen in on whoever connects to the ``address`` of what this gives, instead of that in the options."""
+    wire, tasks = Overheard(), set[asyncio.Task[None]]()
+    host, _, port = options["address"].rpartition(":")
+
+    async def pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter, decoder: Decoder | None) -> None:
+        hello = GREETING.size + PROOF.size
+        with suppress(OSError):
+            while data := await source.read(65536):
+                wire.bytes += data
+                if decoder is not None:
+                    frame_data, hello = data[hello:], max(0, hello - len(data))
+                    wire.rows += sum(frame.count for frame in decoder.feed(frame_data) if frame.kind == PART)
+                to.write(data)
+                await to.drain()
+        to.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_reader, to_writer = await asyncio.open_connection(host, int(port))
+        both = [
+            asyncio.create_task(pass_on(reader, to_writer, Decoder() if frames else None)),
+            asyncio.create_task(pass_on(to_reader, writer, None)),
+        ]
+        tasks.update(both)
+        await asyncio.gather(*both)
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        wire.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield wire
+        await asyncio.wait_for(asyncio.gather(*tasks), 10)
