@@ -247,10 +247,11 @@ class Iteration:
         """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
         item, self._item = self._item, NOTHING
         error, self.error = self.error, None
+        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
         if item is not NOTHING:
-            self._driver.context.run(discard, [item])
+            self._driver.context.copy().run(discard, [item])
         if error is not None:
-            self._driver.context.run(drop_error, error)
+            self._driver.context.copy().run(drop_error, error)
 
     def __del__(self) -> None:
         # Left by `break`: nobody holds the iterator any more.

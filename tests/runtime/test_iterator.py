@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -295,6 +296,27 @@ async def test_a_failure_that_nobody_is_left_to_hear_of_is_told_to_the_hook() ->
     await idle()
 
     assert [str(error) for error in dropped] == ["nobody is here"]
+
+
+async def test_an_iterator_may_go_in_the_cleanup_of_its_own_source() -> None:
+    discarded: list[Any] = []
+    held: list[Any] = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            held.clear()
+
+    with hooks.using(on_discard=discarded.append):
+        held.append(aiter(Flow.from_iterable(numbers()).take(1)))
+    asking = held[0].__anext__()
+    asking.send(None)
+    asking.close()
+    await idle()
+
+    assert (held, discarded) == ([], [1])
 
 
 async def test_what_has_come_for_an_iterator_that_goes_is_told_to_the_hook() -> None:
