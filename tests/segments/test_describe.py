@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from attrs import frozen
 
 from reactive_aio import Flow, schedulers
 from reactive_aio.runtime.assemble import PREFETCH
+from reactive_aio.segments import Elsewhere, Inlet, Pushed
 from reactive_aio.segments.layout import HOMEWARD
+from reactive_aio.spec import Subscription
 from tests.registry import AnyFlow
 
 
@@ -132,3 +137,65 @@ def test_the_line_draws_what_a_combinator_reads_below() -> None:
 def test_another_style_is_refused() -> None:
     with pytest.raises(ValueError, match="choose one of 'table', 'line'"):
         Flow.range(3).describe("circle")
+
+
+@frozen
+class Far(Pushed[int]):
+    """A source whose elements are made elsewhere, of a flow perhaps."""
+
+    work: str
+    front: str = ""
+    read: tuple[AnyFlow, ...] = ()
+
+    @property
+    def inner(self) -> tuple[AnyFlow, ...]:
+        return self.read
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        return Elsewhere("far away", self.work, "credit boundary", self.front)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        return ("by four tasks",)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        raise NotImplementedError
+
+
+def test_a_region_that_is_run_elsewhere_is_the_first() -> None:
+    assert Flow.begin(Far("far() -> map(f)")).map(p).describe().splitlines() == [
+        "R1  far away                far() -> map(f)",
+        " |  credit boundary",
+        "R2  the subscriber's loop   map(p)",
+        "R1  by four tasks",
+    ]
+
+
+def test_a_region_elsewhere_in_which_nothing_is_done_says_so() -> None:
+    assert Flow.begin(Far("(reads)")).describe().splitlines()[:2] == [
+        "R1  far away                (elements pass as they are)",
+        " |  credit boundary",
+    ]
+
+
+def test_boundaries_with_nothing_to_do_between_them_become_one() -> None:
+    flow = Flow.begin(Far("far()")).publish_on(schedulers.current(), 4).map(p)
+
+    assert flow.describe().splitlines()[1:3] == [
+        " |  credit boundary, then boundary, prefetch 4",
+        "R2  current()   map(p)",
+    ]
+
+
+def test_a_region_elsewhere_stands_behind_the_flow_that_it_reads() -> None:
+    read = origin().map(f)
+
+    assert Flow.begin(Far("far()", "chunks of 8", (read,))).describe().splitlines() == [
+        "R1  the subscriber's loop   of('origin') -> map(f)",
+        " |  chunks of 8",
+        "R2  far away                far()",
+        " |  credit boundary",
+        "R3  the subscriber's loop   (elements pass as they are)",
+        "R1  by four tasks",
+    ]
