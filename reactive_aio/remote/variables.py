@@ -12,6 +12,7 @@ from attrs import frozen
 Place = tuple[str, str]
 """The module, and the name in it."""
 Values = list[tuple[Place, Any]]
+Tokens = list[tuple[ContextVar[Any], Token[Any]]]
 
 
 @frozen
@@ -45,9 +46,15 @@ def values_in(context: Context, variables: Iterable[Variable]) -> Values:
     return [(each.place, context[each.variable]) for each in variables if each.variable in context]
 
 
-def set_values(values: Values) -> list[tuple[ContextVar[Any], Token[Any]]]:
+def set_values(values: Values) -> Tokens:
     """Set variables in the current context, importing the modules that have them."""
     return [(variable, variable.set(value)) for variable, value in ((_find(place), value) for place, value in values)]
+
+
+def reset(tokens: Tokens) -> None:
+    """Undo what `set_values` has set."""
+    for variable, token in tokens:
+        variable.reset(token)
 
 
 def _find(place: Place) -> ContextVar[Any]:

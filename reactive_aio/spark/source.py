@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Iterable
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from attrs import evolve, field, frozen
 from pyspark import RDD, SparkContext
@@ -10,6 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
 from ..errors import UnsupportedOnSparkError
+from ..remote.variables import Values, Variable, values_in, variables
 from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided
 from ..spec import Subscription
 from .calls import is_connect
@@ -17,7 +20,7 @@ from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
-from .portable import check_portable
+from .portable import check_importable, check_portable
 from .rows import Reading, reading
 from .subscription import SparkSubscription
 from .unordered import UnorderedDelivery
@@ -43,6 +46,10 @@ class FromSpark(Pushed[Any]):
     prefetch: int | None
     ordered: bool = True
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
+    variables: tuple[Variable, ...] = field(default=(), repr=False, kw_only=True)
+    """The context variables of the subscriber that go along."""
+    values: Values = field(factory=Values, repr=False, kw_only=True)
+    """Their values, in one subscription."""
 
     lowers = True
 
@@ -110,17 +117,21 @@ class FromSpark(Pushed[Any]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start a job."""
-        subscription = SparkSubscription(inlet, self)
+        subscription = SparkSubscription(inlet, self.within(inlet.context))
         subscription.begin()
         return subscription
+
+    def within(self, context: Context) -> Self:
+        """Give the source with the values that its variables have for a subscriber."""
+        return evolve(self, values=values_in(context, self.variables))
 
     # -- on the threads of the job
 
     def pickled(self) -> bytes:
-        """Pickle the stages."""
+        """Pickle the stages, and the values of variables."""
         for stage in self.stages:
             check_portable(stage, stage)
-        return dumps_by_value(self.stages)
+        return dumps_by_value((self.stages, self.values))
 
     def java_rdd(self, task: RegionTask) -> Any:
         """Give the JavaRDD whose computation is the task; this may run the stages of Spark before a shuffle."""
@@ -147,8 +158,20 @@ class FromSpark(Pushed[Any]):
         return frame, task
 
 
-def from_spark(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:
+def from_spark(
+    data: Any,
+    as_: type[Any] | None,
+    prefetch: int,
+    ordered: bool,
+    wire: str | None,
+    context: Iterable[ContextVar[Any]] = (),
+) -> FromSpark:
     """Check the arguments of ``Flow.from_spark``."""
+    made = _made(data, as_, prefetch, ordered, wire)
+    return evolve(made, variables=check_importable("from_spark", variables("from_spark", context)))
+
+
+def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:
     from .results.source import from_results
 
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field, frozen
 
 from ..remote.frames import CHUNK, CREDIT, STOP, Decoder, Frame
+from ..remote.variables import Values, reset, set_values
 from ..segments import Placed, Region, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
@@ -39,7 +40,7 @@ class PartitionTask:
     source: str
     """The source in words, for error notes."""
     stages: bytes = field(repr=False)
-    """Pickled apart: what can't be unpickled in a worker then is a failure like any other."""
+    """With the values of context variables; pickled apart: what can't be unpickled in a worker then is a failure like any other."""
     reading: Reading | None = None
 
     def elements(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
@@ -51,8 +52,9 @@ class PartitionTask:
         """Run over a partition, with a pause behind each chunk that has gone out."""
         where = f"partition {outlet.partition} of {self.source}"
         try:
-            stages: Stages = pickle.loads(self.stages)
-            run = RegionRun(Region(where, stages, None, None), counted=False)
+            sent: tuple[Stages, Values] = pickle.loads(self.stages)
+            run = RegionRun(Region(where, sent[0], None, None), counted=False)
+            tokens = set_values(sent[1])
         except Exception as error:
             outlet.fail(pack(error, where, lambda error: error.add_note("while the region was unpickled in a worker")))
             return
@@ -62,6 +64,7 @@ class PartitionTask:
             raise lost.error from None
         finally:
             run.close()
+            reset(tokens)  # the worker may be used again
 
 
 @frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
@@ -268,7 +269,13 @@ class Sourcing(Computed[T_co]):
     @overload
     @classmethod
     def from_spark(
-        cls, data: RDD[U], *, ordered: bool = ..., prefetch: int = ..., wire: str | None = ...
+        cls,
+        data: RDD[U],
+        *,
+        ordered: bool = ...,
+        prefetch: int = ...,
+        wire: str | None = ...,
+        context: Iterable[ContextVar[Any]] = ...,
     ) -> Flow[U]: ...
     @overload
     @classmethod
@@ -280,6 +287,7 @@ class Sourcing(Computed[T_co]):
         ordered: bool = ...,
         prefetch: int = ...,
         wire: str | None = ...,
+        context: Iterable[ContextVar[Any]] = ...,
     ) -> Flow[Row]: ...
     @overload
     @classmethod
@@ -291,6 +299,7 @@ class Sourcing(Computed[T_co]):
         ordered: bool = ...,
         prefetch: int = ...,
         wire: str | None = ...,
+        context: Iterable[ContextVar[Any]] = ...,
     ) -> Flow[tuple[Any, ...]]: ...
     @overload
     @classmethod
@@ -302,11 +311,19 @@ class Sourcing(Computed[T_co]):
         ordered: bool = ...,
         prefetch: int = ...,
         wire: str | None = ...,
+        context: Iterable[ContextVar[Any]] = ...,
     ) -> Flow[dict[str, Any]]: ...
     @overload
     @classmethod
     def from_spark(
-        cls, data: DataFrame, *, as_: type[U], ordered: bool = ..., prefetch: int = ..., wire: str | None = ...
+        cls,
+        data: DataFrame,
+        *,
+        as_: type[U],
+        ordered: bool = ...,
+        prefetch: int = ...,
+        wire: str | None = ...,
+        context: Iterable[ContextVar[Any]] = ...,
     ) -> Flow[U]: ...
     @overload
     @classmethod
@@ -343,6 +360,7 @@ class Sourcing(Computed[T_co]):
         ordered: bool = True,
         prefetch: int = 8192,
         wire: str | None = None,
+        context: Iterable[ContextVar[Any]] = (),
         checkpoint: str | PathLike[str] | None = None,
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
@@ -379,6 +397,8 @@ class Sourcing(Computed[T_co]):
         can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
         Cancel: stops the tasks and the job; a terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
+        Scheduling: of the subscriber's context the variables in ``context``, which are globals of modules that the workers
+        can import, are current in the functions, with values that can be pickled.
         Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
@@ -401,6 +421,11 @@ class Sourcing(Computed[T_co]):
 
         check_count("from_spark", "prefetch", prefetch, 1)
         if checkpoint is not None:
+            if context:
+                raise ValueError(
+                    "from_spark(context=...) is not for streams: read the rows of a micro-batch by it, "
+                    "Flow.from_spark(batch.frame, context=...)"
+                )
             if wire is not None:
                 raise ValueError(
                     "from_spark(wire=...) is not for streams: read the rows of a micro-batch by it, "
@@ -409,4 +434,4 @@ class Sourcing(Computed[T_co]):
             from ...spark.streaming.source import from_stream
 
             return cls.begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
-        return cls.begin(from_spark(data, as_, prefetch, ordered, wire))
+        return cls.begin(from_spark(data, as_, prefetch, ordered, wire, context))

@@ -7,7 +7,8 @@ is combined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from attrs import evolve, field, frozen
 
@@ -44,6 +45,10 @@ class SparkUnion(FromSpark):
         """How the partitions are run, how elements travel, and where to look at it."""
         first, *others = details(self)
         return (f"partitions of {len(self.parts)} flows, {first.partition(', ')[2]}", *others)
+
+    def within(self, context: Context) -> Self:
+        """Give each source with the values that its variables have."""
+        return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
     def java_rdd(self, task: RegionTask) -> Any:
         """Give the union of what the parts compute; its partitions are theirs, one after another."""

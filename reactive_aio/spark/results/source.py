@@ -63,7 +63,8 @@ class FromResults(FromSpark):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Wait for demand; then run the jobs."""
-        pulling = ConnectPulling(self) if self.connect else ClassicPulling(self)
+        source = self.within(inlet.context)
+        pulling = ConnectPulling(source) if self.connect else ClassicPulling(source)
         subscription = ResultsSubscription(inlet, pulling)
         subscription.begin()
         return subscription

@@ -60,6 +60,13 @@ async def test_flows_put_together_await_where_each_is(sc: Any) -> None:
     assert [2 * n for n in range(5)] * 2 == await flow.concat(flow).map_async(doubled).to_list()
 
 
+async def test_elements_may_travel_as_results_too(sc: Any) -> None:
+    flow = Flow.from_spark(sc.parallelize(range(20), 2), wire="results").map_async(doubled, 3)
+
+    assert "map_async(doubled, 3)" in flow.describe().splitlines()[0]
+    assert [2 * n for n in range(20)] == await flow.to_list()
+
+
 async def test_no_more_are_under_way_than_concurrency_in_each_task(sc: Any, tmp_path: Path) -> None:
     folder = str(tmp_path)
 
