@@ -11,7 +11,7 @@ from attrs import evolve
 from reactive_aio import Flow, schedulers
 
 from . import queues
-from .by_hand import hand_over
+from .by_hand import counted_in_slices, hand_over
 from .harness import Bar, Row
 from .workload import Field, Workload, peer
 
@@ -55,6 +55,13 @@ async def ours(n: int, size: int) -> int:
 async def lists_by_hand(n: int, size: int) -> int:
     call = asyncio.get_running_loop().call_soon
     return await hand_over(n, size, call, call)
+
+
+@FIELD.contestant(f"{BY_HAND}, in slices", note="64 at a time, with a look at the clock")
+async def lists_in_slices(n: int, size: int) -> int:
+    """What fairness to the event loop adds."""
+    call = asyncio.get_running_loop().call_soon
+    return await hand_over(n, size, call, call, count=counted_in_slices)
 
 
 @FIELD.contestant("asyncio.Queue")

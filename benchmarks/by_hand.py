@@ -8,11 +8,34 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice, pairwise
+from time import perf_counter
 
 Call = Callable[..., object]
 
 
-async def hand_over(n: int, size: int, call_there: Call, call_here: Call, lists: int = 1) -> int:
+def counted(chunk: list[int]) -> int:
+    """Count by looking at each element."""
+    count = 0
+    for _ in chunk:
+        count += 1
+    return count
+
+
+def counted_in_slices(chunk: list[int]) -> int:
+    """Count as one who looks at the clock now and then."""
+    items, count = iter(chunk), 0
+    while True:
+        before = count
+        for _ in islice(items, 64):
+            count += 1
+        perf_counter()
+        if count == before:
+            return count
+
+
+async def hand_over(
+    n: int, size: int, call_there: Call, call_here: Call, lists: int = 1, count: Callable[[list[int]], int] = counted
+) -> int:
     """Make elements there and count them here, with so many lists under way at most."""
     done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     items = iter(range(n))
@@ -23,10 +46,7 @@ async def hand_over(n: int, size: int, call_there: Call, call_here: Call, lists:
 
     def consume(chunk: list[int]) -> None:
         nonlocal total
-        count = 0
-        for _ in chunk:
-            count += 1
-        total += count
+        total += count(chunk)
         if len(chunk) == size:
             call_there(produce)
         elif not done.done():
