@@ -55,6 +55,13 @@ def test_a_request_from_another_thread_wakes_the_loop_once() -> None:
     assert bed.upstream.requests == [7]
 
 
+def test_a_region_begins_in_one_turn() -> None:
+    bed = region_of(begun=False)
+    bed.driver.begin(bed.signals, lambda: bed.upstream, called=False)
+    assert ([*bed.heard], bed.loop.turn()) == ([], 1)
+    assert (bed.heard, len(bed.loop.ready)) == (["subscribed"], 0)
+
+
 # -- where the loop ends
 
 

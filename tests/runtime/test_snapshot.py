@@ -92,3 +92,10 @@ async def test_what_is_requested_of_a_flow_without_a_prefetch_is_shown_too() -> 
         assert await waiting == "first"
 
     assert [each.boundary for each in region.inner] == [BoundarySnapshot(1, 0, 0, None)] * 2
+
+
+def test_a_boundary_tells_how_much_is_under_way() -> None:
+    boundary = BoundarySnapshot(requested=16, delivered=9, buffered=4, prefetch=12)
+
+    assert (boundary.processed, boundary.outstanding) == (5, 7)
+    assert boundary.requested - boundary.buffered - boundary.processed == boundary.outstanding

@@ -12,7 +12,7 @@ import pytest
 from reactive_aio import UNBOUNDED, Flow
 from reactive_aio.operators.filtering.take import Take
 from reactive_aio.operators.transforming.map import Map
-from reactive_aio.segments import Stage
+from reactive_aio.segments import Pace, Stage, Template
 from tests.subscribers import ByHand, Recorder, idle, others
 
 
@@ -513,3 +513,23 @@ async def test_the_cleanup_of_a_stage_is_heard_of_whatever_follows_it() -> None:
     for flow in flows:
         with pytest.raises(OSError, match="cleanup"):
             await flow.to_list()
+
+
+def test_a_stage_that_says_no_more_asks_one_for_one_and_gives_nothing_of_its_own() -> None:
+    stage = Doubled()
+
+    assert stage.transform() is stage
+    assert [list(stage.prelude()), list(stage.finish())] == [[], []]
+    assert (stage.demand(3), stage.done, stage.pending) == (3, False, False)
+    assert (stage.name, stage.arguments, str(stage), stage.in_parts()) == ("doubled", "", "doubled()", None)
+    assert list(stage.paced(iter([1, 2]), Pace())) == [2, 4]
+
+
+def test_a_template_is_its_lines_wherever_it_is_indented() -> None:
+    template = Template("""
+        if item:
+            $rest
+    """)
+
+    assert template.lines == ("if item:", "    $rest")
+    assert template.local == ()
