@@ -1,5 +1,5 @@
 # Aliases for python3 dev.py, which does the work: make test ARGS="-k arbiter"
-.PHONY: run test lint bench
+.PHONY: run test test-spark-cluster lint bench
 
-run test lint bench:
+run test test-spark-cluster lint bench:
 	python3 dev.py $@ $(ARGS)

