@@ -13,6 +13,7 @@ from reactive_aio.operators.transforming import Map
 from reactive_aio.runtime import emission
 from reactive_aio.runtime.emission import NOTHING
 from reactive_aio.segments import Pulled, Stage
+from reactive_aio.segments import fuse as fusing
 from tests.runtime.by_turns import Bed, region_of
 
 
@@ -350,3 +351,42 @@ def test_no_turn_follows_where_no_more_is_wanted_when_the_time_is_up() -> None:
 
     assert bed.heard == ["subscribed", [0], [1], [2], [3]]
     assert not bed.loop.ready
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Have the clock of a region stand where the test sets it."""
+    now = [0.0]
+    caches = (fusing._generate, fusing._through)
+    for module in (emission, fusing):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+    for cache in caches:
+        cache.cache_clear()
+    yield now
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_a_pass_that_goes_on_has_the_time_of_the_turn_in_which_it_does(still: list[float]) -> None:
+    bed = region_of(Map(abs), source=pulled(Flow.from_iterable(numbers(9))))
+    bed.driver.request(1)
+    bed.loop.rest()
+    still[0] += 60.0
+    bed.driver.request(6)
+    bed.loop.rest()
+
+    assert bed.heard == ["subscribed", [0], [1, 2, 3, 4, 5, 6]]
+
+
+def test_a_pass_whose_time_is_up_goes_on_in_another(still: list[float]) -> None:
+    def slow(n: int) -> int:
+        still[0] += 1.0
+        return n
+
+    bed = region_of(Map(slow), source=pulled(Flow.from_iterable(numbers(9))))
+    bed.driver.request(3)
+    bed.loop.turn()
+    assert (bed.heard, len(bed.loop.ready)) == (["subscribed", [0]], 1)
+
+    bed.loop.rest()
+    assert bed.heard == ["subscribed", [0], [1], [2]]
