@@ -367,8 +367,20 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         cache.cache_clear()
 
 
+@define
+class Passing(Stage[Any, Any]):
+    """Passes elements on, and counts its passes."""
+
+    passes: int = 0
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        self.passes += 1
+        return items
+
+
 def test_a_pass_that_goes_on_has_the_time_of_the_turn_in_which_it_does(still: list[float]) -> None:
-    bed = region_of(Map(abs), source=pulled(Flow.from_iterable(numbers(9))))
+    passing = Passing()
+    bed = region_of(passing, source=pulled(Flow.from_iterable(numbers(9))))
     bed.driver.request(1)
     bed.loop.rest()
     still[0] += 60.0
@@ -376,6 +388,7 @@ def test_a_pass_that_goes_on_has_the_time_of_the_turn_in_which_it_does(still: li
     bed.loop.rest()
 
     assert bed.heard == ["subscribed", [0], [1, 2, 3, 4, 5, 6]]
+    assert passing.passes == 1
 
 
 def test_a_pass_whose_time_is_up_goes_on_in_another(still: list[float]) -> None:
