@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from attrs import define
 
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, chunk
+from reactive_aio.segments import fuse as fusing
 from reactive_aio.segments.chunk import SLICE
 
 
@@ -101,3 +103,31 @@ def test_the_work_can_be_pickled_if_its_functions_can() -> None:
     run = pickle.loads(pickle.dumps(work(Map(str)))).begin([1], 0)
 
     assert run.part(10) == ["1"]
+
+
+@define
+class Passing(Stage[Any, Any]):
+    """Passes elements on, and counts its passes."""
+
+    passes: int = 0
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        self.passes += 1
+        return items
+
+
+def test_a_pass_has_the_time_of_the_part_that_it_goes_on_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    for module in (chunk, fusing):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+    fusing._through.cache_clear()
+    fusing._generate.cache_clear()
+    passing = Passing()
+    run = work(passing).begin([1, 2, 3, 4], 0)
+    assert run.part(1) == [1]
+
+    now[0] += 60.0
+    assert run.part(3) == [2, 3, 4]
+    assert passing.passes == 1
+    fusing._through.cache_clear()
+    fusing._generate.cache_clear()
