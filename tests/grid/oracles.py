@@ -242,6 +242,13 @@ def stages(k: int) -> list[Step]:
         Step(f"start_with({k})", lambda f: f.start_with(k, k), lambda ns: [k, k, *ns]),
         Step(f"default_if_empty({k})", lambda f: f.default_if_empty(k), lambda ns: ns or [k]),
         Step(f"switch_if_empty({k})", lambda f: f.switch_if_empty(Flow.range(k)), lambda ns: ns or [*range(k)]),
+        Step(
+            f"map_batches({k + 1})",
+            lambda f: f.map_batches(lambda batch: [n + k for n in batch if n % 2], k + 1),
+            lambda ns: [n + k for n in ns if n % 2],
+        ),
+        Step("sort_by", lambda f: f.sort_by(lambda n: -n), lambda ns: sorted(ns, key=lambda n: -n)),
+        Step(f"sample_fraction({k % 2})", lambda f: f.sample_fraction(k % 2), lambda ns: ns * (k % 2)),
         Step("of_type", lambda f: f.of_type(int), lambda ns: ns),
         Step("collect", lambda f: f.collect(list[int], list[int].append).flat_map_iterable(list), lambda ns: ns),
         Step("map_async", lambda f: f.map_async(later, k + 1), lambda ns: ns),
