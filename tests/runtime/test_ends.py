@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import EmptyFlowError, Flow, SourceCancelledError, SourceConsumedError, hooks, schedulers
+from reactive_aio.operators.sourcing.iterable import Of
 from tests.subscribers import idle
 
 Closer = Callable[[], AsyncIterator[int]]
@@ -456,3 +457,14 @@ def test_subscribing_without_a_loop_says_what_to_do() -> None:
 
     with pytest.raises(RuntimeError, match="subscribe_on"):
         Flow.range(3).subscribe(Recorder())
+
+
+async def test_a_failure_in_planning_a_flow_is_not_taken_for_the_want_of_a_loop() -> None:
+    from tests.subscribers import Recorder
+
+    class Unplannable(Of[int]):
+        def absorb(self, stage: object) -> None:
+            raise RuntimeError("of its own")
+
+    with pytest.raises(RuntimeError, match=r"^of its own$"):
+        Flow.begin(Unplannable((1,))).map(str).subscribe(Recorder())

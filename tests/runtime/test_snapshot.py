@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from reactive_aio import BoundarySnapshot, Flow, RegionSnapshot, schedulers
+from reactive_aio.segments import OverflowSnapshot, Snapshot
 from tests.subscribers import ByHand, idle
 
 
@@ -99,3 +100,14 @@ def test_a_boundary_tells_how_much_is_under_way() -> None:
 
     assert (boundary.processed, boundary.outstanding) == (5, 7)
     assert boundary.requested - boundary.buffered - boundary.processed == boundary.outstanding
+
+
+def test_boundaries_and_drops_are_those_of_all_regions() -> None:
+    first, second = BoundarySnapshot(4, 3, 2, 4), BoundarySnapshot(8, 7, 6, 8)
+    snapshot = Snapshot((
+        RegionSnapshot("a", 1),
+        RegionSnapshot("b", 2, first, OverflowSnapshot(9, 8, 7)),
+        RegionSnapshot("c", 3, second, OverflowSnapshot(9, 8, 5)),
+    ))  # fmt: skip
+
+    assert (snapshot.boundaries, snapshot.dropped) == ((first, second), 12)
