@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from operator import length_hint
 from time import perf_counter
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from .fuse import Call, Fused, Pace, gathering
 from .plan import Placed, Region
 from .run import RegionRun
 from .stage import Stage
@@ -32,11 +34,97 @@ class ChunkWork:
     """What feeds the region, in words, for error notes."""
     stages: tuple[Placed[Stage[Any, Any]], ...]
 
-    def begin(self, items: list[Any], index: int) -> ChunkRun:
+    def begin(self, items: list[Any], index: int) -> ChunkRun | GatheringRun:
         """Begin on a chunk whose first element is number ``index`` of the input."""
-        run = RegionRun(Region(self.region, self.stages, None, None), counted=True)
-        run.total = index + len(items)
-        return ChunkRun(run, items)
+        fused = self._gathering
+        if fused is not None and fused.only is not None:
+            return GatheringRun(self, fused.only, items, index)
+        return ChunkRun(self.region_run(index + len(items)), items)
+
+    def region_run(self, total: int, fused: Fused | None = None) -> RegionRun:
+        """Give the region, for a chunk that ends at so many elements of the input."""
+        run = RegionRun(Region(self.region, self.stages, None, None), counted=True, fused=fused)
+        run.total = total
+        return run
+
+    @cached_property
+    def _gathering(self) -> Fused | None:
+        """The function that makes a list of a list, if the stages keep and add nothing, so that there is no more to them."""
+        operators = [placed.operator for placed in self.stages]
+        return gathering(operators) if all(map(_is_plain, operators)) else None
+
+    def failure(self, error: BaseException, total: int, pace: Pace) -> BaseException:
+        """Say where a function has failed that gathers."""
+        run = self.region_run(total, self._gathering)
+        run.pace = pace
+        return _as_failure(run, error)
+
+
+def _is_plain(operator: Stage[Any, Any]) -> bool:
+    """Tell whether a stage is no more than its template."""
+    base: type[Stage[Any, Any]] = Stage
+    names = ("transform", "prelude", "finish", "close", "done", "pending")
+    return all(getattr(type(operator), name) is getattr(base, name) for name in names)
+
+
+def _as_failure(run: RegionRun, error: BaseException) -> BaseException:
+    """Say where a function of the user's has failed; what it raised is the failure of the chunk."""
+    run.locate(error)
+    if isinstance(error, (Exception, asyncio.CancelledError)):
+        return error
+    # An exit or an interrupt is not for a worker to act upon; the subscriber is told of it.
+    failure = RuntimeError(f"a function of the flow raised {type(error).__name__} in a worker")
+    failure.__cause__ = error
+    return failure
+
+
+@define(eq=False)
+class GatheringRun:
+    """The region at work on one chunk, where one function is all there is to it."""
+
+    _work: ChunkWork
+    _call: Call
+    _chunk: list[Any]
+    _index: int
+    _items: Iterator[Any] = field(init=False)
+    _pace: Pace = field(init=False, factory=Pace)
+    over: bool = field(init=False, default=False)
+    """Whether all has been given, or all up to the failure."""
+    failure: BaseException | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._items = iter(self._chunk)
+
+    @property
+    def taken(self) -> int:
+        """The elements of the chunk that have been worked on."""
+        return len(self._chunk) - length_hint(self._items)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that went by waiting: none, since nothing is awaited beside the run."""
+        return 0.0
+
+    def part(self, most: int) -> list[Any]:
+        """Give the next results: at most ``most``, and what there is when the time is up."""
+        given: list[Any] = []
+        self._pace.deadline = perf_counter() + SLICE
+        function, bound = self._call
+        try:
+            try:
+                function(self._items, self._pace, given, most, *bound)
+            except StopIteration as stop:
+                # As Python has it where a generator is left by one.
+                raise RuntimeError("generator raised StopIteration") from stop
+        except BaseException as error:
+            self.over = True
+            self.failure = self._work.failure(error, self._index + len(self._chunk), self._pace)
+        else:
+            self.over = self._pace.ended
+        return given
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 @define(eq=False)
@@ -85,15 +173,9 @@ class ChunkRun:
         before = len(given)
         try:
             given.extend(islice(self._pass, wanted))
-        except (Exception, asyncio.CancelledError) as error:
-            self._run.locate(error)
-            self._fail(error)
         except BaseException as error:
-            # An exit or an interrupt is not for a worker to act upon; the subscriber is told of it.
-            self._run.locate(error)
-            failure = RuntimeError(f"a function of the flow raised {type(error).__name__} in a worker")
-            failure.__cause__ = error
-            self._fail(failure)
+            self.failure = _as_failure(self._run, error)
+            self._end()
         else:
             if len(given) - before < wanted:
                 self._pass_ended()
@@ -104,10 +186,6 @@ class ChunkRun:
             self._end()
         elif self._run.pace.ended or self._run.done:
             self._finishing = True
-
-    def _fail(self, error: BaseException) -> None:
-        self.failure = error
-        self._end()
 
     def _end(self) -> None:
         self.over = True

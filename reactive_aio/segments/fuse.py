@@ -12,6 +12,9 @@ loop is held even where a filter lets nothing through. Slices start at one eleme
 elements are quick, so that nobody waits for a slow function to fill one.
 
 A stage without a template ends the function; what follows it goes into a second one that reads the first.
+
+Where nobody looks at an element before its chunk is over, as in workers, the function is no generator but *gathers*
+what it makes in a list: a generator that is resumed for each element costs more than all the rest.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ LONGEST_SLICE: Final = 64
 QUICK: Final = 50e-6
 """Seconds that a slice may take for the next one to be twice as long."""
 
+UNHURRIED: Final = 500e-6
+"""The same for a function that gathers: no event loop waits for it."""
+
 DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
 
@@ -61,14 +67,14 @@ class Pace:
 class Unit:
     """A generated function with the key to its lines."""
 
-    function: Callable[..., Iterator[Any]]
+    function: Callable[..., Any]
     code: CodeType
     stage_of_line: dict[int, int]
     bindings: tuple[tuple[int, str], ...]
     """For each parameter after the first two: the place of a transform and the attribute to pass."""
 
 
-Call = tuple[Callable[..., Iterator[Any]], tuple[Any, ...]]
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 @frozen
@@ -127,13 +133,20 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
         else:
             units.append(transforms[place])
             place += 1
-    calls = tuple(
-        (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
-        if isinstance(unit, Unit)
-        else None
-        for unit in units
-    )
+    calls = tuple(_call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
     return Fused(tuple(units), tuple(offsets), calls)
+
+
+def gathering(transforms: Sequence[AnyTransform]) -> Fused | None:
+    """Fuse into one function that appends what it makes to a list; None where some stage may make many of one."""
+    row: list[Template] = []
+    for transform in transforms:
+        template = transform.template
+        if template is None or not template.single or len(row) == DEEPEST:
+            return None
+        row.append(template)
+    unit = _generate(tuple(row), 0, True, True, gathers=True)
+    return Fused((unit,), (0,), (_call(unit, transforms),))
 
 
 @lru_cache(maxsize=512)
@@ -143,6 +156,10 @@ def _through(first: int, paced: bool, counted: bool) -> Fused:
         return Fused((), (), ())
     unit = _generate((), first, True, counted)
     return Fused((unit,), (first,), ((unit.function, ()),))
+
+
+def _call(unit: Unit, transforms: Sequence[AnyTransform]) -> Call:
+    return (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
 
 
 def _bound(transform: AnyTransform, name: str) -> Any:
@@ -172,14 +189,21 @@ PACED_TAIL: Final = """\
         stride += stride
     then = now
 """
+GATHERED_SLICE: Final = "islice(items, min(stride, most - len(given)))"
+GATHERED_TAIL: Final = """\
+    if len(given) >= most:
+        pace.stride = stride
+        return
+"""
 
 
 class _Writer:
     """Nests the templates of a row into the body of one loop."""
 
-    def __init__(self, row: tuple[Template, ...], first: int) -> None:
+    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool = False) -> None:
         self.row = row
         self.first = first
+        self.gathers = gathers
         self.lines: list[str] = []
         self.stage_of_line: dict[int, int] = {}
         self.names: dict[tuple[int, str], str] = {}
@@ -192,7 +216,7 @@ class _Writer:
     def nest(self, at: int, indent: int) -> None:
         """Write the stage ``at`` of the row, and in its ``$rest`` those that follow."""
         if at == len(self.row):
-            self.add(indent, "yield item")
+            self.add(indent, "append(item)" if self.gathers else "yield item")
             return
         place = self.first + at
         for line in self.row[at].lines:
@@ -210,8 +234,8 @@ class _Writer:
 
 
 @lru_cache(maxsize=512)
-def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool) -> Unit:
-    writer = _Writer(row, first)
+def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool, *, gathers: bool = False) -> Unit:
+    writer = _Writer(row, first, gathers=gathers)
     writer.add(0, "")  # the head, which needs the names that the body uses
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
     for place, name in local:
@@ -223,8 +247,10 @@ def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool)
         writer.add(1, "finally:")
     for place, name in local:
         writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
-    writer.add(1, "if False: yield")  # a row without $rest is a generator too
-    parameters = "".join(f", {name}" for name in writer.names.values())
+    if not gathers:
+        writer.add(1, "if False: yield")  # a row without $rest is a generator too
+    parameters = ", given, most" if gathers else ""
+    parameters += "".join(f", {name}" for name in writer.names.values())
     writer.lines[0] = f"def region(items, pace{parameters}):"
     return _compile(writer)
 
@@ -235,12 +261,16 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
         writer.nest(0, indent + 1)
         return
     head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
+    tail = PACED_TAIL
+    if writer.gathers:
+        head = "append = given.append\n" + head.replace("islice(items, stride)", GATHERED_SLICE)
+        tail = tail.replace("QUICK", "UNHURRIED") + GATHERED_TAIL
     for line in head.splitlines():
         writer.add(indent, line)
     writer.nest(0, indent + 2)
     if not counted:
         writer.add(indent + 1, "if item is not NOTHING: pace.index = pace_index + 1")
-    for line in PACED_TAIL.splitlines():
+    for line in tail.splitlines():
         writer.add(indent, line)
 
 
@@ -252,6 +282,7 @@ def _compile(writer: _Writer) -> Unit:
         "islice": islice,
         "NOTHING": NOTHING,
         "QUICK": QUICK,
+        "UNHURRIED": UNHURRIED,
         "LONGEST_SLICE": LONGEST_SLICE,
     }
     exec(compile(text, file, "exec"), namespace)

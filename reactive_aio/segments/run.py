@@ -46,7 +46,7 @@ class RegionRun:
         "_whole", "empty", "may_stop", "pace", "paused", "total", "transforms",
     )  # fmt: skip
 
-    def __init__(self, region: Region, *, counted: bool) -> None:
+    def __init__(self, region: Region, *, counted: bool, fused: Fused | None = None) -> None:
         self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
         self._region = region
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
@@ -59,7 +59,7 @@ class RegionRun:
         ]
         self._closers = [each for each in self.transforms if _closes(each)]
         self._counted = counted
-        self._fused: Fused = fuse(self.transforms, paced=True, counted=counted)
+        self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
         self._whole = self._fused
         self._only = self._fused.only
         self._made: list[Iterator[Any]] = []
@@ -82,7 +82,8 @@ class RegionRun:
         pace.resumes = True
         only = self._only
         if only is not None:
-            return only[0](items, pace, *only[1])
+            begun: Iterator[Any] = only[0](items, pace, *only[1])
+            return begun
         self._made.clear()
         return self._fused.paced(items, pace, self._made)
 

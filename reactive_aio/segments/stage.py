@@ -32,7 +32,7 @@ def _dedent(text: str) -> tuple[str, ...]:
     return tuple(textwrap.dedent(text).strip("\n").splitlines())
 
 
-@frozen
+@frozen(cache_hash=True)
 class Template:
     """The lines that a stage adds to the loop of its region.
 
@@ -46,6 +46,13 @@ class Template:
 
     lines: tuple[str, ...] = field(converter=_dedent)
     local: tuple[str, ...] = ()
+
+    single: bool = field(init=False, eq=False, repr=False)
+    """Whether it is plain that it passes on at most one element for each."""
+
+    def __attrs_post_init__(self) -> None:
+        words = [line.split()[0] for line in self.lines]
+        object.__setattr__(self, "single", words.count("$rest") <= 1 and not {"for", "while"} & {*words})
 
 
 class Transform(Generic[T, R]):

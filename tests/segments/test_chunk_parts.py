@@ -9,10 +9,10 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, chunk
-from reactive_aio.segments.chunk import SLICE, ChunkRun
+from reactive_aio.segments.chunk import SLICE, ChunkRun, GatheringRun
 
 
-def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun:
+def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun:
     placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
     return ChunkWork("the region", placed).begin(items, 0)
 
