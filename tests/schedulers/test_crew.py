@@ -178,6 +178,50 @@ async def test_at_most_two_chunks_a_worker_are_under_way() -> None:
         await idle(50)
 
 
+async def test_what_the_first_small_chunks_leave_over_does_not_make_small_ones_for_ever() -> None:
+    workers = ByHand(2)
+    await begun(Flow.range(100_000).publish_on(workers, prefetch=1024).map(same))
+    for number in range(60):
+        workers.do(number)
+        await idle()
+
+    assert {len(items) for items in workers.given[20:60]} == {256}
+
+
+@pytest.mark.parametrize(
+    ("count", "prefetch", "portion"), [(2, 1024, 256), (3, 1024, 170), (8, 256, 64), (1, 8, 4), (4, 2, 1)]
+)
+async def test_whole_chunks_are_requested_about_a_quarter_of_the_prefetch_at_a_time(
+    count: int, prefetch: int, portion: int
+) -> None:
+    workers, publisher = ByHand(count), Publisher()
+    await begun(Flow.from_publisher(publisher).publish_on(workers, prefetch=prefetch).map(same))
+    sent = 0
+    for _ in range(200):
+        publisher.next(*range(sent, sum(publisher.requests)))
+        sent = sum(publisher.requests)
+        await idle()
+        workers.do(min(workers.chunks))
+        await idle()
+
+    assert publisher.requests[0] == prefetch
+    assert len(publisher.requests) > 3
+    assert all(n % portion == 0 for n in publisher.requests[1:])
+
+
+async def test_a_free_worker_gets_its_next_chunk_before_results_are_delivered() -> None:
+    workers = ByHand(1, seconds=1.0)
+    given: list[int] = []
+    recorder = await begun(
+        Flow.range(3).publish_on(workers).take(3).do_on_next(lambda _: given.append(len(workers.given)))
+    )
+    workers.do(0)
+    await idle()
+
+    assert recorder.items == [0]
+    assert given == [2]
+
+
 async def test_slow_elements_are_handed_out_one_for_each_worker() -> None:
     workers = ByHand(2, seconds=1.0)
     await begun(Flow.range(10_000).publish_on(workers, prefetch=256).map(same))

@@ -70,6 +70,11 @@ class Crew:
 
     inlet: Inlet[Any]
     prefetch: int
+    _portion: int = field(init=False)
+    """So many elements are requested at a time: whole chunks of the largest size, about a quarter of the prefetch.
+
+    Then a source that has elements gives them in whole chunks, too, and no small ones take up a place.
+    """
     _hired: Hired = field(init=False)
     _pace: Pace = field(init=False)
     _release: Callable[[], None] = field(init=False)
@@ -92,7 +97,9 @@ class Crew:
     def begin(self, workers: Workers, work: ChunkWork, flow: FlowLike) -> None:
         """Hire the workers, and subscribe to the flow before them."""
         # Twice as many chunks as workers have to fit in.
-        self._pace = Pace(workers.count, max(1, self.prefetch // (2 * workers.count)))
+        largest = max(1, self.prefetch // (2 * workers.count))
+        self._pace = Pace(workers.count, largest)
+        self._portion = largest * max(1, (self.prefetch >> 2) // largest)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
         self._release = self.inlet.hold()
@@ -172,8 +179,9 @@ class Crew:
             chunk.results.append(report.items)
         if report.over:
             self._under_way -= 1
-        self._deliver()
+        # First, so that nobody waits for work while results are delivered.
         self._submit()
+        self._deliver()
 
     def _submit(self) -> None:
         """Have elements worked on: a chunk is what is there, up to the size that suits."""
@@ -235,10 +243,11 @@ class Crew:
         self.inlet.on_chunk(part)
 
     def _ask(self, n: int) -> None:
-        """Request elements in place of those that are done with, a quarter of the prefetch at a time."""
+        """Request elements in place of those that are done with, in whole portions."""
         self._free += n
-        if self._upstream is not None and self._free >= max(1, self.prefetch >> 2):
-            n, self._free = self._free, 0
+        if self._upstream is not None and self._free >= self._portion:
+            n = self._free - self._free % self._portion
+            self._free -= n
             self._upstream.request(n)
 
     # -- the end
