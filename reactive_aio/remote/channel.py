@@ -16,6 +16,9 @@ from .frames import Decoder, Frame
 MOST_PIECES: Final = 64
 """Pieces of memory for one call of the system, which has a limit."""
 
+AHEAD: Final = 65_536
+"""Bytes that are received with one call, whatever frames they belong to; what is larger goes where it belongs at once."""
+
 
 class Channel:
     """One end of the connection."""
@@ -27,11 +30,23 @@ class Channel:
         """Whether the other side has hung up."""
         self._out: deque[memoryview] = deque()  # bounded by what may be under way
         self._decoder = Decoder()
+        self._ahead = memoryview(bytearray(AHEAD))
 
     def send(self, frame: Frame) -> None:
         """Send a frame, as much of it as goes out at once; `flush` sends the rest."""
-        self._out.extend(frame.encoded())
-        self.flush()
+        if self._out or not frame.is_small:
+            self._out.extend(frame.encoded())
+            self.flush()
+            return
+        whole = frame.whole()
+        try:
+            sent = self.socket.send(whole)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            return  # as in `flush`
+        if sent < len(whole):
+            self._out.append(memoryview(whole)[sent:])
 
     @property
     def waits(self) -> bool:
@@ -57,21 +72,23 @@ class Channel:
             out.clear()
 
     def receive(self) -> Iterator[Frame]:
-        """Give the frames that have arrived whole."""
+        """Give the frames that one call of the system completes; to be gone through before the next, or else closed.
+
+        Whoever watches the socket is told again of what is left.
+        """
         decoder = self._decoder
-        while not self.ended:
-            try:
-                count = self.socket.recv_into(decoder.room)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError:
-                count = 0
-            if not count:
-                self.ended = True
-                return
-            frame = decoder.filled(count)
-            if frame is not None:
-                yield frame
+        large = len(decoder.room) >= AHEAD
+        try:
+            count = self.socket.recv_into(decoder.room if large else self._ahead)
+        except (BlockingIOError, InterruptedError):
+            return iter(())
+        except OSError:
+            count = 0
+        self.ended = not count
+        if not large:
+            return decoder.feed(self._ahead[:count])
+        frame = decoder.filled(count)
+        return iter(() if frame is None else (frame,))
 
     def close(self) -> None:
         """Hang up."""

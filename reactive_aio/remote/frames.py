@@ -26,7 +26,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import define
 
 HEAD: Final = struct.Struct("!BQQQQQI")
 """Kind, number, count, place, detail, length of the pickle, count of the buffers."""
@@ -46,7 +46,7 @@ LARGE_PICKLE: Final = 65_536
 """Bytes of a pickle that are not copied to go out in one piece with what stands before them."""
 
 
-@frozen
+@define
 class Frame:
     """What is said in one piece; what the numbers mean depends on its kind."""
 
@@ -64,8 +64,21 @@ class Frame:
         """Unpickle what it carries."""
         return pickle.loads(self.pickled, buffers=self.buffers)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one piece of memory that may be copied."""
+        return not self.buffers and len(self.pickled) < LARGE_PICKLE
+
+    def whole(self) -> bytes:
+        """Give all of a small one."""
+        pickled = self.pickled
+        return HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(pickled), 0) + pickled
+
     def encoded(self) -> Iterator[memoryview]:
         """Give the pieces of memory that are to be sent, in order; none is empty."""
+        if self.is_small:
+            yield memoryview(self.whole())
+            return
         views = [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
         head = bytearray(
             HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(self.pickled), len(views))
@@ -86,6 +99,8 @@ class Decoder:
     def __init__(self) -> None:
         self._target = memoryview(b"")
         self._at = 0
+        self._heading = True
+        """Whether it is the head of a frame that comes next."""
         self._frames = self._read()
         next(self._frames)
 
@@ -99,23 +114,34 @@ class Decoder:
         self._at += count
         return next(self._frames) if self._at == len(self._target) else None
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes | memoryview) -> Iterator[Frame]:
         """Take bytes that somebody else has received, and give the frames that they complete."""
         left = memoryview(data)
         while left:
+            if self._between and (frame := _whole(left)) is not None:
+                left = left[HEAD.size + len(frame.pickled) :]
+                yield frame
+                continue
             room = self.room
             count = min(len(room), len(left))
             room[:count] = left[:count]
             left = left[count:]
-            if (frame := self.filled(count)) is not None:
-                yield frame
+            if (done := self.filled(count)) is not None:
+                yield done
+
+    @property
+    def _between(self) -> bool:
+        """Whether nothing of the next frame has come."""
+        return self._heading and not self._at
 
     def _read(self) -> Iterator[Frame | None]:
         """Say what to read next, by ``_target``, and give each frame that is complete."""
         done: Frame | None = None
         while True:
             head = self._want(HEAD.size)
+            self._heading = True
             yield done
+            self._heading = False
             kind, number, count, place, detail, length, pieces = HEAD.unpack(head)
             sizes = self._want(SIZE.size * pieces)
             if pieces:
@@ -134,3 +160,14 @@ class Decoder:
         memory = bytearray(size)
         self._target, self._at = memoryview(memory), 0
         return memory
+
+
+def _whole(data: memoryview) -> Frame | None:
+    """Read at once a frame that has come whole and has no buffers, as most do; None if it is no such."""
+    if len(data) < HEAD.size:
+        return None
+    kind, number, count, place, detail, length, pieces = HEAD.unpack_from(data)
+    end = HEAD.size + length
+    if pieces or end > len(data):
+        return None
+    return Frame(kind, number, count, place, detail, bytes(data[HEAD.size : end]))

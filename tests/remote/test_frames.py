@@ -104,11 +104,32 @@ def test_what_does_not_fit_the_socket_waits_and_arrives_when_there_is_room() -> 
     theirs.close()
 
 
+def test_small_frames_that_do_not_fit_the_socket_wait_in_their_order() -> None:
+    ours, theirs = (Channel(each) for each in socket.socketpair())
+    said = 0
+    while not ours.waits:
+        ours.send(Frame(LAST, said, pickled=b"x" * 1000))
+        said += 1
+    ours.send(Frame(FAILED, said, pickled=b"y" * 100_000))
+    ours.send(Frame(BEAT, said + 1))
+
+    heard: list[Frame] = []
+    while len(heard) < said + 2:
+        heard += theirs.receive()
+        ours.flush()
+
+    assert [*range(said + 2)] == [frame.number for frame in heard]
+    assert {1000, 100_000, 0} == {len(frame.pickled) for frame in heard}
+    ours.close()
+    theirs.close()
+
+
 def test_what_was_said_before_hanging_up_is_heard() -> None:
     ours, theirs = (Channel(each) for each in socket.socketpair())
     ours.send(Frame(BEAT))
     ours.close()
 
     assert [BEAT] == [frame.kind for frame in theirs.receive()]
+    assert [] == list(theirs.receive())
     assert theirs.ended
     theirs.close()
