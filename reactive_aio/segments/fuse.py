@@ -240,11 +240,17 @@ def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool,
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
     for place, name in local:
         writer.add(1, f"{writer.name(place, name)} = {writer.name(place, 'self')}.{name}")
-    if local:
+    counts = paced and not counted
+    if counts:
+        writer.add(1, "item = NOTHING")
+    if local or counts:
         writer.add(1, "try:")
-    _loop(writer, 2 if local else 1, paced, counted)
-    if local:
+    _loop(writer, 2 if local or counts else 1, paced, counted)
+    if local or counts:
         writer.add(1, "finally:")
+    if counts:
+        # A stage that follows may end the pass in the middle of a slice; what has been taken counts all the same.
+        writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
     for place, name in local:
         writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
     if not gathers:

@@ -254,6 +254,15 @@ def test_the_element_is_told_across_passes() -> None:
     assert "on element #7 " in note_of(run, items)
 
 
+def test_the_element_is_told_across_passes_that_end_in_the_middle_of_one() -> None:
+    run = region(Map(fail_at(7)), FlatMapIterable(lambda n: [n] * 1000), counted=False)
+    items = (n for n in range(10))
+    for _ in range(30):
+        list(run.over(items, deadline=0.0))
+
+    assert "on element #7 " in note_of(run, items)
+
+
 def test_a_source_that_fails_is_named_with_the_element_before() -> None:
     def broken() -> Iterator[int]:
         yield from range(3)
