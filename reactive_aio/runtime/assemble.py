@@ -236,25 +236,66 @@ def assemble(
     nowhere runs at ``home``, on the running loop if there is none.
     """
     home = home or _here()
+    lone = _placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None
+    places: list[_Place] = []
     try:
         runs = [_run(plan, region) for region in plan.regions]
-        places = _attach(plan, lifetime, home)
+        if not isinstance(lone, Home):
+            places = _attach(plan, lifetime, home)
     except Exception as error:
         plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
-        runs = [_run(plan, plan.regions[0])]
+        runs, lone = [_run(plan, plan.regions[0])], None
         places = _attach(plan, lifetime, HERE)
+    if isinstance(lone, Home):
+        drivers = [_lone(plan, runs[0], lone.loop, context, receiver, lifetime, company)]
+    else:
+        drivers = _row(plan, runs, places, context, receiver, lifetime)
+        _introduce(plan, drivers, company)
+    last = drivers[0]
+    last.ahead = ahead
+    last.each = each
+    _begin(plan, drivers, receiver, lifetime, called, home)
+    return last
+
+
+def _lone(
+    plan: Plan,
+    run: RegionRun,
+    loop: asyncio.AbstractEventLoop,
+    context: Context,
+    receiver: Receiver[Any],
+    lifetime: Lifetime,
+    company: Company | None,
+) -> RegionDriver:
+    """Make the driver of a flow of one region on its subscriber's loop: most inner flows are, and they come by the million."""
+    driver = _driver(plan, plan.regions[0], run, loop, context.copy(), receiver, lifetime.hold())
+    if company is not None and company.loop is loop:
+        driver.company = company
+    elif isinstance(plan.source.operator, Pushed):
+        driver.company = Company(loop)
+    return driver
+
+
+def _row(
+    plan: Plan,
+    runs: list[RegionRun],
+    places: list[_Place],
+    context: Context,
+    receiver: Receiver[Any],
+    lifetime: Lifetime,
+) -> list[RegionDriver]:
+    """Make the drivers of a flow, the last one first, and link them."""
     drivers: list[RegionDriver] = []
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         downstream = Crossing(drivers[-1], drivers[-1].upstream.add) if drivers else receiver
-        driver = _driver(plan, region, run, place, downstream, lifetime, context.copy())
-        driver.ahead = ahead or bool(drivers)
+        attachment = place.attachment
+        release = partial(attachment.detach, lifetime.hold())
+        driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, release)
         if drivers:
+            driver.ahead = True
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
-    _introduce(plan, drivers, company)
-    drivers[0].each = each
-    _begin(plan, drivers, receiver, lifetime, called, home)
-    return drivers[0]
+    return drivers
 
 
 def _here() -> Scheduler:
@@ -272,7 +313,7 @@ def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -
     for driver, loop in zip(drivers, loops, strict=True):
         reads = driver is drivers[-1] and isinstance(plan.source.operator, Pushed)
         if reads or loop in companies or loops.count(loop) > 1:
-            driver.company = companies.setdefault(loop, Company(driver.loop))
+            driver.company = companies.get(loop) or companies.setdefault(loop, Company(driver.loop))
 
 
 def _begin(
@@ -341,10 +382,10 @@ def _driver(
     plan: Plan,
     region: Region,
     run: RegionRun,
-    place: _Place,
-    receiver: Receiver[Any],
-    lifetime: Lifetime,
+    loop: asyncio.AbstractEventLoop,
     context: Context,
+    receiver: Receiver[Any],
+    release: Callable[[], None],
 ) -> RegionDriver:
     source: Pulled[Any] | None = None
     prefetch = region.boundary.prefetch if region.boundary is not None else None
@@ -354,10 +395,4 @@ def _driver(
             source = operator
         elif isinstance(operator, Pushed):
             prefetch = operator.prefetch
-    hold = lifetime.hold()
-    attachment = place.attachment
-    driver = RegionDriver(
-        run, region, source, prefetch, attachment.loop, context, receiver, partial(attachment.detach, hold)
-    )
-    place.driver = driver
-    return driver
+    return RegionDriver(run, region, source, prefetch, loop, context, receiver, release)
