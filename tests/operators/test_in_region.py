@@ -183,12 +183,16 @@ def test_a_failure_comes_behind_the_results_before_it_and_when_the_others_have_e
 
 
 def test_a_failure_before_it_comes_behind_the_results_of_the_elements_before() -> None:
+    async def later_and_later(n: int) -> int:
+        await asyncio.sleep(0.01 * n)
+        return n
+
     def fail(n: int) -> int:
         if n == 5:
             raise BrokenError(n)
         return n
 
-    run, found = region(Map(fail), MapAsyncInRegion(slower_first, 4)), list[int]()
+    run, found = region(Map(fail), MapAsyncInRegion(later_and_later, 4)), list[int]()
     with pytest.raises(BrokenError) as failed:
         found.extend(passes(run, range(10)))
 
@@ -209,12 +213,13 @@ def test_an_end_cancels_what_is_under_way_and_waits_for_it() -> None:
     assert (0, [1, 2]) == (work.under_way, work.cancelled)
 
 
-def test_a_worker_that_waits_looks_about_now_and_then() -> None:
+@pytest.mark.parametrize("elements", [1, 2, 3])
+def test_a_worker_that_waits_looks_about_now_and_then(elements: int) -> None:
     work = Work()
     run = region(MapAsyncInRegion(work, 2))
-    items = iter(range(2))
+    items = iter(range(elements))
 
-    for _ in range(3):
+    for _ in range(4):
         assert [] == list(run.over(items, perf_counter()))
         assert not run.pace.ended
     assert 0.0 < run.pace.waited
