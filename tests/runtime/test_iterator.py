@@ -344,9 +344,11 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
     with hooks.using(on_error_dropped=dropped.append):
         with asyncio.Runner() as runner:
             items = runner.run(begin())
+        driver = items._driver
         del items
 
     assert dropped == []
+    assert not driver.closed  # there is no loop on which it could be
 
 
 def test_an_iterator_without_a_loop_says_so() -> None:
