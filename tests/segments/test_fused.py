@@ -108,6 +108,14 @@ def test_a_pass_that_was_quick_up_to_its_deadline_goes_on_as_it_was(clock: Clock
     assert (pace.ended, pace.stride) == (False, 4)
 
 
+def test_a_pass_that_was_not_quick_up_to_its_deadline_goes_on_with_one_element(clock: Clock) -> None:
+    fused, pace = fuse((Map(abs),), paced=True), Pace(deadline=QUICK)
+    source = clock.reading(40, lambda n: QUICK if n == 6 else 0.0)
+
+    assert list(fused.paced(source, pace)) == list(range(7))
+    assert (pace.ended, pace.stride) == (False, 1)
+
+
 def test_a_slice_through_which_nothing_passes_is_no_end(clock: Clock) -> None:
     pace = Pace(deadline=1.0)
 
