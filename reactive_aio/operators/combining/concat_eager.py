@@ -10,6 +10,7 @@ from ...gathering import InOrder
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
+from .concat import first_of
 
 T = TypeVar("T")
 
@@ -20,6 +21,11 @@ class ConcatEager(Pushed[T]):
 
     flows: tuple[FlowLike, ...]
     ahead: int
+
+    @property
+    def arguments(self) -> str:
+        """The first flows."""
+        return first_of(self.flows)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

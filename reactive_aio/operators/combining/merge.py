@@ -10,6 +10,7 @@ from ...gathering import Merging
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
+from .concat import first_of
 
 T = TypeVar("T")
 
@@ -21,6 +22,11 @@ class Merge(Pushed[T]):
     flows: tuple[FlowLike, ...]
     ahead: int
     delay_errors: bool = field(repr=False)
+
+    @property
+    def arguments(self) -> str:
+        """The first flows."""
+        return first_of(self.flows)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

@@ -52,7 +52,7 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(6).filter(lambda n: n % 2).run_sync()
         [1, 3, 5]
         """
-        check_function("filter", predicate, "an ordinary predicate is needed")
+        check_function("filter", predicate, "use filter_when()")
         return self.then(Filter(predicate))
 
     def take(self, n: int) -> Flow[T_co]:

@@ -45,7 +45,7 @@ class Observing(Fluent[T_co]):
         a
         ['A']
         """
-        check_function("do_on_next", fn, "await in flow.for_each(fn)")
+        check_function("do_on_next", fn, "use map_async(), or await in flow.for_each(fn)")
         return self.then(DoOnNext(fn))
 
     def do_on_error(self, fn: Callable[[BaseException], object]) -> Flow[T_co]:

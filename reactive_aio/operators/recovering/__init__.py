@@ -117,7 +117,7 @@ class Recovering(Fluent[T_co]):
         >>> Flow.defer(fetch).retry_if(lambda error, attempt: isinstance(error, OSError) and attempt < 5).run_sync()
         ['up']
         """
-        check_function("retry_if", predicate, "an ordinary predicate is needed")
+        check_function("retry_if", predicate, "use retry_when()")
         return self.begin(RetryIf[T_co](self.as_flow(), predicate))
 
     def on_error_resume_next(

@@ -80,7 +80,10 @@ class Sourcing(Computed[T_co]):
         >>> Flow.range(2, 10, 3).run_sync()
         [2, 5, 8]
         """
-        numbers = builtins.range(start) if stop is None else builtins.range(start, stop, step)
+        try:
+            numbers = builtins.range(start) if stop is None else builtins.range(start, stop, step)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Flow.range(): {error}") from None
         return cls.begin(Range(numbers))
 
     @classmethod
@@ -118,6 +121,8 @@ class Sourcing(Computed[T_co]):
         ['down']
         """
         if not isinstance(error, BaseException):
+            if not callable(error):
+                raise TypeError(f"error() takes an exception or a function that makes one, not {type(error).__name__}")
             check_function("error", error, "make the exception in an ordinary function")
         return cls.begin(Error[NoReturn](error))
 

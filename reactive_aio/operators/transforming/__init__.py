@@ -47,7 +47,7 @@ class Transforming(Fluent[T_co]):
         >>> Flow.range(3).map(lambda n: n * 10).run_sync()
         [0, 10, 20]
         """
-        check_function("map", fn, "await in flow.for_each(fn), or map to a value first")
+        check_function("map", fn, "use map_async()")
         return self.then(Map(fn))
 
     def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
@@ -65,7 +65,7 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("to be", "or not").flat_map_iterable(str.split).run_sync()
         ['to', 'be', 'or', 'not']
         """
-        check_function("flat_map_iterable", fn, "return an iterable from an ordinary function")
+        check_function("flat_map_iterable", fn, "await in map_async(), and give the iterables here")
         return self.then(FlatMapIterable(fn))
 
     @overload
