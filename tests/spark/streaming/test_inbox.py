@@ -114,7 +114,7 @@ async def test_one_that_had_nothing_to_write_is_committed_without_a_word() -> No
     from reactive_aio.spark.streaming.datasink import FlowWriter
 
     async with opened(Reading) as own:
-        FlowWriter(own.options, StructType()).commit([], 0)
+        await asyncio.to_thread(FlowWriter(own.options, StructType()).commit, [], 0)
 
 
 # -- demand
@@ -184,9 +184,11 @@ async def test_an_attempt_goes_on_behind_what_the_one_before_has_sent() -> None:
             await first.begun()
             first.ready(3)
             await first.granted()
-            first.send(1, 2)
-            await until(rows, 2)
+            first.send(1)
+            await until(rows, 1)
             second = await Process.task(own.options)  # it waits to see whether the first is lost
+            first.send(2)
+            await until(rows, 2)
             await first.hang_up()
             assert 2 == await second.begun()
             second.ready(1)
@@ -307,6 +309,9 @@ async def test_two_queries_at_once_are_one_too_many() -> None:
 async def test_a_driver_with_a_batch_of_somebody_else_is_refused() -> None:
     async with opened(Reading) as own:
         assert "is not known here" in await (await Process.driver(own.options, p0=1)).refused()
+        await (await Process.task(own.options)).begun()
+        another = Delivery("query", "another run", 0)
+        assert "is not known here" in await (await Process.driver(own.options, another, p0=1)).refused()
 
 
 # -- the subscriber
@@ -436,6 +441,7 @@ async def test_a_stranger_is_dropped_before_anything_is_read(monkeypatch: pytest
 
 async def test_of_strangers_who_say_nothing_the_oldest_is_turned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reactive_aio.spark.streaming.reception.MOST_GUESTS", 2)
+    monkeypatch.setattr("reactive_aio.spark.streaming.reception.MANNERS", 1000)
     async with opened(Reading) as own:
         host, _, port = own.options["address"].rpartition(":")
         ends = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
@@ -445,6 +451,16 @@ async def test_of_strangers_who_say_nothing_the_oldest_is_turned_out(monkeypatch
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
+
+
+async def test_a_stranger_who_says_nothing_is_turned_out_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactive_aio.spark.streaming.reception.MANNERS", 0)
+    async with opened(Reading) as own:
+        host, _, port = own.options["address"].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        assert b"" == await reader.read()
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_closing_hangs_up_on_all() -> None:
