@@ -38,6 +38,8 @@ AnyTransform = Transform[Any, Any]
 
 NOTHING: Final = object()
 LONGEST_SLICE: Final = 64
+LONGEST_PLAIN: Final = 1024
+"""Where nothing of the user's is run, so that no element can turn out to be slow."""
 QUICK: Final = 50e-6
 """Seconds that a slice may take for the next one to be twice as long."""
 
@@ -116,6 +118,8 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     """
     if first == len(transforms):
         return _through(first, paced, counted)
+    plain = counted and all(each.template is not None and each.template.plain for each in transforms[first:])
+    longest = LONGEST_PLAIN if plain else LONGEST_SLICE
     units: list[Unit | AnyTransform] = []
     offsets: list[int] = []
     place = first
@@ -129,7 +133,7 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
             row.append(template)
             place += 1
         if row:
-            units.append(_generate(tuple(row), offsets[-1], paced and not units, counted))
+            units.append(_generate(tuple(row), offsets[-1], paced and not units, counted, longest=longest))
         else:
             units.append(transforms[place])
             place += 1
@@ -154,7 +158,7 @@ def _through(first: int, paced: bool, counted: bool) -> Fused:
     """Give the row of no transforms, which keeps nothing of a subscription: one will do for all."""
     if not paced:
         return Fused((), (), ())
-    unit = _generate((), first, True, counted)
+    unit = _generate((), first, True, counted, longest=LONGEST_PLAIN if counted else LONGEST_SLICE)
     return Fused((unit,), (first,), ((unit.function, ()),))
 
 
@@ -185,7 +189,7 @@ PACED_TAIL: Final = """\
         return
     if now - then > QUICK:
         stride = 1
-    elif stride < LONGEST_SLICE:
+    elif stride < LONGEST:
         stride += stride
     then = now
 """
@@ -200,10 +204,11 @@ GATHERED_TAIL: Final = """\
 class _Writer:
     """Nests the templates of a row into the body of one loop."""
 
-    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool = False) -> None:
+    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int) -> None:
         self.row = row
         self.first = first
         self.gathers = gathers
+        self.longest = longest
         self.lines: list[str] = []
         self.stage_of_line: dict[int, int] = {}
         self.names: dict[tuple[int, str], str] = {}
@@ -234,8 +239,16 @@ class _Writer:
 
 
 @lru_cache(maxsize=512)
-def _generate(row: tuple[Template, ...], first: int, paced: bool, counted: bool, *, gathers: bool = False) -> Unit:
-    writer = _Writer(row, first, gathers=gathers)
+def _generate(
+    row: tuple[Template, ...],
+    first: int,
+    paced: bool,
+    counted: bool,
+    *,
+    gathers: bool = False,
+    longest: int = LONGEST_SLICE,
+) -> Unit:
+    writer = _Writer(row, first, gathers=gathers, longest=longest)
     writer.add(0, "")  # the head, which needs the names that the body uses
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
     for place, name in local:
@@ -267,7 +280,7 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
         writer.nest(0, indent + 1)
         return
     head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
-    tail = PACED_TAIL
+    tail = PACED_TAIL.replace("LONGEST", str(writer.longest))
     if writer.gathers:
         head = "append = given.append\n" + head.replace("islice(items, stride)", GATHERED_SLICE)
         tail = tail.replace("QUICK", "UNHURRIED") + GATHERED_TAIL
@@ -289,7 +302,6 @@ def _compile(writer: _Writer) -> Unit:
         "NOTHING": NOTHING,
         "QUICK": QUICK,
         "UNHURRIED": UNHURRIED,
-        "LONGEST_SLICE": LONGEST_SLICE,
     }
     exec(compile(text, file, "exec"), namespace)
     # So that a traceback shows the generated line.

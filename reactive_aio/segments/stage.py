@@ -42,10 +42,13 @@ class Template:
 
     An attribute named in ``local`` lives in a local variable during a pass, which is quicker to change, and is
     written back when the pass ends. It is not to be read from outside while a pass is suspended.
+
+    ``plain`` says that the lines run none of the user's code, so that no element takes much longer than the one before.
     """
 
     lines: tuple[str, ...] = field(converter=_dedent)
     local: tuple[str, ...] = ()
+    plain: bool = False
 
     single: bool = field(init=False, eq=False, repr=False)
     """Whether it is plain that it passes on at most one element for each."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from attrs import define, field, frozen
 
 from reactive_aio.operators.filtering import Filter, Take
+from reactive_aio.operators.filtering.take import Taking
+from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage
+from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage, Transform
 from reactive_aio.segments import fuse as fusing
-from reactive_aio.segments.fuse import DEEPEST, LONGEST_SLICE, QUICK, fuse
+from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse
 
 
 @define
@@ -46,6 +49,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
         cache.cache_clear()
 
 
+class Unfused(Transform[Any, Any]):
+    """A transform of a user's, without a template."""
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        yield from items
+
+
 SHAPES = pytest.mark.parametrize(
     ("stages", "counted"), [((), True), ((), False), ((Map(abs),), True), ((Map(abs),), False)], ids=str
 )
@@ -60,8 +70,31 @@ def test_slices_double_while_elements_are_quick(clock: Clock, stages: tuple[Map[
     items = fuse(stages, paced=True, counted=counted).paced(clock.reading(200), pace)
 
     assert list(items) == list(range(200))
-    assert clock.looks == [0, 1, 3, 7, 15, 31, 63, 127, 191, 200]
+    plain = counted and not stages
+    assert clock.looks == [0, 1, 3, 7, 15, 31, 63, 127, *([] if plain else [191]), 200]
     assert LONGEST_SLICE == 64
+
+
+@pytest.mark.parametrize(
+    ("stages", "plain"),
+    [
+        ((Counting(0),), True),
+        ((Taking(5000), Counting(0)), True),
+        ((), True),
+        ((Counting(0), Map(abs)), False),
+        ((Map(abs), Counting(0)), False),
+        ((Unfused(), Counting(0)), False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("counted", [True, False], ids=["of a list", "of a source of the user's"])
+def test_slices_grow_long_only_where_nothing_of_the_users_runs(
+    clock: Clock, stages: tuple[Any, ...], plain: bool, counted: bool
+) -> None:
+    list(fuse(stages, paced=True, counted=counted).paced(clock.reading(4000), Pace(deadline=1.0)))
+
+    longest = max(later - look for look, later in pairwise(clock.looks))
+    assert longest == (LONGEST_PLAIN if plain and counted else LONGEST_SLICE)
 
 
 @SHAPES

@@ -15,7 +15,7 @@ class IgnoreElements(Stage[Any, NoReturn]):
     """Stage of ``Flow.ignore_elements``."""
 
     forwards = True
-    template = Template("pass")
+    template = Template("pass", plain=True)
 
     def demand(self, n: int) -> int:
         """Ask for all there is, since none of it counts."""

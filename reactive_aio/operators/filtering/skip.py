@@ -32,12 +32,15 @@ class Skipping(Transform[T, T]):
 
     left: int
 
-    template = Template("""
+    template = Template(
+        """
         if $self.left:
             $self.left -= 1
         else:
             $rest
-    """)
+        """,
+        plain=True,
+    )
 
     def demand(self, n: int) -> int:
         """Ask once for what is dropped together with what is wanted."""

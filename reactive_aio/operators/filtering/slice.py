@@ -47,7 +47,8 @@ class Slicing(Transform[T, T]):
     left: int
     step: int
 
-    template = Template("""
+    template = Template(
+        """
         if $self.gap:
             $self.gap -= 1
         else:
@@ -56,7 +57,9 @@ class Slicing(Transform[T, T]):
             $rest
             if not $self.left:
                 $stop
-    """)
+        """,
+        plain=True,
+    )
 
     def demand(self, n: int) -> int:
         """Ask for what is wanted and for what lies in front of and between it, never beyond the last."""

@@ -35,12 +35,15 @@ class Taking(Transform[T, T]):
 
     left: int
 
-    template = Template("""
+    template = Template(
+        """
         $self.left -= 1
         $rest
         if not $self.left:
             $stop
-    """)
+        """,
+        plain=True,
+    )
 
     def demand(self, n: int) -> int:
         """Never ask for more than are let through."""

@@ -40,7 +40,7 @@ class KeepingLast(Transform[T, T]):
     n: int
     held: deque[T] = field(init=False)
 
-    template = Template("$append(item)")
+    template = Template("$append(item)", plain=True)
 
     def __attrs_post_init__(self) -> None:
         self.held = deque(maxlen=self.n)

@@ -69,13 +69,13 @@ class FoldFirst(Folding[T, T]):
 class KeepLast(Folding[T, T]):
     """Keeps the latest element."""
 
-    template = Template("$value = item", local=("value",))
+    template = Template("$value = item", local=("value",), plain=True)
 
 
 class KeepAll(Folding[T, list[T]]):
     """Keeps all elements."""
 
-    template = Template("$append(item)")
+    template = Template("$append(item)", plain=True)
 
     @property
     def append(self) -> Callable[[T], None]:
@@ -92,7 +92,7 @@ class KeepAll(Folding[T, list[T]]):
 class Counting(Folding[Any, int]):
     """Keeps the number of elements."""
 
-    template = Template("$more += 1", local=("more",))
+    template = Template("$more += 1", local=("more",), plain=True)
 
     @property
     def more(self) -> int:

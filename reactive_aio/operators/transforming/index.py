@@ -37,4 +37,5 @@ class Numbering(Transform[T, tuple[int, T]]):
         $rest
         """,
         local=("at",),
+        plain=True,
     )

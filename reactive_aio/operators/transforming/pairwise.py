@@ -32,14 +32,17 @@ class Pairing(Transform[T, tuple[T, T]]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template("""
+    template = Template(
+        """
         if $self.before is $missing:
             $self.before = item
         else:
             item = ($self.before, item)
             $self.before = item[1]
             $rest
-    """)
+        """,
+        plain=True,
+    )
 
     def demand(self, n: int) -> int:
         """Ask for one more, once: the first pair takes two elements."""

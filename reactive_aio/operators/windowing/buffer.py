@@ -34,12 +34,15 @@ class Buffering(Transform[T, list[T]]):
     n: int
     held: list[T] = field(init=False, factory=list[T])
 
-    template = Template("""
+    template = Template(
+        """
         $self.held.append(item)
         if len($self.held) == $n:
             item, $self.held = $self.held, []
             $rest
-    """)
+        """,
+        plain=True,
+    )
 
     def demand(self, n: int) -> int:
         """Ask for as many elements as the wanted lists have room for."""
