@@ -37,6 +37,10 @@ class Attachment(Protocol):
         """Let go; ``released`` is called when what was started for the region has ended."""
 
 
+def nobody(_: BaseException) -> None:
+    """Stand for who was to be told that a loop has ended, once that does not matter any more."""
+
+
 class Scheduler(Protocol):
     """Where a region runs; implement these three to run regions elsewhere."""
 

@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from ..errors import SchedulerClosedError
-from .base import Attachment, Released
+from .base import Attachment, Released, nobody
 
 WATCH: Final = 0.25
 """Seconds between two looks at a loop of somebody else's, which does not tell when it ends."""
@@ -38,6 +38,7 @@ class _Watched:
     def detach(self, released: Released) -> None:
         """Stop looking; nothing else was started."""
         self.detached = True
+        self.lost = nobody  # who holds this, and would be held by it
         timer, self.timer = self.timer, None
         if timer is not None and self.watcher is not None:
             # The watcher may be closed at any moment; so is its timer then.

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..errors import SchedulerClosedError
-from .base import Attachment, Released
+from .base import Attachment, Released, nobody
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -68,7 +68,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-@frozen(eq=False)
+@define(eq=False)
 class _Attached:
     """One region's hold on a thread."""
 
@@ -82,6 +82,7 @@ class _Attached:
         return self.worker.loop
 
     def detach(self, released: Released) -> None:
+        self.lost = nobody  # who holds this, and would be held by it
         if self.leave(self):
             # The thread tells it itself, as its last act: no loop that could end before is needed for that.
             self.worker.ended.append(lambda: released(self.worker.join))
