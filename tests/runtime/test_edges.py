@@ -112,6 +112,14 @@ async def test_none_does_not_leave_the_flow_and_the_operator_is_named() -> None:
     assert "map(<lambda>)" in str(recorder.error)
 
 
+async def test_a_source_of_none_is_named_whatever_passes_it_on() -> None:
+    recorder = Recorder(request=10)
+    Flow.of(None).take(3).publish_on(schedulers.current()).subscribe(recorder)
+    await idle()
+
+    assert "it was made in of(None), chained at" in str(recorder.error)
+
+
 async def test_a_subscriber_that_raises_is_cancelled_and_its_error_reported() -> None:
     dropped: list[BaseException] = []
     source = ByHand()

@@ -411,6 +411,16 @@ def test_a_stage_that_has_enough_still_gives_what_it_holds() -> None:
     assert list(run.finishing()) == [1]
 
 
+def test_of_several_functions_only_the_iterators_of_the_latest_pass_are_kept() -> None:
+    run = region(Map(abs), Own(abs))
+    for _ in range(3):
+        assert list(run.over(iter([1]), deadline=float("inf"))) == [1]
+        assert len(run._made) == 2
+
+    run.close()
+    assert run._made == []
+
+
 def test_each_stage_lets_go_once() -> None:
     first, second = Holding(), Holding()
     region(first, Map(abs), second).close()

@@ -191,3 +191,35 @@ def test_a_stage_is_checked_by_nobody_if_one_source_would_not_take_it() -> None:
     check_absorbed([written(one), written(other)], (), placed(Map(str), 9))
 
     assert (one.checked, other.checked) == ([], [])
+
+
+# -- where a combinator runs
+
+
+@frozen
+class Reading(Source[Any]):
+    """A combinator of flows."""
+
+    flows: tuple[Flow[Any], ...]
+
+    @property
+    def inner(self) -> tuple[Flow[Any], ...]:
+        return self.flows
+
+
+def test_a_combinator_runs_where_the_first_of_its_flows_ends() -> None:
+    there, near = schedulers.thread("there"), schedulers.thread("near")
+    first = Flow.range(3).publish_on(there)
+    plan = Plan.of(written(Reading((first, Flow.range(3))), Map(abs), SubscribeOn(near)))
+
+    assert Reading((first,)).followed is first
+    assert (plan.regions[0].scheduler, plan.follows, plan.moved) == (there, True, near)
+
+
+def test_what_reads_nothing_that_ends_elsewhere_runs_where_it_was_moved() -> None:
+    near = schedulers.thread("near")
+    for source in (Reading(()), Reading((Flow.range(3),))):
+        plan = Plan.of(written(source, SubscribeOn(near)))
+
+        assert (plan.regions[0].scheduler, plan.follows, plan.moved) == (near, False, near)
+    assert Reading(()).followed is None
