@@ -25,6 +25,7 @@ from reactive_aio.segments import (
     absorbed,
     check_absorbed,
     divided,
+    joined,
 )
 from tests.subscribers import Recorder, idle
 
@@ -191,6 +192,28 @@ def test_a_stage_is_checked_by_nobody_if_one_source_would_not_take_it() -> None:
     check_absorbed([written(one), written(other)], (), placed(Map(str), 9))
 
     assert (one.checked, other.checked) == ([], [])
+
+
+@frozen
+class Joining(Absorbing):
+    """Takes over what it can, and is one with others of its kind."""
+
+    others: tuple[Source[Any], ...] = ()
+    method: str = ""
+
+    lowers = True
+
+    def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
+        return evolve(self, others=others, method=method)
+
+
+def test_flows_are_one_source_with_all_their_stages_where_the_first_says_how() -> None:
+    flows = [written(Joining((Map,)), Map(abs)), written(Joining((Map,)), Map(str)), written(Joining(()))]
+
+    one, *others = (Plan.of(flow).source.operator for flow in flows)
+    assert joined(flows, "concat") == evolve(one, others=tuple(others), method="concat")
+    assert joined([*flows, written(Absorbing(()))], "concat") is None
+    assert joined([*flows, written(Joining(()), Map(abs))], "concat") is None
 
 
 # -- where a combinator runs
