@@ -77,6 +77,18 @@ async def test_all_but_the_last_region_give_ahead_of_what_is_wanted() -> None:
     assert [driver.ahead for driver in drivers] == [True, True, False]
 
 
+async def test_the_first_turn_of_a_flow_that_is_called_is_the_callers_to_take() -> None:
+    signals, lifetime = Signals(), Lifetime()
+    signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
+    driver = assemble(Plan.of(Flow.of(1, 2)), signals, lifetime, copy_context(), called=True)
+    await idle()
+    assert signals.heard == ["subscribed"]
+
+    driver.take_turn()
+    assert signals.heard == ["subscribed", [1, 2], "complete"]
+    await lifetime.ended()
+
+
 # -- where it fails
 
 

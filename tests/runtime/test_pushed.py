@@ -9,6 +9,7 @@ import pytest
 from attrs import field, frozen
 
 from reactive_aio import Flow
+from reactive_aio.operators.sourcing.iterable import Of
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.lifetime import Lifetime
@@ -126,5 +127,30 @@ async def test_the_deepest_level_of_combinators_begins_in_a_turn_of_its_own() ->
 
     await idle()
     assert signals.heard == ["subscribed", [1, 2], "complete"]
+    driver.cancel()
+    await idle()
+
+
+async def test_a_flow_that_is_read_again_is_planned_once() -> None:
+    planned: list[str] = []
+
+    class Planned(Of[int]):
+        def absorb(self, stage: object) -> None:
+            planned.append("planned")
+
+    outer = Far()
+    driver = await begun(Flow.begin(outer))
+    once, other = (Flow.begin(Planned((n,))).map(str) for n in range(2))
+    counts: list[int] = []
+    for flow in (once, once, other, once):
+        planned.clear()
+        outer.inlets[0].subscribe(flow, Signals(), at_once=True)
+        counts.append(len(planned))
+    first, again, another, back = counts
+
+    assert (again, another, back) == (0, first, first)
+    assert first > 0
+    for inner in [*driver.inners]:
+        inner.cancel()
     driver.cancel()
     await idle()
