@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactive_aio import Flow
-from tests.arbiter.test_many import MANY, watched
+from tests.arbiter.test_many import BLOCKS, MANY, watched
 
 # One loop will do: what many subscriptions need is no matter of the loop.
 pytestmark = [pytest.mark.stress, pytest.mark.asyncio(loop_factories=["asyncio"])]
@@ -20,6 +20,7 @@ async def test_four_thousand_empty_flows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS[:3])
-async def test_four_thousand_flows_of_one_element(name: str) -> None:
+async def test_of_thirty_thousand_flows_not_one_object_each_is_left(name: str) -> None:
+    number = 3 * BLOCKS // 2
     async with watched(turns=20):
-        assert MANY // 250 == await getattr(Flow.range(MANY // 250), name)(Flow.of).count()
+        assert number == await getattr(Flow.range(number), name)(Flow.of).count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
 
 import attrs
@@ -21,10 +22,13 @@ from reactive_aio import (
     schedulers,
 )
 from reactive_aio.segments import Stage
+from tests.subscribers import Recorder
 
 if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, Row
+
+    from reactive_aio.spark.sink import BatchWriter, Committed
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -68,6 +72,11 @@ def rows_of_spark(frame: DataFrame, rdd: RDD[bytes]) -> None:
     assert_type(Flow.from_spark(frame, as_=tuple), Flow[tuple[Any, ...]])
     assert_type(Flow.from_spark(frame, as_=dict, ordered=False), Flow[dict[str, Any]])
     assert_type(Flow.from_spark(frame, as_=Point, prefetch=64), Flow[Point])
+
+
+async def written_by_spark(writer: BatchWriter) -> None:
+    """Never called: it takes a session."""
+    assert_type(await Flow.of(Point(1)).to_spark(writer, Point, batch=10), Committed)
 
 
 def test_sources() -> None:
@@ -201,6 +210,8 @@ async def test_ends() -> None:
     assert_type(await flow.is_empty(), bool)
     async for n in flow:
         assert_type(n, int)
+    assert_type(flow.open(), AbstractAsyncContextManager[FlowIterator[int]])
+    assert_type(flow.subscribe(Recorder()), None)
     async with flow.open() as items:
         assert_type(items, FlowIterator[int])
         assert_type(items.snapshot().regions[0].delivered, int)
