@@ -363,7 +363,8 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns; a
     cancel ends them in the middle of a function. ``async with schedulers.processes(2) as pool:`` keeps them for many
-    flows. A worker that dies fails the flows on the pool with WorkerDiedError. (Pekko: none; Python:
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions of microseconds want a prefetch
+    of thousands. Raises NotImplementedError on Windows, where no socket carries another. (Pekko: none; Python:
     ``ProcessPoolExecutor``.)
 
     >>> import math
