@@ -148,6 +148,25 @@ async def test_a_cancel_ends_what_is_awaited(sc: Any, tmp_path: Path) -> None:
     assert not active_jobs(sc)
 
 
+async def test_a_killed_worker_costs_no_element_and_doubles_none(sc: Any, tmp_path: Path) -> None:
+    mark = str(tmp_path / "killed")
+
+    async def kill_once(n: int) -> int:
+        import asyncio
+        import os
+        import signal
+
+        await asyncio.sleep(0.001)
+        if n == 60 and not os.path.exists(mark):
+            open(mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return n
+
+    flow = Flow.from_spark(sc.parallelize(range(100), 1), prefetch=16).map_async(kill_once, 8)
+    async with asyncio.timeout(LIMIT):
+        assert list(range(100)) == await flow.to_list()
+
+
 async def test_what_is_awaited_goes_on_while_nothing_is_wanted(sc: Any, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     name = str(mark)
