@@ -17,8 +17,9 @@ from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 pytest.importorskip("pyspark")
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 
 
 @pytest.fixture
@@ -91,22 +92,6 @@ async def test_elements_whose_class_cannot_be_imported_here_come_as_that_class(s
 
 
 # -- demand
-
-
-async def test_no_job_is_run_before_something_is_wanted(sc: Any, tally: Tally) -> None:
-    recorder = Recorder(request=0)
-    Flow.from_spark(sc.parallelize(range(9), 3), wire="results").map(tally.counting(abs)).subscribe(recorder)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert not tally.count
-
-    recorder.request(1)
-    async with asyncio.timeout(60):
-        while not recorder.items:
-            await asyncio.sleep(0.005)
-    recorder.cancel()
-    await idle()
-    assert ["subscribe", "next"] == recorder.kinds
 
 
 async def test_a_partition_is_computed_when_what_comes_before_it_has_been_read(sc: Any, tally: Tally) -> None:

@@ -1,0 +1,84 @@
+"""The account of the demand where elements are results, with the jobs and the region played by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.remote.frames import PART, Frame
+from reactive_aio.spark.results.subscription import ResultsSubscription
+
+
+class ByHand:
+    """The jobs, the region and its loop in one."""
+
+    def __init__(self, *chunks: list[Any]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.context = contextvars.copy_context()
+        self.chunks = chunks
+        self.asked = False
+        self.delivered: list[list[Any]] = []
+        self.over = asyncio.Event()
+        self.tasks = self.done = 0
+        self.source = "from_spark(RDD)"
+        self.subscription = ResultsSubscription(cast("Any", self), cast("Any", self))
+
+    @property
+    def jobs(self) -> Any:
+        return self
+
+    def enter(self) -> None:
+        pass
+
+    def frames(self) -> Iterator[bytes]:
+        self.asked = True
+        return (b"".join(Frame(PART, 0, len(each), pickled=pickle.dumps(each)).encoded()) for each in self.chunks)
+
+    def hold(self) -> Callable[[], None]:
+        return lambda: None
+
+    def show_tasks(self, tasks: object) -> None:
+        pass
+
+    def on_chunk(self, items: list[Any]) -> None:
+        self.delivered.append(items)
+
+    def on_complete(self) -> None:
+        self.over.set()
+
+
+async def test_nothing_is_asked_of_spark_before_something_is_wanted() -> None:
+    hand = ByHand([1])
+    hand.subscription.begin()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not hand.asked
+
+    hand.subscription.request(1)
+    await hand.over.wait()
+    assert [[1]] == hand.delivered
+
+
+async def test_no_more_is_delivered_than_was_requested() -> None:
+    hand = ByHand([1, 2, 3, 4, 5], [6, 7])
+    hand.subscription.begin()
+    wanted = 0
+    for n in (2, 1, 3):
+        wanted += n
+        hand.subscription.request(n)
+        async with asyncio.timeout(60):
+            while (delivered := sum(map(len, hand.delivered))) < wanted:
+                await asyncio.sleep(0.001)
+        assert wanted == delivered
+    assert not hand.over.is_set()
+    hand.subscription.request(9)
+    await hand.over.wait()
+
+    assert [[1, 2], [3], [4, 5], [6], [7]] == hand.delivered
