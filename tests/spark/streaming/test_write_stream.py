@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,29 +210,25 @@ async def test_a_subscriber_that_fails_fails_the_query_and_the_batch_comes_again
         assert [(0, [reading(1)])] == await taken(own)
 
 
-async def test_a_killed_task_is_tried_again_and_goes_on_behind_what_has_arrived(
-    folder: Folder, checkpoint: str, tmp_path: Path
+async def test_a_task_that_is_lost_is_tried_again_and_goes_on_behind_what_has_arrived(
+    folder: Folder, checkpoint: str
 ) -> None:
     folder.add(*range(5000))
+    found: list[Reading] = []
+    async with inbox(Reading, prefetch=1000) as own, overheard(own.options) as wire:
 
-    def deadly(batches: Iterator[Any], flag: str = str(tmp_path / "killed")) -> Iterator[Any]:
-        import os
-        import signal
+        def take(row: Reading) -> None:
+            found.append(row)
+            if len(found) == 1500:
+                wire.cut()
 
-        for batch in batches:
-            for at in range(0, batch.num_rows, 500):
-                if at == 2500 and not os.path.exists(flag):
-                    open(flag, "w").close()
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield batch.slice(at, 500)
+        options = {**own.options, "address": wire.address}
+        query = await asyncio.to_thread(start, folder.stream(), checkpoint, options, **NOW)
+        async with own.batches.open() as batches, await anext(batches) as rows:
+            await rows.for_each(take)
+        await asyncio.to_thread(query.awaitTermination)
 
-    async with inbox(Reading) as own:
-        frame = folder.stream().mapInArrow(deadly, "id long, name string")
-        await own.start(frame, checkpoint=checkpoint, trigger=NOW)
-        ((_, rows),) = await taken(own)
-
-    assert (tmp_path / "killed").exists()
-    assert [reading(n) for n in range(5000)] == rows
+    assert [reading(n) for n in range(5000)] == found
 
 
 async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(

@@ -20,6 +20,16 @@ class Overheard:
     bytes: bytearray = field(init=False, factory=bytearray)
     rows: int = field(init=False, default=0)
     """The rows that tasks have sent to an inbox."""
+    _writers: list[asyncio.StreamWriter] = field(init=False, factory=list[asyncio.StreamWriter])
+
+    def watch(self, *writers: asyncio.StreamWriter) -> None:
+        """Have connections that can be cut."""
+        self._writers += writers
+
+    def cut(self) -> None:
+        """Cut all connections there are, as the death of a task would."""
+        for writer in self._writers:
+            writer.transport.abort()
 
 
 @asynccontextmanager
@@ -42,6 +52,7 @@ async def overheard(options: Mapping[str, str], *, frames: bool = True) -> Async
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_reader, to_writer = await asyncio.open_connection(host, int(port))
+        wire.watch(writer, to_writer)
         both = [
             asyncio.create_task(pass_on(reader, to_writer, Decoder() if frames else None)),
             asyncio.create_task(pass_on(to_reader, writer, None)),
