@@ -13,8 +13,9 @@ from reactive_aio.operators.transforming import Map
 from reactive_aio.runtime import emission
 from reactive_aio.runtime.emission import NOTHING
 from reactive_aio.segments import Pulled, Stage
-from reactive_aio.segments import fuse as fusing
 from tests.runtime.by_turns import Bed, region_of
+
+pytestmark = pytest.mark.usefixtures("still")
 
 
 def pulled(flow: Flow[Any]) -> Pulled[Any]:
@@ -307,7 +308,7 @@ class Ticks:
 
 
 @pytest.fixture
-def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
+def ticks(still: list[float], monkeypatch: pytest.MonkeyPatch) -> Ticks:
     """Have a turn take four looks at the clock."""
     ticks = Ticks()
     monkeypatch.setattr(emission, "BUDGET", 4)
@@ -351,20 +352,6 @@ def test_no_turn_follows_where_no_more_is_wanted_when_the_time_is_up() -> None:
 
     assert bed.heard == ["subscribed", [0], [1], [2], [3]]
     assert not bed.loop.ready
-
-
-@pytest.fixture
-def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """Have the clock of a region stand where the test sets it."""
-    now = [0.0]
-    caches = (fusing._generate, fusing._through)
-    for module in (emission, fusing):
-        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
-    for cache in caches:
-        cache.cache_clear()
-    yield now
-    for cache in caches:
-        cache.cache_clear()
 
 
 @define

@@ -18,6 +18,8 @@ from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.segments import Pulled, Stage, Template
 from tests.runtime.by_turns import Bed, ByTurns, region_of
 
+pytestmark = pytest.mark.usefixtures("still")
+
 GONE = SchedulerClosedError("the loop has ended")
 
 
