@@ -11,6 +11,7 @@ import pytest
 
 from reactive_aio import Flow, schedulers
 from reactive_aio.runtime import turns
+from reactive_aio.runtime.emission import BUDGET
 from reactive_aio.runtime.turns import SHORT, Company, Turns
 
 
@@ -88,3 +89,4 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
 
     assert len(seen) == 1_000
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 3
+    assert SHORT < BUDGET < 0.01

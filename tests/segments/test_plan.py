@@ -23,6 +23,7 @@ from reactive_aio.segments import (
     Step,
     SubscribeOn,
     absorbed,
+    awaits,
     check_absorbed,
     divided,
     joined,
@@ -214,6 +215,14 @@ def test_flows_are_one_source_with_all_their_stages_where_the_first_says_how() -
     assert joined(flows, "concat") == evolve(one, others=tuple(others), method="concat")
     assert joined([*flows, written(Absorbing(()))], "concat") is None
     assert joined([*flows, written(Joining(()), Map(abs))], "concat") is None
+
+
+def test_what_runs_stages_where_elements_are_made_awaits_there_too() -> None:
+    stage = Map(str)
+
+    assert awaits(written(Joining((Map,)), Map(abs)), stage)
+    assert not awaits(written(Joining(())), stage)
+    assert not awaits(written(Absorbing((Map,))), stage)
 
 
 # -- where a combinator runs
