@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from attrs import define, field
 
 from ..errors import SchedulerClosedError
 from .base import Released
+from .kept import Kept
 
 
 class Team(Protocol):
@@ -39,7 +38,7 @@ TeamT = TypeVar("TeamT", bound=Team)
 
 
 @define(eq=False, repr=False)
-class Pool(ABC, Generic[TeamT]):
+class Pool(Kept, Generic[TeamT]):
     """Workers shared by regions: they start with the first one and end with the last, unless the pool is held open."""
 
     count: int
@@ -122,13 +121,6 @@ class Pool(ABC, Generic[TeamT]):
                 self._team = self._form()
         return self
 
-    def close(self) -> None:
-        """End the workers for good and wait for them; flows that still run on them end with SchedulerClosedError."""
-        ended = threading.Event()
-        teams = self._shut(ended.set)
-        ended.wait()
-        _join(teams)
-
     def _shut(self, told: Callable[[], None]) -> list[TeamT]:
         with self._lock:
             self._closed = True
@@ -150,31 +142,3 @@ class Pool(ABC, Generic[TeamT]):
         if not teams:
             told()
         return teams
-
-    async def __aenter__(self) -> Self:
-        return self.open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        home, ended = asyncio.get_running_loop(), asyncio.Event()
-
-        def told() -> None:
-            home.call_soon_threadsafe(ended.set)
-
-        teams = self._shut(told)
-        await ended.wait()
-        _join(teams)
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _join(teams: list[TeamT]) -> None:
-    for team in teams:
-        team.join()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from attrs import define, field
 
 from ..errors import SchedulerClosedError
 from .base import Attachment, Released, nobody
+from .kept import Kept
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -92,7 +92,7 @@ class _Attached:
 
 
 @define(eq=False)
-class ThreadScheduler:
+class ThreadScheduler(Kept):
     """A thread with an event loop of its own, shared by the regions that are placed on it."""
 
     label: str
@@ -144,14 +144,7 @@ class ThreadScheduler:
                 self._worker = _LoopThread(self.label, self._new_loop)
         return self
 
-    def close(self) -> None:
-        """End the thread for good and wait for it; flows that still run on it end with SchedulerClosedError."""
-        worker = self._shut()
-        if worker is not None:
-            worker.stop()
-            worker.join()
-
-    def _shut(self) -> _LoopThread | None:
+    def _shut(self, told: Callable[[], None]) -> list[_LoopThread]:
         with self._lock:
             self._closed = True
             worker, self._worker = self._worker, None
@@ -160,33 +153,12 @@ class ThreadScheduler:
             # On the loop itself and before it is told to stop, so that the region ends where it ran.
             error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
             attached.loop.call_soon_threadsafe(attached.lost, error)
-        return worker
-
-    async def __aenter__(self) -> Self:
-        return self.open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        worker = self._shut()
-        if worker is not None:
-            home, ended = asyncio.get_running_loop(), asyncio.Event()
-
-            def told() -> None:
-                home.call_soon_threadsafe(ended.set)
-
-            worker.ended.append(told)
-            worker.stop()
-            await ended.wait()
-            worker.join()
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        if worker is None:
+            told()
+            return []
+        worker.ended.append(told)
+        worker.stop()
+        return [worker]
 
 
 def thread(name: str) -> ThreadScheduler:

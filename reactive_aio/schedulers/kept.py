@@ -1,0 +1,66 @@
+"""Places that are kept for many flows: by a ``with`` block, an ``async with`` block, or from ``open`` to ``close``."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Ending(Protocol):
+    """Something that has been told to end."""
+
+    def join(self) -> None:
+        """Wait for the very end, which takes no time once the end has been told."""
+
+
+class Kept(ABC):
+    """What is started for the first flow on it, and kept beyond the last by ``open``."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def open(self) -> Self:
+        """Keep it until ``close``, also while no region runs there."""
+
+    @abstractmethod
+    def _shut(self, told: Callable[[], None]) -> Sequence[Ending]:
+        """Begin to end for good; ``told`` is called, on any thread, as the last act of the last, or now."""
+
+    def close(self) -> None:
+        """End it for good and wait for that; flows that still run there end with SchedulerClosedError."""
+        ended = threading.Event()
+        endings = self._shut(ended.set)
+        ended.wait()
+        _join(endings)
+
+    async def __aenter__(self) -> Self:
+        return self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        home, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def told() -> None:
+            home.call_soon_threadsafe(ended.set)
+
+        endings = self._shut(told)
+        await ended.wait()
+        _join(endings)
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _join(endings: Sequence[Ending]) -> None:
+    for ending in endings:
+        ending.join()
