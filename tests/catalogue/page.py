@@ -44,7 +44,7 @@ at each subscription; `subscriber` is the one that the signals below the box are
 In the tables, `d` is the demand: what is *asked* of the flow that is read when `d` elements are wanted and none has come yet.
 *Keeps* is the bound of what is taken and neither passed on nor dropped. *A failure* is one of the flow that is read; of several, the
 first. *Runs* says where: *fused* is in the region of what it
-reads; *apart* is between two regions, on the subscriber's event loop. *Spark* says whether it runs in the workers of a cluster
+reads; *apart* is between two regions, where the flow ends that it is called on. *Spark* says whether it runs in the workers of a cluster
 behind `from_spark`.
 """
 

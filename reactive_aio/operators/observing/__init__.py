@@ -25,8 +25,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Observing(Fluent[T_co]):
     """Operators that look at what passes and change nothing.
 
-    All but ``do_on_next`` stand between two regions, for signals are not seen inside of one; what follows them runs
-    on the subscriber's event loop, as after ``concat``.
+    All but ``do_on_next`` stand between two regions, for signals are not seen inside of one. They run where the flow ends
+    that they are called on.
     """
 
     __slots__ = ()

@@ -223,7 +223,7 @@ class Transforming(Fluent[T_co]):
 
         Demand: passed on one for one; the last signal takes one too. Nothing is buffered.
         Errors: none, since a failure is an element.
-        Runs: what follows runs on the subscriber's event loop, as after ``concat``.
+        Runs: in a region of its own, where this flow ends.
         (Reactor, RxJava, RxPY: ``materialize``.)
 
         >>> from reactive_aio import Flow
