@@ -95,7 +95,7 @@ def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
     return Row(
         f"region on Spark to the loop, partitions: {partitions}",
         n,
-        tuple(Contestant(name, partial(_timed, work, n)) for name, work in kinds.items()),
+        tuple(Contestant(name, partial(timed, work, n)) for name, work in kinds.items()),
         bars,
         expect=lambda n: n // 2,
         metrics=(WALL, CPU_OF_ALL),
@@ -103,7 +103,7 @@ def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
     )
 
 
-def _timed(work: Callable[[], int], n: int) -> Figures:
+def timed(work: Callable[[], int], n: int) -> Figures:
     cpu, wall = _cpu_of_all(), perf_counter()
     result = work()
     wall, cpu = perf_counter() - wall, _cpu_of_all() - cpu
