@@ -347,7 +347,7 @@ async def test_a_failure_is_raised_or_told_to_the_hook_whenever_the_wait_is_canc
     assert seen == {(0, 0), (1, 0), (0, 1)}
 
 
-@pytest.mark.parametrize("end", [Flow.first, Flow.last, Flow.to_list])
+@pytest.mark.parametrize("end", [Flow.first, Flow.to_list])
 async def test_a_value_is_given_or_discarded_whenever_the_wait_is_cancelled(end: Callable[..., Awaitable[Any]]) -> None:
     async def one() -> AsyncIterator[int]:
         await asyncio.sleep(0)

@@ -160,6 +160,7 @@ def test_what_is_not_paced_goes_to_the_end() -> None:
     assert list(fuse(()).unpaced(iter(range(10)))) == list(range(10))
     assert list(fuse((Map(str),)).unpaced(iter([1, 2, 3]))) == ["1", "2", "3"]
     assert list(FlatMapIterable(range).transform().apply(iter([3, 0, 2]))) == [0, 1, 2, 0, 1]
+    assert len(list(fuse((FlatMapIterable(range).transform(),)).unpaced(iter([1000, 1000])))) == 2000
 
 
 def test_a_fused_function_passes_none_of_the_ends_of_its_input() -> None:
