@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 from attrs import define, field
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
 
+from reactive_aio import hooks
 from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.segments import ChunkWork, Origin, Placed, Region, RegionRun, Stage
@@ -102,6 +106,62 @@ async def is_even(n: int) -> bool:
 @pytest.mark.parametrize("concurrency", [1, 3, 16, 100])
 def test_results_come_in_the_order_of_the_elements(concurrency: int) -> None:
     assert list(range(50)) == given(MapAsyncInRegion(slower_first, concurrency), items=range(50))
+
+
+@drawn(
+    n=st.integers(0, 12),
+    concurrency=st.integers(1, 5),
+    fails_before=st.integers(0, 20),
+    fails=st.integers(0, 20),
+    slices=st.sampled_from([0.0, 0.001, inf]),
+)
+@settings(max_examples=40, deadline=None)
+def test_results_are_in_order_up_to_the_first_failure_and_all_of_them_up_to_one_of_the_input(
+    n: int, concurrency: int, fails_before: int, fails: int, slices: float
+) -> None:
+    def before(item: int) -> int:
+        if item == fails_before:
+            raise BrokenError("before")
+        return item
+
+    async def awaited(item: int) -> int:
+        await asyncio.sleep(0.001 * (item % 3))
+        if item == fails:
+            raise BrokenError("awaited")
+        return -item
+
+    run, found, failure = region(Map(before), MapAsyncInRegion(awaited, concurrency)), list[int](), ""
+    with hooks.using(on_error_dropped=lambda _: None):
+        try:
+            found.extend(passes(run, range(n), slices))
+        except BrokenError as error:
+            failure = str(error)
+        run.close()
+
+    if fails < min(n, fails_before):
+        assert "awaited" == failure
+        assert [-item for item in range(fails)][: len(found)] == found
+    else:
+        assert ("before" if fails_before < n else "") == failure
+        assert [-item for item in range(min(n, fails_before))] == found
+
+
+def test_a_failure_that_another_one_has_overtaken_is_told_to_the_hook() -> None:
+    def fail(n: int) -> int:
+        if n == 2:
+            raise BrokenError("late")
+        return n
+
+    async def fail_later(n: int) -> int:
+        await asyncio.sleep(0.02)
+        raise BrokenError("first")
+
+    run, dropped = region(Map(fail), MapAsyncInRegion(fail_later, 4)), list[BaseException]()
+    with hooks.using(on_error_dropped=dropped.append):
+        with pytest.raises(BrokenError, match="first"):
+            list(passes(run, range(5)))
+        run.close()
+    assert ["late"] == [str(error) for error in dropped if str(error) == "late"]
 
 
 def test_no_element_is_no_result() -> None:

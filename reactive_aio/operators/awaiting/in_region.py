@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ...hooks import drop_error
 from ...segments import Pace, Stage, Transform, label
 from .in_flight import InFlight, not_awaitable
 from .lines import line
@@ -139,6 +140,9 @@ class Awaiting(Transform[Any, Any]):
 
     def close(self) -> None:
         """Cancel what is under way, and wait until it has ended."""
+        late, self._late = self._late, None
+        if late is not None:
+            drop_error(late)  # another one has come before it, or nobody wants to know
         side, machine, self._side = self._side, self._machine, None
         if side is not None and machine is not None:
             side.close(machine.cancel)
@@ -159,7 +163,8 @@ class Awaiting(Transform[Any, Any]):
             if error is not None:
                 raise error
         if self._late is not None and not self._under_way:
-            raise self._late
+            late, self._late = self._late, None
+            raise late
 
     def _take_up(self, items: Iterator[Any]) -> bool:
         """Begin with further elements; False if the input has stopped."""
