@@ -82,6 +82,11 @@ async def ours(n: int) -> int:
     return await Flow.from_iterable(pairs(n)).publish_on(pool(), PREFETCH).map(work).sum()
 
 
+@FIELD.contestant("reactive_aio, prefetch 4096", note="chunks of 4 ms")
+async def ours_with_more(n: int) -> int:
+    return await Flow.from_iterable(pairs(n)).publish_on(pool(), 4096).map(work).sum()
+
+
 @FIELD.contestant("reactive_aio, prefetch 256")
 async def ours_with_less(n: int) -> int:
     return await Flow.from_iterable(pairs(n)).publish_on(pool(), LIST).map(work).sum()
