@@ -15,6 +15,7 @@ from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage, Transform
 from reactive_aio.segments import fuse as fusing
+from reactive_aio.segments import run as running
 from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse
 
 
@@ -475,3 +476,11 @@ def test_what_comes_before_any_input_goes_through_the_stages_that_follow() -> No
 
 def test_what_comes_before_any_input_is_left_out_where_a_later_stage_does_not_listen() -> None:
     assert list(region(Beginning(1), Beginning(2, enough=True)).starting()) == [2]
+
+
+def test_what_comes_before_any_input_pauses_when_its_time_is_just_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "perf_counter", lambda: 1.0)
+    run = region(Beginning(1), Beginning(2))
+
+    assert (list(run.starting(until=1.0)), run.paused) == ([2], True)
+    assert (list(run.starting(until=2.0)), run.paused) == ([1], False)
