@@ -102,3 +102,14 @@ async def test_a_part_ends_by_itself() -> None:
 
     release()
     assert calls == ["part", "whole"]
+
+
+async def test_a_thread_is_joined_though_something_else_has_ended_last() -> None:
+    lifetime = Lifetime()
+    joined: list[str] = []
+    thread, task = lifetime.hold(), lifetime.hold()
+    thread(joining("the thread", joined))
+    task()
+
+    await lifetime.ended()
+    assert joined == ["the thread"]
