@@ -132,6 +132,19 @@ async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> No
     assert error.__notes__ == [f"in {flow.source}"]
 
 
+@define
+class Losing(Refusing):
+    """Says that its loop has ended before anything runs there."""
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Any:
+        lost(OSError("already"))
+        return super().attach(lost)
+
+
+async def test_a_loop_that_is_lost_while_regions_are_placed_is_nobodys_yet() -> None:
+    assert await Flow.range(3).publish_on(Losing([])).to_list() == [0, 1, 2]
+
+
 async def test_each_region_lets_go_of_its_loop_when_it_has_ended() -> None:
     log: list[str] = []
     assert await Flow.range(3).subscribe_on(Refusing(log)).publish_on(Refusing(log)).to_list() == [0, 1, 2]

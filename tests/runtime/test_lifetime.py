@@ -110,6 +110,7 @@ async def test_a_thread_is_joined_though_something_else_has_ended_last() -> None
     thread, task = lifetime.hold(), lifetime.hold()
     thread(joining("the thread", joined))
     task()
+    assert joined == []
 
     await lifetime.ended()
     assert joined == ["the thread"]
