@@ -146,16 +146,9 @@ class Inbox(Generic[T]):
         Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
         """
         folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
+        await asyncio.to_thread(self._check, frame)
         if self._query is not None:
             raise ValueError("Inbox.start(): a query that was started here is running; an inbox is for one at a time")
-        if not frame.isStreaming:
-            raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
-        master = str(frame.sparkSession.sparkContext.master)
-        if self._host == LOOPBACK and not master.startswith("local"):
-            raise ValueError(
-                f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
-            )
-        reading(self._kind, lambda: frame.schema)
 
         def begin(_: object) -> StreamingQuery:
             register(frame.sparkSession)
@@ -171,6 +164,17 @@ class Inbox(Generic[T]):
         running = query.running
         assert running is not None
         return running
+
+    def _check(self, frame: DataFrame) -> None:
+        """Refuse a frame that can't be written here; by calls into the JVM."""
+        if not frame.isStreaming:
+            raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
+        master = str(frame.sparkSession.sparkContext.master)
+        if self._host == LOOPBACK and not master.startswith("local"):
+            raise ValueError(
+                f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
+            )
+        reading(self._kind, lambda: frame.schema)
 
     # -- life
 
