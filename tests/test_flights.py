@@ -173,6 +173,14 @@ def test_a_flights_file_is_read(run: Callable[..., list[Any]], small: Path, tmp_
 
 
 @pytest.mark.parametrize("engine", ["asyncio", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_flights_may_be_read_several_times_over(
+    engine: str, run: Callable[..., list[Any]], small: Path, tmp_path: Path
+) -> None:
+    assert carriers(run(engine, FLIGHTS=small, FLIGHTS_TIMES=3)) == {"UA"}
+    assert count(tmp_path) == 3 * DEPARTED
+
+
+@pytest.mark.parametrize("engine", ["asyncio", pytest.param("spark", marks=pytest.mark.spark)])
 def test_the_packaged_flights_stand_in_for_a_missing_file(
     engine: str, run: Callable[..., list[Any]], small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
