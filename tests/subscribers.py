@@ -106,7 +106,7 @@ async def others() -> AsyncGenerator[list[int]]:
         task.cancel()
 
 
-async def idle(turns: int = 20) -> None:
-    """Give the loop turns enough for whatever has been scheduled on it to run."""
+async def idle(turns: int = 60) -> None:
+    """Give the loop turns enough for whatever has been scheduled on it to run, one thing a turn if time is short."""
     for _ in range(turns):
         await asyncio.sleep(0)
