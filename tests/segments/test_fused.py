@@ -86,7 +86,7 @@ def test_slices_double_while_elements_are_quick(clock: Clock, stages: tuple[Map[
         ((Map(abs), Counting(0)), False),
         ((Unfused(), Counting(0)), False),
     ],
-    ids=str,
+    ids=["count", "take, count", "nothing", "count, map", "map, count", "unfused, count"],
 )
 @pytest.mark.parametrize("counted", [True, False], ids=["of a list", "of a source of the user's"])
 def test_slices_grow_long_only_where_nothing_of_the_users_runs(
