@@ -137,10 +137,16 @@ bits = st.one_of(st.sampled_from("abc-"), st.text("abc", min_size=2, max_size=3)
 
 
 @settings(deadline=None)
-@given(st.lists(bits, max_size=12).map("".join), st.sampled_from(["|", "#", ""]))
+@given(st.lists(bits, max_size=12).map("".join), st.sampled_from("|#"))
 def test_what_was_parsed_is_drawn_again(body: str, end: str) -> None:
-    text = body + end
+    draws_again(body + end)
 
+
+def test_what_was_parsed_without_an_end_is_drawn_again() -> None:
+    draws_again("-a-(bc)--a")
+
+
+def draws_again(text: str) -> None:
     drawn = run_virtual(record(from_marbles(text)))
 
     assert text.rstrip("-") == drawn
