@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from reactive_aio import hooks
 from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
+from reactive_aio.operators.awaiting.worker_loop import _LOOPS
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.segments import ChunkWork, Origin, Placed, Region, RegionRun, Stage
 
@@ -30,6 +31,18 @@ VARIABLE: ContextVar[str] = ContextVar("variable", default="default")
 
 class BrokenError(Exception):
     """How functions fail here."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def ends() -> Iterator[None]:
+    """End the loop, which in a worker lasts as long as the process, and which a virtual clock would take for busy."""
+    yield
+    while _LOOPS:
+        worker = _LOOPS.pop()
+        worker.loop.call_soon_threadsafe(worker.loop.stop)
+    for thread in threading.enumerate():
+        if thread.name == "awaiting":
+            thread.join(SECONDS)
 
 
 def region(*stages: Stage[Any, Any]) -> RegionRun:

@@ -44,16 +44,17 @@ class WorkerLoop:
         with _LOCK:
             if not _LOOPS:
                 made = WorkerLoop()
-                threading.Thread(target=made.run, name="awaiting", daemon=True).start()
                 _LOOPS.append(made)
+                threading.Thread(target=made.run, name="awaiting", daemon=True).start()
             return _LOOPS[0]
 
     def run(self) -> None:
-        """Run for ever; an exit or an interrupt of a task's is told to whoever waits for it, and stops nothing here."""
+        """Run while it is the one of the process; an exit or an interrupt of a task's is told to whoever waits for it."""
         asyncio.set_event_loop(self.loop)
-        while True:
+        while self in _LOOPS:
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
+        self.loop.close()
 
 
 @define(eq=False)
