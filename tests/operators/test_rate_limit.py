@@ -174,11 +174,11 @@ async def test_the_end_of_the_flow_does_not_wait_for_a_permit() -> None:
 
 async def test_on_a_real_clock_too_each_waits_its_time() -> None:
     loop = asyncio.get_running_loop()
-    at: list[float] = []
-    await Flow.range(6).rate_limit(2, 0.002).for_each(lambda _: at.append(loop.time()))
+    started = loop.time()
+    assert 6 == await Flow.range(6).rate_limit(2, 0.02).count()
 
-    assert 6 == len(at)
-    assert fullest(at, 0.002) <= 2
+    # However late a busy machine is, the last two are let through two windows behind the first; clocks may tick once a millisecond.
+    assert loop.time() - started >= 2 * 0.02 - 0.002
 
 
 @pytest.mark.parametrize(
