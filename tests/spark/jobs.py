@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-HUNG_UP: Final = re.compile(r"-{40}\nException occurred during processing of request(?:(?!-{40}\n).)*-{40}\n", re.DOTALL)
+HUNG_UP: Final = re.compile(
+    r"-{40}\nException occurred during processing of request(?:(?!-{40}\n).)*-{40}\n", re.DOTALL
+)
 
 
 def active_jobs(context: Any) -> list[int]:
