@@ -39,6 +39,8 @@ BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
+COMBINATIONS = ("tests/grid", "tests/tck/test_ours.py")
+"""The tests of every operator in every way, which are thousands."""
 SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
 OLDEST_JAVA = 17
 
@@ -315,8 +317,8 @@ def test_all(arguments: list[str]) -> int:
     others = [version for version in TESTED if version != default.version and find_python(version)]
     say(f"Pythons found: {', '.join([*others, default.version])}")
     for environment in [*map(environment_for, others), default]:
-        left_out = ["--ignore=tests/grid"] if environment.version in others[:-1] else []
-        without = ["Spark"] * (not environment.spark) + ["the grid"] * bool(left_out)
+        left_out = [f"--ignore={each}" for each in COMBINATIONS] if environment.version in others[:-1] else []
+        without = ["Spark"] * (not environment.spark) + ["combinations"] * bool(left_out)
         say(f"tests on Python {environment.version}{', without ' if without else ''}{' and '.join(without)}")
         spread = ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadgroup"]
         if code := test(environment, [*spread, *left_out, *arguments]):
