@@ -107,7 +107,7 @@ def test_no_window_ever_sees_more_and_nothing_is_dropped(
 
 
 @virtual
-async def test_an_element_counts_at_its_own_time_however_long_those_before_it_took() -> None:
+async def test_the_elements_of_one_turn_count_at_its_end_however_long_it_took() -> None:
     loop, at = asyncio.get_running_loop(), list[float]()
     assert isinstance(loop, VirtualTimeLoop)
 
@@ -117,7 +117,30 @@ async def test_an_element_counts_at_its_own_time_however_long_those_before_it_to
             loop._now += 7.0  # the clock goes on while the loop does not
 
     await Flow.range(6).rate_limit(2, 5.0).for_each(work)
-    assert [0.0, 7.0, 7.0, 12.0, 12.0, 17.0] == at
+    assert [0.0, 7.0, 12.0, 12.0, 17.0, 17.0] == at
+
+
+@virtual
+async def test_a_loop_that_reads_the_clock_once_a_turn_lets_no_more_through_behind_a_long_one() -> None:
+    loop, at = asyncio.get_running_loop(), list[float]()
+    assert isinstance(loop, VirtualTimeLoop)
+    run_once, read = loop._run_once, loop.time()
+
+    def reading() -> None:
+        nonlocal read
+        read = loop._now
+        run_once()
+
+    vars(loop).update(_run_once=reading, time=lambda: read)
+
+    def work(n: int) -> None:
+        if n == 1:
+            loop._now += 4.0
+        at.append(loop._now)
+
+    await Flow.range(6).rate_limit(2, 5.0).for_each(work)
+
+    assert fullest(at, 5.0) <= 2
 
 
 @virtual

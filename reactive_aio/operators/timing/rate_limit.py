@@ -47,7 +47,9 @@ class Limiting(Clockwork):
     """The elements that have been asked for and have not come."""
     _recent: int = field(init=False, default=0)
     """The elements that were emitted less than ``per`` seconds ago."""
-    _times: deque[list[float]] = field(init=False, factory=deque[list[float]])  # bounded by `n`
+    _fresh: int = field(init=False, default=0)
+    """The elements that were emitted in this turn."""
+    _times: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])  # bounded by `n`
     """When they were emitted, and how many at each time."""
 
     def request(self, n: int) -> None:
@@ -59,7 +61,7 @@ class Limiting(Clockwork):
         """Take back the permits whose time is over, and ask as far as there are permits; for the rest set the timer."""
         now = self.timer.now
         while self._times and now - self._times[0][0] >= self.per - SLACK:
-            self._recent -= int(self._times.popleft()[1])
+            self._recent -= self._times.popleft()[1]
         missing = min(self.demand, self.n - self._recent) - self._asked
         if missing > 0:
             self._asked += missing
@@ -69,23 +71,29 @@ class Limiting(Clockwork):
             self.upstream.request(missing)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Emit elements one by one, each counted at its own time, however long those before it took."""
+        """Emit elements one by one, counted when the turn is over, however long they take."""
         for place, item in enumerate(items):
             if self.over:
                 discard(items[place:])
                 return
             self._asked -= 1
-            self._count(self.timer.now)
+            self._count()
             self.emit([item])
         if not self.over:
             self._ask()
 
-    def _count(self, now: float) -> None:
+    def _count(self) -> None:
+        # Some loops read the clock once a turn. So the time is that of the next turn, which is no earlier than the element.
         self._recent += 1
-        if self._times and self._times[-1][0] == now:
-            self._times[-1][1] += 1
-        else:
-            self._times.append([now, 1])
+        if not self._fresh:
+            self.next_turn(self._stamp)
+        self._fresh += 1
+
+    def _stamp(self, _: None) -> None:
+        if not self.over:
+            self._times.append((self.timer.now, self._fresh))
+            self._fresh = 0
+            self._ask()
 
     def on_time(self) -> None:
         """Ask for what has had to wait."""
