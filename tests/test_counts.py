@@ -214,7 +214,8 @@ def peak(work: Callable[[], object]) -> int:
     "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
 )
 def test_what_is_held_at_a_time_does_not_grow_with_the_elements(flow: Flows) -> None:
-    assert for_more(peak, flow) < N / 2  # bytes: half of one for an element
+    # In bytes: less than one for an element, also where a thread of a busy machine lags behind.
+    assert for_more(peak, flow) < N
 
 
 def test_a_boundary_holds_no_more_than_its_prefetch() -> None:
