@@ -214,8 +214,8 @@ def peak(work: Callable[[], object]) -> int:
     "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
 )
 def test_what_is_held_at_a_time_does_not_grow_with_the_elements(flow: Flows) -> None:
-    # In bytes: less than one for an element, also where a thread of a busy machine lags behind.
-    assert for_more(peak, flow) < N
+    # In bytes: half of one for an element. A thread may lag behind on a busy machine, but what grows does so each time.
+    assert any(for_more(peak, flow) < N / 2 for _ in range(3))
 
 
 def test_a_boundary_holds_no_more_than_its_prefetch() -> None:
