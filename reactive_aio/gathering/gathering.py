@@ -33,6 +33,8 @@ class Gathering(Drain):
     """The inner flows that have not been seen to their ends, in the order in which they were added."""
     over: bool = field(init=False, default=False)
     """Whether the whole has ended."""
+    started: bool = field(init=False, default=False)
+    """Whether all flows that were given to `start` have been subscribed to."""
     several: bool = field(init=False, default=False)
     """Whether it has come to read several flows, for snapshots."""
 
@@ -71,6 +73,8 @@ class Gathering(Drain):
             if perf_counter() >= until:
                 self.next_turn(self._start)
                 break
+        else:
+            self.started = True
         self.go()
 
     def add(self, flow: FlowLike, prefetch: int | None, key: Any = None) -> Inner:

@@ -41,6 +41,13 @@ async def test_of_flows_that_are_ready_the_first_in_order_wins() -> None:
     assert [1, 2] == await Flow.of(1, 2).race(Flow.of(3), Flow.of(4)).to_list()
 
 
+async def test_the_first_in_order_wins_however_short_the_turns_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactive_aio.gathering.gathering.TURN", 0.0)
+    monkeypatch.setattr("reactive_aio.runtime.turns.SHORT", 0.0)
+
+    assert [1, 2] == await Flow.of(1, 2).race(Flow.of(3), Flow.of(4)).to_list()
+
+
 async def test_every_flow_is_asked_until_one_has_signalled_and_then_that_one_alone() -> None:
     publishers, subscriber = [Sessions() for _ in range(3)], Recorder(2)
     first, *others = map(Flow.from_publisher, publishers)

@@ -9,7 +9,7 @@ from attrs import define, frozen
 from ...gathering import Gathering, Inner
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
-from ...spec import Subscription
+from ...spec import Subscription, add_demand
 from .concat import first_of
 
 T = TypeVar("T")
@@ -43,12 +43,18 @@ class Racing(Gathering):
     """Asks all flows for the demand until one has signalled; then that one alone is left in the table."""
 
     def request(self, n: int) -> None:
-        """Ask those that are in the race."""
+        """Ask those that are in the race, once all are: else one that enters late and is ready would be the first."""
+        if not self.started:
+            self.demand = add_demand(self.demand, n)
+            return
         for inner in tuple(self.inners):
             inner.request(n)
 
     def step(self) -> bool:
-        """Nothing is kept."""
+        """Ask for what was wanted before all were in the race; nothing is kept."""
+        if self.started and self.demand:
+            wanted, self.demand = self.demand, 0
+            self.request(wanted)
         return False
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
