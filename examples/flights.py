@@ -54,7 +54,7 @@ async def flow() -> Flow[ReportRow]:
 
 def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
     """Write the flights to a file, and give the ten worst carriers, routes and hours."""
-    return (
+    batches = (
         lines.map(columns)
         .filter(departed)
         .map(Flight.of_row)
@@ -62,10 +62,9 @@ def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
         .map(tables.enrich)
         .publish_on(current())
         .buffer(1000)
-        .collect(lambda: Report.into(out / "delays.jsonl"), Report.add)
-        .flat_map_iterable(Report.rows)
-        .take(10)
     )
+    written = Flow.from_awaitable(lambda: batches.collect(lambda: Report.into(out / "delays.jsonl"), Report.add))
+    return written.flat_map_iterable(Report.rows).take(10)
 
 
 async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from .operators._fluent import check_count, check_function, is_async
 from .operators.awaiting.for_each import ForEachAsync
-from .operators.folding import Count, Fold, ForEach, Last, Reduce, ToList
-from .operators.folding.fold import MISSING
+from .operators.folding.collect import Collect
+from .operators.folding.fold import MISSING, Count, Fold, ForEach, Last, Reduce, ToList
 from .reductions import Reductions
 from .segments import Snapshot
 from .spec import Subscriber
@@ -212,6 +212,37 @@ class Ends(Reductions[T_co]):
             if function is not None:
                 check_function("fold", function, "combine with an ordinary function")
         return await value_of(come_home(self.as_flow()).then(Fold(initial, fn, combine)), initial)
+
+    async def collect(
+        self,
+        factory: Callable[[], A],
+        accumulate: Callable[[A, T_co], object],
+        combine: Callable[[A, A], object] | None = None,
+    ) -> A:
+        """Put all elements into one container, and give it.
+
+        ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an
+        element in. Of no elements the container is given as it was made. ``combine(container, later)``, if it is given,
+        puts what another container has into the first; the two hold stretches of the stream that follow each other, and
+        both orders of doing things come to the same.
+        Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
+        Errors: what a function raises; an ``async def`` is refused with TypeError.
+        Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
+        the order of the whole.
+        (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> sorted(asyncio.run(Flow.from_iterable("abracadabra").collect(set, set.add)))
+        ['a', 'b', 'c', 'd', 'r']
+        """
+        from .runtime.ends import come_home, value_of
+
+        check_function("collect", factory, "make the container in an ordinary function")
+        check_function("collect", accumulate, "put elements in by an ordinary function")
+        if combine is not None:
+            check_function("collect", combine, "put containers together by an ordinary function")
+        return await value_of(come_home(self.as_flow()).then(Collect(factory, accumulate, combine)), MISSING)
 
     async def count(self) -> int:
         """Give the number of elements.

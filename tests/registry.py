@@ -291,11 +291,6 @@ wide(
     lambda _, via, __: via(failed(via).buffer(2)),
 )
 wide(
-    "collect",
-    lambda n, via, _: via(via(via(Flow.range(3)).collect(list[int], list[int].append)).repeat(n)),
-    lambda _, via, __: via(failed(via).collect(list[int], list[int].append)),
-)
-wide(
     "take",
     lambda n, via, _: via(via(Flow.range(n + 5)).take(n)),
     lambda _, via, __: via(failed(via).take(1)),

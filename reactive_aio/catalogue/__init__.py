@@ -21,7 +21,6 @@ from . import (
     ends,
     filtering,
     flattening,
-    folding,
     observing,
     overflow,
     recovering,
@@ -43,7 +42,7 @@ TRAITS: Final[dict[str, Traits]] = {
     name: traits
     for records in (
         sourcing, transforming, filtering, combining, flattening, awaiting, timing,
-        windowing, folding, recovering, observing, scheduling, overflow, ends,
+        windowing, recovering, observing, scheduling, overflow, ends,
     )
     for name, traits in records.TRAITS.items()
 }  # fmt: skip

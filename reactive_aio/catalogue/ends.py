@@ -16,6 +16,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "last": Traits("unbounded", keeps="1", names="RxPY: ``last``; aiostream: ``item(-1)``"),
     "reduce": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
     "fold": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
+    "collect": Traits("unbounded", keeps="unbounded"),
     "count": Traits("unbounded", names="RxPY: ``count``"),
     "for_each": Traits("concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"),
     "to_spark": Traits("batch", keeps="batch"),

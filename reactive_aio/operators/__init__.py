@@ -7,7 +7,6 @@ from .awaiting import Awaiting as Awaiting
 from .combining import Combining as Combining
 from .filtering import Filtering as Filtering
 from .flattening import Flattening as Flattening
-from .folding import Folding as Folding
 from .observing import Observing as Observing
 from .overflow import Overflowing as Overflowing
 from .recovering import Recovering as Recovering

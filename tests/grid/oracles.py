@@ -13,6 +13,7 @@ from attrs import frozen
 from hypothesis import strategies as st
 
 from reactive_aio import Emitter, Flow, SynchronousSink, schedulers
+from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.transforming.map import Map
 
 Numbers = list[int]
@@ -250,7 +251,7 @@ def stages(k: int) -> list[Step]:
         Step("sort_by", lambda f: f.sort_by(lambda n: -n), lambda ns: sorted(ns, key=lambda n: -n)),
         Step(f"sample_fraction({k % 2})", lambda f: f.sample_fraction(k % 2), lambda ns: ns * (k % 2)),
         Step("of_type", lambda f: f.of_type(int), lambda ns: ns),
-        Step("collect", lambda f: f.collect(list[int], list[int].append).flat_map_iterable(list), lambda ns: ns),
+        Step("collect", lambda f: f.then(Collect(list[int], list[int].append)).flat_map_iterable(list), lambda ns: ns),
         Step("map_async", lambda f: f.map_async(later, k + 1), lambda ns: ns),
         Step("filter_when", lambda f: f.filter_when(is_odd, k + 1), lambda ns: [n for n in ns if n % 2]),
         Step("then", lambda f: f.then(Map(abs)), lambda ns: ns),

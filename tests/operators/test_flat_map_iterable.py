@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 from reactive_aio.segments import Stage, Transform
 from tests.subscribers import ByHand, Recorder, idle
@@ -233,7 +234,7 @@ async def test_an_iterable_that_is_left_in_the_middle_is_left_once_only() -> Non
 
 async def test_what_comes_behind_the_end_is_flattened_whole() -> None:
     """From `finish` a stage is run to its end, however long that takes: nobody would call it again."""
-    long = Flow.range(2).collect(list, list.append).flat_map_iterable(lambda _: range(100_000))
+    long = Flow.range(2).then(Collect(list, list.append)).flat_map_iterable(lambda _: range(100_000))
 
     assert await long.filter(lambda n: n % 2 == 0).count() == 50_000
 

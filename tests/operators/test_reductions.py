@@ -31,6 +31,7 @@ ENDS: dict[str, Callable[[Flow[Any]], Any]] = {
     "drain": lambda flow: flow.drain(),
     "reduce": lambda flow: flow.reduce(max),
     "fold": lambda flow: flow.fold(0, max),
+    "collect": lambda flow: flow.collect(list, list.append),
     "top_k": lambda flow: flow.top_k(2),
     "to_sorted_list": lambda flow: flow.to_sorted_list(),
     "count_by_key": lambda flow: flow.count_by_key(str),
@@ -74,6 +75,7 @@ async def test_the_ends_give_what_the_builtins_give(items: list[Any]) -> None:
     assert nlargest(2, items, key=str) == await flow.top_k(2, key=str)
     assert Counter(n > 1 for n in items) == await flow.count_by_key(lambda n: n > 1)
     assert {n: items.count(n) * n for n in items} == await flow.fold_by_key(lambda n: n, 0, lambda a, b: a + b)
+    assert items == await flow.collect(list, list.append)
     assert (not items) == await flow.is_empty()
     await flow.drain()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
+from reactive_aio.operators.folding.collect import Collect
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
@@ -33,7 +34,7 @@ def test_the_plan_shows_both_halves_of_what_is_done_in_parts(flow: Flow[int]) ->
     [
         (lambda flow: flow.skip(2).map(str), "skip(2) -> map(str)"),
         (lambda flow: flow.scan(max), "scan(max)"),
-        (lambda flow: flow.collect(list, list.append), "collect(list, "),
+        (lambda flow: flow.then(Collect(list, list.append)), "collect(list, "),
         (lambda flow: flow.distinct(max_keys=2, evict=True), "distinct(None, 2, True)"),
         (lambda flow: flow[3:], "[3:]"),
         (lambda flow: flow.publish_on(schedulers.current()).take(2), "take(2)"),

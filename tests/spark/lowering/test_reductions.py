@@ -61,7 +61,7 @@ ENDS: dict[str, End] = {
     "drain": Flow.drain,
     "first": lambda flow: flow.first(default=None),
     "element_at": lambda flow: flow.element_at(5, default=None),
-    "collect": lambda flow: flow.collect(Counter, lambda all_, n: all_.update([n % 3]), Counter.update).single(),
+    "collect": lambda flow: flow.collect(Counter, lambda all_, n: all_.update([n % 3]), Counter.update),
     "distinct": lambda flow: flow.map(lambda n: n % 11).distinct(max_keys=100).to_list(),
     "take": lambda flow: flow.take(7).to_list(),
     "take_last": lambda flow: flow.take_last(7).to_list(),
