@@ -155,7 +155,8 @@ class Ends(Reductions[T_co]):
         """Give the last element.
 
         Demand: unbounded; one element is kept.
-        Errors: EmptyFlowError without an element, unless a default is given.
+        Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is cancelled,
+        the element that is kept goes to ``hooks.on_discard``; those before it have had their turn, and do not.
         Spark: in parts; only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
@@ -226,7 +227,8 @@ class Ends(Reductions[T_co]):
         puts what another container has into the first; the two hold stretches of the stream that follow each other, and
         both orders of doing things come to the same.
         Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises; an ``async def`` is refused with TypeError.
+        Errors: what a function raises; an ``async def`` is refused with TypeError. What is in the container by then goes
+        to no hook.
         Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
         the order of the whole.
         (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)

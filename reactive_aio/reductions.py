@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from .errors import EmptyFlowError
 from .operators._fluent import Fluent, check_count, check_function
@@ -15,9 +15,6 @@ from .operators.folding.ranking import TopK, ToSortedList
 from .operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from .segments import Stage
 
-if TYPE_CHECKING:
-    pass
-
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 D = TypeVar("D")
@@ -27,7 +24,11 @@ V = TypeVar("V")
 
 
 class Reductions(Fluent[T_co]):
-    """The ends that make one value of a flow."""
+    """The ends that make one value of a flow.
+
+    Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled. What
+    functions have made of them, as those of `reduce`, `fold` and `collect`, does not.
+    """
 
     __slots__ = ()
 
@@ -44,7 +45,7 @@ class Reductions(Fluent[T_co]):
         >>> sorted(asyncio.run(Flow.of("b", "a", "b").to_set()))
         ['a', 'b']
         """
-        return await self._value(ToSet[T_co](), set())
+        return await self._value(ToSet[T_co](), set(), gathered=True)
 
     @overload
     async def to_dict(self: Reductions[tuple[K, V]]) -> dict[K, V]: ...
@@ -204,7 +205,7 @@ class Reductions(Fluent[T_co]):
         check_count("top_k", "k", k, 0)
         if key is not None:
             check_function("top_k", key, "an ordinary function is needed")
-        return await self._value(TopK(k, key), [])
+        return await self._value(TopK(k, key), [], gathered=True)
 
     async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
         """Give all elements in order, by themselves or by their ``key``, as the builtin ``sorted`` does.
@@ -222,7 +223,7 @@ class Reductions(Fluent[T_co]):
         """
         if key is not None:
             check_function("to_sorted_list", key, "an ordinary function is needed")
-        return await self._value(ToSortedList(key, reverse), [])
+        return await self._value(ToSortedList(key, reverse), [], gathered=True)
 
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
         """Give the number of elements of each key, in the order in which the keys came.
@@ -347,10 +348,10 @@ class Reductions(Fluent[T_co]):
         """
         await self._value(Drain(), None)
 
-    async def _value(self, stage: Stage[T_co, R], default: Any) -> R:
+    async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:
         from .runtime.ends import come_home, value_of
 
-        return await value_of(come_home(self.as_flow()).then(stage), default)
+        return await value_of(come_home(self.as_flow()).then(stage), default, gathered=gathered)
 
     def _or_empty(self, method: str, value: Any) -> Any:
         if value is MISSING:

@@ -66,13 +66,37 @@ class FoldFirst(Folding[T, T]):
     template = Template("$value = item if $value is $missing else $fn($value, item)", local=("value",))
 
 
-class KeepLast(Folding[T, T]):
+class Keeping(Folding[T, A]):
+    """Keeps elements as they came, so that somebody has to hear of them when they reach nobody."""
+
+    @property
+    def held(self) -> Iterable[Any]:
+        """The elements that are kept."""
+        return () if self.value is MISSING else (self.value,)
+
+    def close(self) -> None:
+        """Let go of what reaches nobody, since the flow has failed or was cancelled."""
+        if not self.given:
+            discard(self.held)
+
+
+class KeepingSeveral(Keeping[T, A]):
+    """The same in a container of them."""
+
+    @property
+    def held(self) -> Iterable[Any]:
+        """The elements that are kept."""
+        several: Iterable[Any] = self.value
+        return several
+
+
+class KeepLast(Keeping[T, T]):
     """Keeps the latest element."""
 
     template = Template("$value = item", local=("value",), plain=True)
 
 
-class KeepAll(Folding[T, list[T]]):
+class KeepAll(KeepingSeveral[T, list[T]]):
     """Keeps all elements."""
 
     template = Template("$append(item)", plain=True)
@@ -82,11 +106,6 @@ class KeepAll(Folding[T, list[T]]):
         """The method that takes an element, looked up once for a pass."""
         append: Callable[[T], None] = self.value.append
         return append
-
-    def close(self) -> None:
-        """Let go of what reaches nobody, since the flow has failed or was cancelled."""
-        if not self.given:
-            discard(self.value)
 
 
 class Counting(Folding[Any, int]):

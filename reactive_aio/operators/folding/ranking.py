@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...segments import Parts, Stage, Template, Transform
-from .fold import Folding
+from .fold import KeepingSeveral
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ ROOM = 64
 
 
 @define
-class Sorting(Folding[Any, Any]):
+class Sorting(KeepingSeveral[Any, Any]):
     """Keeps all elements; ``fn`` is the key that they are sorted by."""
 
     reverse: bool = field(kw_only=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Number
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import LimitExceededError
+from ...hooks import discard
 from ...segments import Parts, Stage, Template, Transform
 from ..filtering.take import Take
-from .fold import MISSING, Folding
+from .fold import MISSING, Folding, Keeping, KeepingSeveral
 from .partial import Different, GreatestOfPart, LatestPairs, LeastOfPart, SumOfPart
 
 T = TypeVar("T")
@@ -19,7 +20,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class KeepDifferent(Folding[T, set[T]]):
+class KeepDifferent(KeepingSeveral[T, set[T]]):
     """Keeps the different elements."""
 
     template = Template("$add(item)")
@@ -41,12 +42,18 @@ class KeepPairs(Folding[Any, dict[Any, Any]]):
 
 
 @define
-class KeepByKey(Folding[T, dict[Any, Any]]):
+class KeepByKey(Keeping[T, dict[Any, Any]]):
     """Keeps the latest value for each key, where functions tell both of them."""
 
     key: Callable[[T], Any] = field(kw_only=True)
 
     template = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
+
+    @property
+    def held(self) -> Iterable[Any]:
+        """The elements that are kept, if it is they that are."""
+        values: dict[Any, Any] = self.value
+        return values.values() if self.fn is None else ()
 
 
 class Adding(Folding[Any, Any]):
@@ -55,7 +62,7 @@ class Adding(Folding[Any, Any]):
     template = Template("$value = $value + item", local=("value",))
 
 
-class KeepLeast(Folding[T, T]):
+class KeepLeast(Keeping[T, T]):
     """Keeps the first of the least elements."""
 
     template = Template(
@@ -67,7 +74,7 @@ class KeepLeast(Folding[T, T]):
     )
 
 
-class KeepGreatest(Folding[T, T]):
+class KeepGreatest(Keeping[T, T]):
     """Keeps the first of the greatest elements."""
 
     template = Template(
@@ -80,7 +87,7 @@ class KeepGreatest(Folding[T, T]):
 
 
 @define
-class KeepLeastKey(Folding[T, T]):
+class KeepLeastKey(Keeping[T, T]):
     """Keeps the first of the elements whose key is least."""
 
     best: Any = field(init=False, default=MISSING)
@@ -97,7 +104,7 @@ class KeepLeastKey(Folding[T, T]):
 
 
 @define
-class KeepGreatestKey(Folding[T, T]):
+class KeepGreatestKey(Keeping[T, T]):
     """Keeps the first of the elements whose key is greatest."""
 
     best: Any = field(init=False, default=MISSING)
@@ -113,17 +120,18 @@ class KeepGreatestKey(Folding[T, T]):
     )
 
 
-class KeepOne(Folding[T, T]):
+class KeepOne(Keeping[T, T]):
     """Keeps the one element that there may be."""
 
     template = Template("""
         if $self.value is not $missing:
-            $refuse()
+            $refuse(item)
         $self.value = item
     """)
 
-    def refuse(self) -> None:
+    def refuse(self, item: T) -> None:
         """Fail, since there is another."""
+        discard([item])
         raise LimitExceededError("single() of a flow with more than one element")
 
     def demand(self, n: int) -> int:

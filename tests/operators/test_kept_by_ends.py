@@ -1,0 +1,152 @@
+"""What an end keeps as it came is told to the hook of discarded elements when nobody gets it, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, LimitExceededError, hooks
+from reactive_aio.catalogue import Fails, operators
+from tests.subscribers import ByHand, idle
+
+End = Callable[[Flow[Any]], Awaitable[Any]]
+
+# Each with what it keeps of 2, 3, 1.
+KEEPING: dict[str, tuple[End, list[int]]] = {
+    "to_list": (Flow.to_list, [2, 3, 1]),
+    "to_set": (Flow.to_set, [1, 2, 3]),
+    "to_dict": (lambda flow: flow.to_dict(lambda n: n % 2), [1, 2]),
+    "to_sorted_list": (Flow.to_sorted_list, [1, 2, 3]),
+    "top_k": (lambda flow: flow.top_k(3), [1, 2, 3]),
+    "last": (Flow.last, [1]),
+    "min": (Flow.min, [1]),
+    "max": (Flow.max, [3]),
+    "min-by-key": (lambda flow: flow.min(key=lambda n: -n), [3]),
+    "max-by-key": (lambda flow: flow.max(key=lambda n: -n), [1]),
+}
+NOT_KEEPING: dict[str, End] = {
+    "count": Flow.count,
+    "sum": lambda flow: flow.sum(),
+    "reduce": lambda flow: flow.reduce(max),
+    "fold": lambda flow: flow.fold(0, max),
+    "collect": lambda flow: flow.collect(list, list.append),
+    "count_by_key": lambda flow: flow.count_by_key(str),
+    "fold_by_key": lambda flow: flow.fold_by_key(str, 0, operator.add),
+    "to_dict-value": lambda flow: flow.to_dict(str, str),
+    "all": lambda flow: flow.all(bool),
+    "is_empty": lambda flow: flow.filter(lambda _: False).is_empty(),
+    "drain": Flow.drain,
+}
+
+
+def by_name(ends: dict[str, Any]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name", ends)
+
+
+def test_the_page_says_so_of_each_end_that_keeps_elements() -> None:
+    told = {each.name for each in operators() if each.is_end and each.traits.fails is Fails.DISCARDS}
+
+    assert {"single", "run_sync", *(name.partition("-")[0] for name in KEEPING)} == told
+    assert not told & set(NOT_KEEPING)
+
+
+async def failed(end: End, items: Iterable[int]) -> list[Any]:
+    """Run an end of a flow that fails behind these elements, and give what was discarded."""
+    source, discarded = ByHand(), list[Any]()
+    with hooks.using(on_discard=discarded.append):
+        running = asyncio.ensure_future(end(Flow.from_publisher(source)))
+    await idle()
+    source.next(*items)
+    await idle()
+    source.error(OSError("down"))
+    with pytest.raises(OSError, match="down"):
+        await running
+    return discarded
+
+
+async def cancelled(end: End, items: Iterable[int]) -> list[Any]:
+    """The same where the wait is cancelled."""
+    source, discarded = ByHand(), list[Any]()
+    with hooks.using(on_discard=discarded.append):
+        running = asyncio.ensure_future(end(Flow.from_publisher(source)))
+    await idle()
+    source.next(*items)
+    await idle()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    return discarded
+
+
+@by_name(KEEPING)
+async def test_what_is_kept_is_discarded_when_the_flow_fails(name: str) -> None:
+    end, kept = KEEPING[name]
+
+    assert sorted(await failed(end, [2, 3, 1])) == sorted(kept)
+
+
+@by_name(KEEPING)
+async def test_what_is_kept_is_discarded_when_the_wait_is_cancelled(name: str) -> None:
+    end, kept = KEEPING[name]
+
+    assert sorted(await cancelled(end, [2, 3, 1])) == sorted(kept)
+
+
+@by_name(NOT_KEEPING)
+async def test_what_a_function_has_made_of_elements_is_not(name: str) -> None:
+    assert await failed(NOT_KEEPING[name], [2, 3, 1]) == []
+    assert await cancelled(NOT_KEEPING[name], [2, 3, 1]) == []
+
+
+@by_name(KEEPING)
+async def test_of_no_elements_nothing_is_discarded(name: str) -> None:
+    assert await cancelled(KEEPING[name][0], []) == []
+
+
+@by_name(KEEPING)
+async def test_what_is_given_is_not_discarded(name: str) -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append):
+        await KEEPING[name][0](Flow.of(2, 3, 1))
+
+    assert discarded == []
+
+
+async def test_what_single_keeps_is_discarded() -> None:
+    assert await failed(Flow.single, [2]) == await cancelled(Flow.single, [2]) == [2]
+
+
+async def test_of_too_many_for_single_both_are_discarded() -> None:
+    discarded: list[Any] = []
+    with hooks.using(on_discard=discarded.append), pytest.raises(LimitExceededError):
+        await Flow.of(2, 3).single()
+
+    assert sorted(discarded) == [2, 3]
+
+
+@pytest.mark.parametrize("name", ["last", "to_set", "to_sorted_list", "top_k", "min"])
+async def test_what_is_kept_is_given_or_discarded_whenever_the_wait_is_cancelled(name: str) -> None:
+    async def one() -> AsyncIterator[int]:
+        await asyncio.sleep(0)
+        made.append(5)
+        yield 5
+        await asyncio.sleep(0)
+
+    turns, ended, discards = 0, False, 0
+    while not ended:
+        made: list[int] = []
+        discarded: list[Any] = []
+        with hooks.using(on_discard=discarded.append):
+            task = asyncio.ensure_future(KEEPING[name][0](Flow.from_async_iterable(one())))
+        await idle(turns)
+        turns, ended = turns + 1, not task.cancel()
+        await asyncio.wait([task])
+        given = [] if task.cancelled() else [task.result()] if name in {"last", "min"} else [*task.result()]
+        discards += len(discarded)
+        assert [*given, *discarded] == made
+
+    assert discards > 0
