@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
-from .operators._fluent import check_count, check_function, is_async
+from .operators._fluent import check_count, check_flag, check_function, is_async
 from .operators.awaiting.for_each import ForEachAsync
 from .operators.folding.collect import Collect
 from .operators.folding.fold import MISSING, Count, Fold, ForEach, Last, Reduce, ToList
@@ -187,6 +187,7 @@ class Ends(Reductions[T_co]):
         from .runtime.ends import come_home, value_of
 
         check_function("reduce", fn, "combine with an ordinary function")
+        check_flag("reduce", "associative", associative)
         reduced = come_home(self.as_flow()).then(Reduce(fn, associative))
         return cast("T_co", self._or_empty("reduce", await value_of(reduced, MISSING)))
 
@@ -209,9 +210,8 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        for function in (fn, combine):
-            if function is not None:
-                check_function("fold", function, "combine with an ordinary function")
+        for function in (fn,) if combine is None else (fn, combine):
+            check_function("fold", function, "combine with an ordinary function")
         return await value_of(come_home(self.as_flow()).then(Fold(initial, fn, combine)), initial)
 
     async def collect(

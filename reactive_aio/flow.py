@@ -83,6 +83,8 @@ class Flow(
         >>> Flow.range(3).then(Doubled()).run_sync()
         [0, 2, 4]
         """
+        if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
         placed = Placed(stage, calling_line())
         self.source.operator.check(self.steps, placed)
         return Flow(self.source, (*self.steps, placed))

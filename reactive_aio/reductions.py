@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, overload
 
 from .errors import EmptyFlowError
-from .operators._fluent import Fluent, check_count, check_function
+from .operators._fluent import Fluent, check_count, check_flag, check_function
 from .operators.filtering.slice import Slice
 from .operators.folding.by_key import CountByKey, FoldByKey
 from .operators.folding.deciding import All, AnyOf, Contains, IsEmpty
@@ -223,6 +223,7 @@ class Reductions(Fluent[T_co]):
         """
         if key is not None:
             check_function("to_sorted_list", key, "an ordinary function is needed")
+        check_flag("to_sorted_list", "reverse", reverse)
         return await self._value(ToSortedList(key, reverse), [], gathered=True)
 
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
@@ -266,9 +267,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.range(5).fold_by_key(lambda n: n % 2, 0, lambda total, n: total + n))
         {0: 6, 1: 4}
         """
-        for function in (key, fn, combine):
-            if function is not None:
-                check_function("fold_by_key", function, "an ordinary function is needed")
+        for function in (key, fn) if combine is None else (key, fn, combine):
+            check_function("fold_by_key", function, "an ordinary function is needed")
         return await self._value(FoldByKey(key, initial, fn, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:

@@ -84,6 +84,12 @@ def check_count(method: str, name: str, n: object, least: int) -> None:
         raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")
 
 
+def check_flag(method: str, name: str, flag: object) -> None:
+    """Refuse at once what is neither True nor False, which would be taken for one of them."""
+    if not isinstance(flag, bool):
+        raise TypeError(f"{method}({name}={flag!r}): {name} is True or False, not {type(flag).__name__}")
+
+
 def check_seconds(method: str, name: str, seconds: object, *, above: bool = False) -> None:
     """Refuse at once what is no span of time: a finite number of at least 0, or above it."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...segments import Stage, joined
-from .._fluent import Fluent, check_count, check_flow
+from .._fluent import Fluent, check_count, check_flag, check_flow
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
 from .concat_eager import ConcatEager
@@ -102,6 +102,7 @@ class Combining(Fluent[T_co]):
         for other in others:
             check_flow("merge", other)
         check_count("merge", "prefetch", prefetch, 1)
+        check_flag("merge", "delay_errors", delay_errors)
         return self.begin(Merge[T_co | U]((self.as_flow(), *others), prefetch, delay_errors))
 
     def start_with(self, *items: U) -> Flow[T_co | U]:

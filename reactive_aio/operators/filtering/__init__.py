@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
-from .._fluent import Fluent, check_count, check_flow, check_fraction, check_function, check_whole
+from .._fluent import Fluent, check_count, check_flag, check_flow, check_fraction, check_function, check_whole
 from .distinct import Distinct
 from .distinct_until_changed import DistinctUntilChanged
 from .filter import Filter
@@ -226,6 +226,7 @@ class Filtering(Fluent[T_co]):
         if key is not None:
             check_function("distinct", key, "an ordinary function is needed")
         check_count("distinct", "max_keys", max_keys, 1)
+        check_flag("distinct", "evict", evict)
         return self.then(Distinct[T_co](key, max_keys, evict))
 
     @overload

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...segments import joined
-from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
+from .._fluent import Fluent, check_count, check_errors, check_flag, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
 from .on_error_map import OnErrorMap
 from .repeat import MOST_JOINED, Repeat
@@ -290,6 +290,7 @@ class Recovering(Fluent[T_co]):
             check_count("retry_backoff", "max_retries", max_retries, 0)
         check_backoff(backoff, factor, max_delay, jitter, random)
         check_errors("retry_backoff", errors)
+        check_flag("retry_backoff", "reset", reset)
         if resume is not None:
             check_function("retry_backoff", resume, "return the flow from an ordinary function")
         spaced = Backoff(max_retries, backoff, factor, max_delay, jitter, random)

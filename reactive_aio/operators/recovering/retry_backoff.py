@@ -51,7 +51,7 @@ def check_backoff(backoff: float, factor: float, max_delay: float, jitter: float
         raise ValueError(f"retry_backoff(max_delay={max_delay:g}): it is below the first wait, backoff={backoff:g}")
     given: list[tuple[str, object, float, float]] = [("factor", factor, 1, MOST), ("jitter", jitter, 0, 1)]
     for name, value, least, most in given:
-        if not (isinstance(value, (int, float)) and least <= value <= most):
+        if isinstance(value, bool) or not (isinstance(value, (int, float)) and least <= value <= most):
             raise ValueError(f"retry_backoff({name}={value!r}): {name} is a number from {least:g} to {most:g}")
     if random is not None and not isinstance(random, Random):
         raise TypeError(f"retry_backoff(random=...) takes a random.Random, not {type(random).__name__}")

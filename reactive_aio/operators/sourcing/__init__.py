@@ -81,7 +81,7 @@ class Sourcing(Computed[T_co]):
         [2, 5, 8]
         """
         try:
-            numbers = builtins.range(start) if stop is None else builtins.range(start, stop, step)
+            numbers = builtins.range(0, start, step) if stop is None else builtins.range(start, stop, step)
         except (TypeError, ValueError) as error:
             raise type(error)(f"Flow.range(): {error}") from None
         return cls.begin(Range(numbers))

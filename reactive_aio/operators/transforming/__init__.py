@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .._fluent import Fluent, check_count, check_function, check_whole
+from .._fluent import Fluent, check_count, check_flag, check_function, check_whole
 from ..folding.fold import MISSING
 from ..sourcing.iterable import Of
 from .flat_map_iterable import FlatMapIterable
@@ -179,6 +179,7 @@ class Transforming(Fluent[T_co]):
         if key is not None:
             check_function("sort_by", key, "an ordinary function is needed")
         check_count("sort_by", "max_size", max_size, 1)
+        check_flag("sort_by", "reverse", reverse)
         return self.then(SortBy[T_co](key, reverse, max_size))
 
     def handle(self, fn: Callable[[T_co, SynchronousSink[R]], object]) -> Flow[R]:
