@@ -26,7 +26,6 @@ PICTURES = DOCS / "pictures" / "operators"
 NO_EXAMPLE = {
     "from_spark": "a cluster has no virtual time",
     "to_spark": "a cluster has no virtual time",
-    "run_sync": "it runs an event loop of its own",
 }
 """What has no diagram, and why."""
 

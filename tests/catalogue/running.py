@@ -10,6 +10,7 @@ import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from unittest.mock import patch
 
 from attrs import define, evolve, field, frozen
 
@@ -27,7 +28,7 @@ from reactive_aio import (
     schedulers,
 )
 from reactive_aio.segments import Stage
-from reactive_aio.testing import from_marbles, run_virtual
+from reactive_aio.testing import VirtualTimeLoop, from_marbles, run_virtual
 from reactive_aio.testing.marbles import MarbleError, render
 
 from .examples import MEASURED, Example
@@ -202,44 +203,71 @@ HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, rin
 def ran(example: Example) -> Ran:
     """Run an example."""
     try:
-        return run_virtual(_run(example))
+        recording = Recording(example)
+        return recording.blocking() if example.operator == "run_sync" else run_virtual(recording.run())
     except Exception as error:
         error.add_note(f"in the example of {example.file}:\n{example}")
         raise
 
 
-async def _run(example: Example) -> Ran:
-    told: list[tuple[float, str]] = []
-    lost: list[tuple[float, str]] = []
-    letters: dict[str, str] = {}
-    watched = {
-        name: Watched(from_marbles(text, values=DIGITS | _where(example))) for name, text in example.flows.items()
-    }
+@define
+class Recording:
+    """A run of an example, and what is written down of it."""
 
-    def note(notes: list[tuple[float, str]], *items: object) -> None:
+    example: Example
+    told: list[tuple[float, str]] = field(init=False, factory=list[tuple[float, str]])
+    lost: list[tuple[float, str]] = field(init=False, factory=list[tuple[float, str]])
+    letters: dict[str, str] = field(init=False, factory=dict[str, str])
+    watched: dict[str, Watched] = field(init=False)
+    listening: Listening = field(init=False, factory=lambda: Listening(Lane()))
+
+    def __attrs_post_init__(self) -> None:
+        values = DIGITS | _where(self.example)
+        self.watched = {name: Watched(from_marbles(text, values=values)) for name, text in self.example.flows.items()}
+
+    async def run(self) -> Ran:
+        """Run it on the running loop."""
+        result = self.listening.lane
+        with hooks.using(on_discard=functools.partial(self.note, self.lost)):
+            made = self.evaluated()
+            call = self.example.call
+            match made:
+                case Awaitable():
+                    call = f"await {call}"
+                    await _await(made, result)
+                case AbstractAsyncContextManager():
+                    call = f"async with {call}"
+                    await _step(made, result, self.example)
+                case _:  # a flow to be subscribed to, or what subscribing gives
+                    await _listen(made, self.listening, self.example)
+        return self.whole(made if isinstance(made, Flow) else None, call)
+
+    def blocking(self) -> Ran:
+        """Run what makes an event loop of its own; the loop that it makes is one of virtual time."""
+        loop, result = VirtualTimeLoop(), self.listening.lane
+        with patch("asyncio.events.new_event_loop", lambda: loop):
+            value = self.evaluated()
+        result.given.append((loop.time(), value))
+        result.end = (loop.time(), None)
+        return self.whole(None, self.example.call)
+
+    def evaluated(self) -> Any:
+        """Call what the example calls."""
+        names = {name: Flow.from_publisher(each) for name, each in self.watched.items()}
+        tell = functools.partial(self.note, self.told)
+        return eval(self.example.call, namespace() | names | {"tell": tell, "subscriber": self.listening})
+
+    def note(self, notes: list[tuple[float, str]], *items: object) -> None:
+        """Write down a call."""
         if clock() < HORIZON:
-            signs = ["∞" if each == UNBOUNDED else _sign(each, letters) for each in items]
+            signs = ["∞" if each == UNBOUNDED else _sign(each, self.letters) for each in items]
             notes.append((clock(), ",".join(signs) or "!"))
 
-    tell = functools.partial(note, told)
-    names = {name: Flow.from_publisher(each) for name, each in watched.items()}
-    result = Lane()
-    listening = Listening(result)
-    with hooks.using(on_discard=functools.partial(note, lost)):
-        made = eval(example.call, namespace() | names | {"tell": tell, "subscriber": listening})
-        call = example.call
-        match made:
-            case Awaitable():
-                call = f"await {call}"
-                await _await(made, result)
-            case AbstractAsyncContextManager():
-                call = f"async with {call}"
-                await _step(made, result, example)
-            case _:  # a flow to be subscribed to, or what subscribing gives
-                await _listen(made, listening, example)
-    lanes = {name: each.lanes for name, each in watched.items()}
-    whole = Ran(example, lanes, result, told, lost, made if isinstance(made, Flow) else None, call)
-    return evolve(whole, example=evolve(example, lines=tuple(_written(whole, letters))))
+    def whole(self, flow: Flow[Any] | None, call: str) -> Ran:
+        """Give what came of it."""
+        lanes = {name: each.lanes for name, each in self.watched.items()}
+        done = Ran(self.example, lanes, self.listening.lane, self.told, self.lost, flow, call)
+        return evolve(done, example=evolve(self.example, lines=tuple(_written(done, self.letters))))
 
 
 def namespace() -> dict[str, Any]:
