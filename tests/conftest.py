@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from reactive_aio.segments import fuse
 
 HERE = Path(__file__).parent
 GRID = HERE / "grid"
@@ -43,3 +46,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") and item.config.pluginmanager.hasplugin("xdist"):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No turn runs out of time: the clock by which turns are measured stands still.
+
+    For what is said of one turn, which on a busy machine may be two.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith("reactive_aio.") and hasattr(module, "perf_counter"):
+            monkeypatch.setattr(module, "perf_counter", lambda: 0.0)
+    forget_generated()
+    yield
+    forget_generated()
+
+
+def forget_generated() -> None:
+    """Functions generated with one clock are not to be used with another."""
+    fuse._generate.cache_clear()
+    fuse._through.cache_clear()
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn is over as soon as something has been done, as where the machine puts a thread aside."""
+    monkeypatch.setattr("reactive_aio.runtime.emission.BUDGET", 0.0)
+    monkeypatch.setattr("reactive_aio.runtime.turns.SHORT", 0.0)
+    monkeypatch.setattr("reactive_aio.arbiter.coordinator.TURN", 0.0)
+    monkeypatch.setattr("reactive_aio.gathering.gathering.TURN", 0.0)

@@ -99,6 +99,10 @@ class RegionInlet:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
         self.driver.upstream.discard = discard
 
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region."""
+        self.driver.behind(call)
+
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
         self.driver.gauge = gauge
@@ -330,6 +334,7 @@ def _begin(
     open_source: Callable[[], Subscription] | None = None
     if isinstance(source, Pushed):
         first.elsewhere = source.elsewhere
+        first.passes = source.passes
         first.lifetime = lifetime.part()
         given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
         open_source = partial(source.open, RegionInlet(first, first.lifetime, _placed_at(plan.moved, home), given))

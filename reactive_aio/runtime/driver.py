@@ -37,8 +37,8 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners", "lifetime",
-        "outer", "region", "tasks",
+        "__weakref__", "_behind", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners",
+        "lifetime", "outer", "passes", "region", "tasks",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +59,9 @@ class RegionDriver(Emission):
         """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
         self.ahead = False
         """Whether downstream keeps what it asks for until it is wanted."""
+        self.passes = False
+        """Whether it reads one flow, whose end is the region's own."""
+        self._behind: tuple[Callable[[], None], ...] = ()
         self.depth = 0
         self.hops = False
         # The last regions of the flows that a combinator here reads and that have not ended, and the region that such
@@ -301,6 +304,19 @@ class RegionDriver(Emission):
             finally:
                 self._input.close()
 
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called when the downstream has heard of the end, the latest first.
+
+        A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
+        """
+        outer = self.outer
+        if self.closed:
+            call()
+        elif outer is not None and outer.passes:
+            outer.behind(call)
+        else:
+            self._behind = (call, *self._behind)
+
     def _done(self) -> None:
         """Tell the lifetime, once the downstream has heard of the end, and what the source started has ended.
 
@@ -309,6 +325,8 @@ class RegionDriver(Emission):
         outer, self.outer = self.outer, None
         if outer is not None:
             outer.inners.discard(self)
+        for call in self._behind:
+            call()
         release, self._release = self._release, None
         if release is not None:
             if self.lifetime is None:

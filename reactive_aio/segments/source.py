@@ -103,6 +103,9 @@ class Inlet(Protocol[T]):
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
 
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region, and behind that of each around it that only `passes` it on."""
+
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
 
@@ -225,6 +228,8 @@ class Pushed(Source[T_co]):
 
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
+    passes: bool = False
+    """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
 
     @abstractmethod
     def open(self, inlet: Inlet[Any]) -> Subscription:

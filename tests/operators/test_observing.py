@@ -144,6 +144,45 @@ async def test_do_finally_comes_before_the_end_that_is_awaited_returns() -> None
     assert ["over"] == seen
 
 
+BEHIND: dict[str, Callable[[Flow[int]], Flow[int]]] = {
+    "nothing": lambda flow: flow,
+    "a look": lambda flow: flow.do_on_error(raising),
+    "several": lambda flow: flow.do_on_error(raising).on_discard(lambda _: None).do_on_complete(lambda: None),
+}
+
+
+@pytest.mark.parametrize("then", BEHIND)
+@pytest.mark.usefixtures("hurried")
+async def test_do_finally_comes_when_all_elements_are_through_however_short_the_turns_are(then: str) -> None:
+    seen: list[Any] = []
+    await BEHIND[then](Flow.range(9).do_finally(lambda: seen.append("over"))).map(lambda n: seen.append(n) or n).drain()
+
+    assert [*range(9), "over"] == seen
+
+
+@pytest.mark.parametrize("then", BEHIND)
+@pytest.mark.usefixtures("hurried")
+async def test_do_finally_comes_once_where_a_cancel_meets_elements_that_the_end_is_behind(then: str) -> None:
+    seen: list[Any] = []
+    discarded: list[int] = []
+
+    with hooks.using(on_discard=discarded.append):
+        flow = BEHIND[then](Flow.range(9).do_finally(lambda: seen.append("over")))
+        assert [0, 1] == await flow.map(lambda n: seen.append(n) or n).take_while(lambda n: n < 2).to_list()
+
+    assert [0, 1, 2, "over"] == seen
+    assert [*range(3, 9)] == discarded
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_do_finally_comes_behind_another_one_that_follows_it() -> None:
+    seen: list[Any] = []
+    flow = Flow.range(9).do_finally(lambda: seen.append("first")).do_finally(lambda: seen.append("second"))
+    await flow.map(lambda n: seen.append(n) or n).drain()
+
+    assert [*range(9), "second", "first"] == seen
+
+
 async def test_do_finally_comes_once_where_a_failure_and_a_cancel_meet() -> None:
     seen: list[str] = []
     source, recorder = ByHand(), Recorder(9)

@@ -141,6 +141,9 @@ class Side:
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Nothing: the worker begins with all that it is given."""
 
+    def behind(self, call: Callable[[], None]) -> None:
+        """Nobody asks: what passes on is no part of the worker."""
+
     def show(self, gauge: Gauge) -> None:
         """Nobody looks."""
 

@@ -126,8 +126,8 @@ class Observing(Fluent[T_co]):
     def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` once for each subscription when this flow has ended: completed, failed or been cancelled.
 
-        It is called when the signal has been passed on, a cancel upstream and any other end downstream, and before the
-        end that is awaited returns.
+        It is called when the signal has been passed on, a cancel upstream and any other end downstream, there behind
+        what is done to the last elements, and before the end that is awaited returns.
         Demand: passed on one for one; nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for the flow has ended. An ``async def`` is
         refused with TypeError when the flow is built.

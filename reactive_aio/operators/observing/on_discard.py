@@ -22,6 +22,7 @@ class OnDiscard(Pushed[T]):
 
     flow: FlowLike
     fn: Callable[[Any], object]
+    passes = True
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

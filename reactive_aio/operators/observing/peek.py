@@ -38,6 +38,7 @@ class Peek(Pushed[T]):
     listener: Listener = field(repr=False)
     shown: object
     """What the method was given, for plans."""
+    passes = True
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class Peeking(Passing):
             self.over = True
             self._show(self.listener.on_cancel)
             super().cancel()
-            self._show(self.listener.on_end)
+            self._finally()
 
     # -- what comes from upstream
 
@@ -92,6 +93,7 @@ class Peeking(Passing):
         if not self.ends():
             drop_error(error)
             return
+        self.inlet.behind(self._finally)
         try:
             self._call(self.listener.on_error, error)
         except Exception as failure:
@@ -100,18 +102,20 @@ class Peeking(Passing):
             self.inlet.on_error(failure)
         else:
             self.inlet.on_error(error)
-        self._show(self.listener.on_end)
 
     def on_complete(self) -> None:
         """Show the end, and pass it on."""
         if not self.ends():
             return
+        self.inlet.behind(self._finally)
         try:
             self._call(self.listener.on_complete)
         except Exception as failure:
             self.inlet.on_error(failure)
         else:
             self.inlet.on_complete()
+
+    def _finally(self) -> None:
         self._show(self.listener.on_end)
 
     def _call(self, fn: Callable[..., object] | None, *arguments: object) -> None:
