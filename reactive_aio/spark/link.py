@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
 from ..remote.handshake import Guard, HandshakeError
 from .connecting import prepare
+from .watch import reset
 
 if TYPE_CHECKING:
     from asyncio import BaseTransport, Transport
@@ -125,6 +126,12 @@ class Link(asyncio.Protocol):
     def _say(self, frame: Frame) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(frame.encoded())
+
+    def reset(self) -> None:
+        """Hang up on a task whose job has ended, which ends its worker; nobody listens any more."""
+        if self._transport is not None:
+            reset(self._transport.get_extra_info("socket"))
+        self.drop()
 
     def drop(self) -> None:
         """Hang up at once."""

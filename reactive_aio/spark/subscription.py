@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..segments import Inlet
     from .source import FromSpark
 
-HANG_UP: Final = 4.0
-"""Seconds for tasks to hang up once their jobs have ended; Spark kills workers that don't listen after 2."""
+HANG_UP: Final = 0.5
+"""Seconds for tasks to hang up once their jobs have ended; then the workers end in which they are stuck."""
 
 
 @define(eq=False)
@@ -163,7 +163,7 @@ class SparkSubscription:
         await self._change()
         await self._change()
         self._stop_links()
-        deadline = self.inlet.loop.call_later(HANG_UP, self._drop_links)
+        deadline = self.inlet.loop.call_later(HANG_UP, self._reset_links)
         while self._links:
             await self._change()
         deadline.cancel()
@@ -200,6 +200,6 @@ class SparkSubscription:
     def _link(self) -> Link:
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
-    def _drop_links(self) -> None:
+    def _reset_links(self) -> None:
         for link in tuple(self._links):
-            link.drop()
+            link.reset()

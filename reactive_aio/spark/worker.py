@@ -20,6 +20,7 @@ from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
 from .outlet import Outlet
+from .watch import Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,13 +183,17 @@ class Push(Outlet):
     """A task's end of the wire."""
 
     _socket: socket.socket
+    _watch: Watch
     _decoder: Decoder = field(init=False, factory=Decoder)
     _started: bool = field(init=False, default=False)
 
     @staticmethod
     def to(address: Address, partition: int, attempt: int) -> Push:
         """Connect."""
-        return Push(partition, connect(address, partition, attempt))
+        connection = connect(address, partition, attempt)
+        watch = Watch(connection, address)
+        watch.start()
+        return Push(partition, connection, watch)
 
     def hear(self) -> None:
         """Take the orders that have come; wait for one if nothing may be done without."""
@@ -232,4 +237,5 @@ class Push(Outlet):
 
     def close(self) -> None:
         """Hang up."""
+        self._watch.stop()
         self._socket.close()

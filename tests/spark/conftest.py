@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -44,6 +44,15 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def sc(spark: SparkSession) -> SparkContext:
     return spark.sparkContext
+
+
+@pytest.fixture
+def lenient_spark(sc: Any) -> Iterator[None]:
+    """Have Spark give the workers of cancelled tasks more time than any test has, so that it is not Spark that ends them."""
+    conf: Any = sc._jsc.sc().conf()
+    conf.set("spark.python.task.killTimeout", "1h")
+    yield
+    conf.remove("spark.python.task.killTimeout")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, schedulers
-from tests.spark.jobs import active_jobs
+from reactive_aio.spark import subscription
+from tests.spark.jobs import active_jobs, noise
+from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
 from tests.subscribers import Recorder
 
@@ -101,6 +104,39 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
             await end
 
     assert not active_jobs(sc)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the worker in /proc")
+@pytest.mark.parametrize("kind", ["RDD", "DataFrame"])
+@pytest.mark.usefixtures("nothing_left", "lenient_spark")
+async def test_a_worker_in_the_middle_of_a_function_ends_itself(
+    spark: Any, sc: Any, tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "HANG_UP", 0.05)
+    stuck = Stuck(tmp_path / "stuck")
+    data = sc.parallelize(range(9), 1) if kind == "RDD" else spark.range(0, 9, 1, 1)
+    end = asyncio.create_task(Flow.from_spark(data).map(stuck.function()).to_list())
+    process = await stuck.begun()
+    end.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await end
+
+    assert not active_jobs(sc)
+    await stuck.gone(process)
+    assert ("", "") == tuple(map(noise, capfd.readouterr()))
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_no_thread_stays_in_a_worker_that_is_used_again(spark: Any, sc: Any) -> None:
+    numbers = Flow.from_spark(sc.parallelize(range(3000), 3), ordered=False)
+    assert 3000 == await numbers.count()
+    await numbers.take(3).to_list()
+    await numbers.publish_on(schedulers.spark(spark, 2)).map(str).take(3).to_list()
+
+    def threads_there(_: Any) -> Any:
+        return [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
+
+    assert [] == await asyncio.to_thread(sc.parallelize(range(3), 3).mapPartitions(threads_there).collect)
 
 
 @pytest.mark.usefixtures("nothing_left")

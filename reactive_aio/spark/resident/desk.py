@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -10,8 +12,6 @@ from ...remote.frames import BEAT, CREDIT, FAILED, LAST, PART, READY, STOP, Fram
 from ...schedulers.lines import Line, chunk_frame
 
 if TYPE_CHECKING:
-    import socket
-
     from .region import ResidentRegion
 
 from ...remote.channel import Channel
@@ -83,6 +83,15 @@ class Desk:
         """Have the task end, which has no chunk."""
         self.room = 0
         self.line.send(Frame(STOP))
+
+    def leave(self) -> socket.socket | None:
+        """Have the task end, as soon as it is out of its function; give the connection, to be reset in the end."""
+        kept: socket.socket | None = None
+        with suppress(OSError):  # it is gone, or there is no file descriptor for a second one
+            self.connection.shutdown(socket.SHUT_WR)
+            kept = self.connection.dup()
+        self.line.drop()
+        return kept
 
     def _heard(self, frame: Frame) -> None:
         self.silent = 0

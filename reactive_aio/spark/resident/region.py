@@ -23,6 +23,7 @@ from ..connecting import Address
 from ..entrance import Entrance
 from ..job import Job, Prepared
 from ..slots import Seat
+from ..watch import reset
 from .desk import Desk, Sent
 from .task import ResidentTask
 
@@ -55,6 +56,8 @@ class ResidentRegion:
     _silent: set[int] = field(init=False, factory=set[int])
     """Those of them whose task was given up, and may hold its place for long."""
     _desks: set[Desk] = field(init=False, factory=set[Desk])
+    _left: list[socket.socket] = field(init=False, factory=list[socket.socket])
+    """The connections of tasks that were told to end."""
     _waiting: deque[Sent] = field(init=False, factory=deque[Sent])
     """Chunks that no task has, in order; bounded by what the boundary has under way."""
     _fruitless: int = field(init=False, default=0)
@@ -111,8 +114,7 @@ class ResidentRegion:
         self._released = released
         if self._ticking is not None:
             self._ticking.cancel()
-        for desk in self._desks:
-            desk.line.drop()
+        self._left = [kept for desk in self._desks if (kept := desk.leave()) is not None]
         self._desks.clear()
         self._waiting.clear()
         self._job.stop(cancel=True)
@@ -263,6 +265,9 @@ class ResidentRegion:
             self._changed.clear()
         if self._entrance is not None:
             self._entrance.close()
+        for connection in self._left:  # the jobs have ended, and nobody listens: workers end that are stuck
+            with connection:
+                reset(connection)
         assert self._released is not None
         self._released(self._job.join)
 

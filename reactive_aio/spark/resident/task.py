@@ -8,12 +8,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from ...remote.channel import Channel
 from ...remote.frames import BEAT, READY, Frame
 from ...remote.worker import Region, Worker
 from ..connecting import Address, connect
+from ..watch import Watch
 from .elements import dumps
 
 AT_A_TIME: Final = 2
@@ -36,22 +37,26 @@ class ResidentTask:
             pass
         task = TaskContext.get()
         attempt = 0 if task is None else task.attemptNumber()
-        channel = SharedChannel(connect(self.address, partition, attempt))
+        channel = SharedChannel(connect(self.address, partition, attempt), self.address, self.beat)
         worker = Worker()
         place = f"task {partition} on Spark, process {os.getpid()} on {socket.gethostname()}"
         worker.take_in(Region(worker, channel, dumps, place))
         channel.send(Frame(READY, count=AT_A_TIME))
-        with Pulse(channel, self.beat):
+        channel.watch.start()  # for a function may keep this thread for long
+        try:
             worker.serve()
+        finally:
+            channel.watch.stop()
         return iter(())
 
 
 class SharedChannel(Channel):
-    """A channel on which a second thread sends too."""
+    """A channel on which a second thread sends too, which has to be gone before it is closed."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, address: Address, beat: float) -> None:
         super().__init__(connection)
         self._lock = threading.RLock()
+        self.watch = Watch(connection, address, lambda: self.send(Frame(BEAT)), beat)
 
     def send(self, frame: Frame) -> None:
         """Send a frame."""
@@ -63,24 +68,7 @@ class SharedChannel(Channel):
         with self._lock:
             super().flush()
 
-
-@define(eq=False)
-class Pulse:
-    """Signs of life from a thread of its own, because a function may keep the other one for long."""
-
-    channel: Channel
-    seconds: float
-    _over: threading.Event = field(init=False, factory=threading.Event)
-    _thread: threading.Thread = field(init=False)
-
-    def __enter__(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="reactive_aio-pulse", daemon=True)
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self.seconds):
-            self.channel.send(Frame(BEAT))
+    def close(self) -> None:
+        """Hang up."""
+        self.watch.stop()
+        super().close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio.remote.variables import variables
+from reactive_aio.spark import watch
 from reactive_aio.spark.connecting import Address, connect
 from reactive_aio.spark.job import Prepared
 from reactive_aio.spark.resident import region, task
@@ -36,6 +37,8 @@ class Cluster:
     """The tasks' ends, in the order in which they connected."""
     failing: list[Exception] = field(init=False, factory=list[Exception])
     """Why the next jobs fail before they have connected."""
+    ended: list[str] = field(init=False, factory=list[str])
+    """The threads whose processes would have ended themselves."""
     before: Callable[[int], None] = field(init=False, default=lambda _: None)
     """Called in each task before it connects."""
     secret: bytes = field(init=False, default=b"")
@@ -115,7 +118,7 @@ class Job:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """Have regions run by hand."""
     made = Cluster()
 
@@ -129,4 +132,6 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
     monkeypatch.setattr(task, "connect", connected)
     monkeypatch.setattr(region, "Job", job)
-    return made
+    monkeypatch.setattr(watch, "end_process", lambda: made.ended.append(threading.current_thread().name))
+    yield made
+    assert not made.ended
