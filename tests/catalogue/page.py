@@ -17,22 +17,18 @@ from reactive_aio.segments import Placed, PublishOn, Pushed, Stage, SubscribeOn
 
 from .examples import Example, all_examples
 from .picture import picture
+from .recorded import drawn, recorded_examples
 from .running import Ran, ran
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "operators.md"
 PICTURES = DOCS / "pictures" / "operators"
 
-NO_EXAMPLE = {
-    "from_spark": "a cluster has no virtual time",
-    "to_spark": "a cluster has no virtual time",
-}
-"""What has no diagram, and why."""
-
 HEAD = """# The operators
 
 This page is generated (`python -m tests.catalogue.page`) from what each operator declares of itself, and tests compare that
-with what is measured. Each diagram is a run on virtual time, and its text is a test.
+with what is measured. Each diagram is a run on virtual time, and its text is a test; those of `from_spark` and `to_spark` are records of runs on a
+cluster, which has no virtual time, and tests run these again.
 
 How to read a diagram: time goes from left to right, in seconds. A lane is a flow, with its elements, its end ┃ or its
 failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
@@ -54,6 +50,8 @@ def examples() -> dict[str, list[tuple[Example, Ran]]]:
     found: dict[str, list[tuple[Example, Ran]]] = {}
     for example in all_examples():
         found.setdefault(example.operator, []).append((example, ran(example)))
+    for example in recorded_examples():
+        found.setdefault(example.operator, []).append((example, drawn(example)))
     return found
 
 
@@ -69,10 +67,9 @@ def place(operator: Operator) -> tuple[str, str]:
     """Tell where an operator runs, by the flow of its example, and whether Spark's workers run it."""
     if operator.is_end:
         return "where it is awaited", "in parts" if "Spark" in operator.told.parts else ""
-    if operator.name not in examples():
-        return "in Spark's workers", ""
     flow = examples()[operator.name][0][1].flow
-    assert flow is not None
+    if flow is None:
+        return "in Spark's workers", ""
     last: Placed[object] = flow.steps[-1] if flow.steps else flow.source
     if operator.name == "through":
         return "as what it applies", ""
@@ -151,8 +148,8 @@ def section(operator: Operator) -> str:
     lines = [f"### {operator.name}", "", single(told.sentence), ""]
     shown = zip(pictures_of(operator), examples().get(operator.name, []), strict=True)
     lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown]
-    if operator.name in NO_EXAMPLE:
-        lines.append(f"*No diagram: {NO_EXAMPLE[operator.name]}.*")
+    if operator.name in {example.operator for example in recorded_examples()}:
+        lines += ["", "*Recorded on Spark: time goes in steps, of which each signal is one.*"]
     lines.append("")
     lines += [f"- **{head}**: {single(text)}" for head, text in told.parts.items()]
     if told.origin:

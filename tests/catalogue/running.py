@@ -267,7 +267,7 @@ class Recording:
         """Give what came of it."""
         lanes = {name: each.lanes for name, each in self.watched.items()}
         done = Ran(self.example, lanes, self.listening.lane, self.told, self.lost, flow, call)
-        return evolve(done, example=evolve(self.example, lines=tuple(_written(done, self.letters))))
+        return evolve(done, example=evolve(self.example, lines=tuple(written(done, self.letters))))
 
 
 def namespace() -> dict[str, Any]:
@@ -349,7 +349,7 @@ def label(item: Any) -> str:
             return str(item)
 
 
-def _written(whole: Ran, letters: dict[str, str]) -> list[tuple[str, str]]:
+def written(whole: Ran, letters: dict[str, str]) -> list[tuple[str, str]]:
     """Give the lines of the example as the run writes them."""
     lines: list[tuple[str, str]] = []
     example, result = whole.example, whole.result
