@@ -350,6 +350,9 @@ class Ends(Reductions[T_co]):
 
         It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
         on a thread of its own.
+        Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
+        Errors: those of the flow, or what ``end`` raises. What can't be called is refused with TypeError.
+        (Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``.)
 
         >>> from reactive_aio import Flow
         >>> Flow.range(3).run_sync()

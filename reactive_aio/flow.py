@@ -74,6 +74,10 @@ class Flow(
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
 
+        Demand: what the stage says by ``demand``; one for one, where it says nothing.
+        Errors: what the stage raises. What is no stage is refused with TypeError when the flow is built.
+        (RxJava: ``lift``.)
+
         >>> from reactive_aio import Flow
         >>> from reactive_aio.segments import Stage
         >>> class Doubled(Stage[int, int]):

@@ -23,12 +23,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "count": Traits("unbounded", names="RxPY: ``count``"),
     "for_each": Traits("concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"),
     "to_spark": Traits("batch", keeps="batch"),
-    "run_sync": Traits(
-        "unbounded",
-        keeps="unbounded",
-        fails=Fails.DISCARDS,
-        names="Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``",
-    ),
+    "run_sync": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),
     "to_set": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),
     "to_dict": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),
     "to_sorted_list": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),

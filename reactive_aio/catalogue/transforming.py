@@ -27,5 +27,5 @@ TRAITS: Final[dict[str, Traits]] = {
     "materialize": Traits(fails=Fails.ANSWERED, completes=Completes.BEHIND),
     "dematerialize": Traits(completes=Completes.EARLY),
     "through": Traits(names="RxJava: ``compose``; aiostream: ``pipe``"),
-    "then": Traits(names="RxJava: ``lift``"),
+    "then": Traits(),
 }

@@ -96,3 +96,13 @@ def test_a_docstring_is_taken_apart() -> None:
     assert told.sentence == "Do."
     assert told.parts == {"Demand": "one; two.", "Errors": "none."}
     assert told.peers == {"Reactor": ("a", "b"), "RxPY": ("c_d",)}
+
+
+@each
+def test_a_docstring_says_what_is_asked_and_where_the_term_is_from_and_has_an_example(operator: Operator) -> None:
+    text = inspect.getdoc(operator.function) or ""
+
+    # Where there is no cluster, an example of one can't run.
+    assert ">>> " in text or (operator.name in {"from_spark", "to_spark"} and ".. code-block:: python" in text)
+    assert "Demand" in operator.told.parts
+    assert operator.told.origin

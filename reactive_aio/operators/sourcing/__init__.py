@@ -88,8 +88,9 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def empty(cls) -> Flow[NoReturn]:
-        """Complete at once, without any demand.
+        """Complete at once.
 
+        Demand: none is needed.
         (Reactor, RxJava: ``empty``.)
 
         >>> from reactive_aio import Flow
@@ -102,6 +103,7 @@ class Sourcing(Computed[T_co]):
     def never(cls) -> Flow[NoReturn]:
         """Emit nothing and never end; for tests.
 
+        Demand: of no effect.
         (Reactor, RxJava: ``never``.)
 
         >>> from reactive_aio import Flow
@@ -112,8 +114,9 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[NoReturn]:
-        """Fail at once, without any demand, with ``error`` or with a fresh one from the function given.
+        """Fail at once with ``error``, or with a fresh one from the function given.
 
+        Demand: none is needed.
         (Reactor, RxJava: ``error``; RxPY: ``throw``.)
 
         >>> from reactive_aio import Flow

@@ -253,6 +253,8 @@ class Transforming(Fluent[T_co]):
     def through(self, operator: Callable[[Flow[T_co]], R]) -> R:
         """Give ``operator(self)``: the way to chain an operator of one's own.
 
+        Demand: that of what the operator gives.
+        Errors: what ``operator`` raises, there and then. What can't be called is refused with TypeError.
         (Reactor: ``transform``; RxPY: ``pipe``.)
 
         >>> from reactive_aio import Flow
