@@ -49,16 +49,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No turn runs out of time: the clock by which turns are measured stands still.
+def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Have the clock by which turns are measured stand where the test sets it.
 
     For what is said of one turn, which on a busy machine may be two.
     """
+    now = [0.0]
     for name, module in list(sys.modules.items()):
         if name.startswith("reactive_aio.") and hasattr(module, "perf_counter"):
-            monkeypatch.setattr(module, "perf_counter", lambda: 0.0)
+            monkeypatch.setattr(module, "perf_counter", lambda: now[0])
     forget_generated()
-    yield
+    yield now
     forget_generated()
 
 

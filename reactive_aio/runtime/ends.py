@@ -179,6 +179,8 @@ class Iteration:
             item = self._driver.poll()
             if item is not NOTHING:
                 return item
+        if self._item is not NOTHING or not self._over:
+            self._refuse_second()
         if self._item is NOTHING and not self._over:
             await self._arrival()
         if self._item is not NOTHING:
@@ -193,10 +195,13 @@ class Iteration:
             _raise(self)
         raise StopAsyncIteration
 
-    async def _arrival(self) -> None:
-        """Wait for the next element or the end."""
+    def _refuse_second(self) -> None:
+        """Refuse whoever comes while somebody waits, who may have been woken already: the element is not for both."""
         if self._waiter is not None or self._pulling:
             raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
+
+    async def _arrival(self) -> None:
+        """Wait for the next element or the end."""
         if not self._asked:
             self._asked = True
             if perf_counter() < self._until:

@@ -317,6 +317,7 @@ async def test_request_from_every_signal_gives_every_element_in_order(combine: C
 
 @pytest.mark.parametrize("kind", KINDS)
 @combinators(ALL)
+@pytest.mark.usefixtures("still")
 async def test_cancel_from_any_signal_is_the_last_thing_that_happens(combine: Combine, kind: str) -> None:
     failing = combine in RECOVERING.values()
     publisher = Sessions(gives(1, error=OSError("down")) if failing else gives(1))

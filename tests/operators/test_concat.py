@@ -98,8 +98,9 @@ async def test_what_a_stage_behind_concat_swallows_is_asked_for_again_of_the_cur
     flow = Flow.from_publisher(first).concat(Flow.from_publisher(second))
     flow.filter(lambda n: n > 10).subscribe(subscriber)
     await idle()
-    first.last.next(1, 2)
-    await idle()
+    for n in (1, 2):
+        first.last.next(n)
+        await idle()
     first.last.next(11)
     first.last.complete()
     await idle()

@@ -65,13 +65,14 @@ async def test_merge_completes_with_its_last_flow_without_further_demand() -> No
 
 @pytest.mark.parametrize("demand", [1, 3, 32, UNBOUNDED])
 @pytest.mark.parametrize("prefetch", [1, 4, 32])
+@pytest.mark.usefixtures("still")
 async def test_no_flow_that_is_ready_starves_another(demand: int, prefetch: int) -> None:
     count, each = 8, 100
     subscriber = Recorder()
     flows: list[Flow[Any]] = [Flow.of(*[name] * each) for name in range(count)]
     flows = [flow.concat(Flow.never()) for flow in flows]
     flows[0].merge(*flows[1:], prefetch=prefetch).subscribe(subscriber)
-    # Until all have begun, there is nobody to be starved; how many turns that takes is a matter of time.
+    # Until all have begun, there is nobody to be starved.
     await settle()
     subscriber.request(demand)
     while len(subscriber.items) < count * each:

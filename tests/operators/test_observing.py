@@ -342,6 +342,7 @@ async def test_an_element_is_told_when_it_will_not_leave_the_flow_and_no_other(e
     assert sorted([3] + [2] * (end != "complete")) == sorted(discarded)
 
 
+@pytest.mark.usefixtures("still")
 async def test_an_element_that_nobody_behind_has_begun_with_is_told() -> None:
     discarded: list[int] = []
     recorder = Recorder(9)
@@ -376,6 +377,7 @@ async def test_the_hook_of_the_subscriber_is_told_behind_the_function_and_though
     assert ["broken", "broken"] == [str(each) for each in dropped]
 
 
+@pytest.mark.usefixtures("still")
 async def test_the_inner_flows_are_part_of_the_flow() -> None:
     made: list[int] = []
     discarded: list[int] = []

@@ -209,6 +209,7 @@ async def test_error_fails_when_there_is_no_demand() -> None:
     assert (1, [3]) == (c.source.cancels, c.discarded)
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_is_asked_for_while_a_chunk_is_given_is_met_from_the_same_chunk() -> None:
     discarded: list[int] = []
     recorder = Recorder(1)
@@ -309,6 +310,7 @@ async def test_a_failure_that_waits_when_the_flow_is_cancelled_does_not_vanish()
 
 
 @all_of_them
+@pytest.mark.usefixtures("still")
 async def test_what_an_element_that_cancels_leaves_of_its_chunk_goes_to_the_hook(relieved: Any) -> None:
     made: list[int] = []
     discarded: list[int] = []

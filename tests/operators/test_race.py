@@ -41,10 +41,8 @@ async def test_of_flows_that_are_ready_the_first_in_order_wins() -> None:
     assert [1, 2] == await Flow.of(1, 2).race(Flow.of(3), Flow.of(4)).to_list()
 
 
-async def test_the_first_in_order_wins_however_short_the_turns_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactive_aio.gathering.gathering.TURN", 0.0)
-    monkeypatch.setattr("reactive_aio.runtime.turns.SHORT", 0.0)
-
+@pytest.mark.usefixtures("hurried")
+async def test_the_first_in_order_wins_however_short_the_turns_are() -> None:
     assert [1, 2] == await Flow.of(1, 2).race(Flow.of(3), Flow.of(4)).to_list()
 
 

@@ -147,6 +147,7 @@ async def test_a_failure_does_not_wait_for_demand_behind_a_list_that_will_not_be
         Flow.from_publisher(source).buffer_until_changed().subscribe(recorder)
     await idle()
     source.next(1)
+    await idle()
     source.next(2)
     source.error(OSError("down"))
     await idle()

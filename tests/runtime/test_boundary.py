@@ -326,6 +326,7 @@ async def test_a_foreign_subscriber_hears_from_the_loop_of_the_last_region() -> 
     assert heard == {"elsewhere"}
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_has_had_enough_completes_though_a_failure_waits_behind_the_rest() -> None:
     dropped: list[BaseException] = []
     flow = Flow.range(10).map(lambda n: 1 // (3 - n)).publish_on(schedulers.current(), 16)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.runtime import ends, turns
+from reactive_aio.runtime import ends
 from reactive_aio.runtime.emission import BUDGET
 from reactive_aio.runtime.ends import Iteration
 from tests.subscribers import ByHand, idle
@@ -132,6 +132,19 @@ async def test_two_tasks_that_wait_for_one_element_are_told() -> None:
         assert await first == "a"
 
 
+async def test_a_task_that_comes_when_another_has_been_woken_does_not_take_its_element() -> None:
+    source = ByHand()
+    async with Flow.from_publisher(source).open() as items:
+        first = await waiting(items)
+        source.next("a")
+        while not first.done():
+            with pytest.raises(RuntimeError, match="two tasks await"):
+                await anext(items)
+            await asyncio.sleep(0)
+
+        assert await first == "a"
+
+
 async def test_what_is_left_by_break_is_cancelled_at_once() -> None:
     source = ByHand()
 
@@ -198,12 +211,8 @@ def one_at_a_time() -> Flow[int]:
     return Flow.range(100).publish_on(schedulers.current(), 1)
 
 
-async def test_an_element_that_a_region_on_the_loop_can_make_at_once_costs_no_turn_of_the_loop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for module in (ends, turns):
-        monkeypatch.setattr(module, "perf_counter", lambda: 1.0)
-
+@pytest.mark.usefixtures("still")
+async def test_an_element_that_a_region_on_the_loop_can_make_at_once_costs_no_turn_of_the_loop() -> None:
     assert len([n for n in await turns_of_the_loop(one_at_a_time()) if 1 < n < 100]) == 0
 
 
@@ -215,10 +224,8 @@ async def test_a_consumer_that_never_suspends_gives_the_loop_its_turn(monkeypatc
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 5
 
 
-async def test_a_function_of_the_flow_that_asks_for_the_element_it_is_making_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ends, "perf_counter", lambda: 1.0)
+@pytest.mark.usefixtures("still")
+async def test_a_function_of_the_flow_that_asks_for_the_element_it_is_making_is_told() -> None:
     discarded: list[Any] = []
 
     def greedy(n: int) -> int:
@@ -233,10 +240,8 @@ async def test_a_function_of_the_flow_that_asks_for_the_element_it_is_making_is_
                 await anext(items)
 
 
-async def test_a_function_ahead_of_a_boundary_that_asks_for_the_next_element_gets_it_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ends, "perf_counter", lambda: 1.0)
+@pytest.mark.usefixtures("still")
+async def test_a_function_ahead_of_a_boundary_that_asks_for_the_next_element_gets_it_later() -> None:
     waits: list[Any] = []
 
     def greedy(n: int) -> int:

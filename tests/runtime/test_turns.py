@@ -42,6 +42,7 @@ class Scripted(Turns):
         raise error
 
 
+@pytest.mark.usefixtures("still")
 async def test_who_is_woken_by_a_member_has_its_turn_in_the_same_callback() -> None:
     log: list[Any] = []
     company = Company(asyncio.get_running_loop())

@@ -19,7 +19,7 @@ def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun
     return ChunkWork("the region", placed).begin(items, 100)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """A clock that stands still unless the test moves it."""
     now = [0.0]
