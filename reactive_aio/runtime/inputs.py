@@ -9,7 +9,7 @@ from operator import length_hint
 from typing import Any, Final
 
 from ..hooks import discard, drop_error
-from ..segments import SIZED, Pulled, RegionRun
+from ..segments import Pulled, RegionRun, sized
 from ..spec import UNBOUNDED, Subscription
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
@@ -38,7 +38,7 @@ class PulledInput:
 
     def _open(self) -> Iterator[Any]:
         items = self._items = self._source.iterate()
-        self._sized = isinstance(items, SIZED)
+        self._sized = sized(items)
         if self._sized:
             self.run.total = length_hint(items)
         return items

@@ -2,6 +2,7 @@
 
 from .chunk import ChunkRun as ChunkRun
 from .chunk import ChunkWork as ChunkWork
+from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line
@@ -22,7 +23,7 @@ from .plan import check_absorbed as check_absorbed
 from .plan import joined as joined
 from .plan import scheduler_of as scheduler_of
 from .run import RegionRun as RegionRun
-from .sized import SIZED as SIZED
+from .sized import sized as sized
 from .snapshot import BoundarySnapshot as BoundarySnapshot
 from .snapshot import InnerSnapshot as InnerSnapshot
 from .snapshot import OverflowSnapshot as OverflowSnapshot

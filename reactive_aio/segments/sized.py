@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from operator import length_hint
+from typing import Any, Final
 
 SIZED: Final[tuple[type, ...]] = (
     type(iter([])),
@@ -12,3 +14,14 @@ SIZED: Final[tuple[type, ...]] = (
     type(iter("")),
 )
 """Iterators whose length hint is exact, so that the end of the input is known without looking further."""
+
+
+def sized(items: Iterator[Any]) -> bool:
+    """Tell whether the length hint of an iterator is exact, and there is one: more than `sys.maxsize` can't be told."""
+    if not isinstance(items, SIZED):
+        return False
+    try:
+        length_hint(items)
+    except OverflowError:
+        return False
+    return True

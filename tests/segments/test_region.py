@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import sys
 from collections.abc import Iterator
 from time import thread_time
 
@@ -529,3 +530,13 @@ def test_a_template_is_its_lines_wherever_it_is_indented() -> None:
 
     assert template.lines == ("if item:", "    $rest")
     assert template.local == ()
+
+
+@pytest.mark.parametrize("stages", ["map", "nothing"])
+async def test_a_range_may_be_longer_than_what_can_be_counted(stages: str) -> None:
+    for first in (0, 10**30):
+        flow = Flow.range(first, first + 2 * sys.maxsize)
+        flow = flow.map(lambda n: n) if stages == "map" else flow
+
+        assert [first, first + 1, first + 2] == await flow.take(3).to_list()
+        assert [first + 5] == await flow.skip(5).take(1).to_list()

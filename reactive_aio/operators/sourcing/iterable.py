@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -25,8 +26,9 @@ class FromIterable(Pulled[T]):
 
     @property
     def plain(self) -> bool:
-        """Tell whether the iterable is a builtin collection."""
-        return type(self.items) in PLAIN
+        """Tell whether the iterable is a builtin collection, and no range that is too long for `len`."""
+        items: object = self.items
+        return type(items) in PLAIN and not (isinstance(items, builtins.range) and items[sys.maxsize :])
 
     def iterate(self) -> Iterator[T]:
         """Give a fresh iterator."""

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import SIZED, Pace, Stage, Transform
+from ...segments import Pace, Stage, Transform, sized
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
@@ -80,4 +80,4 @@ class Flattening(Transform[T, R]):
     def pending(self) -> bool:
         """Tell that the iterable at hand may give more; of a builtin collection the end is known."""
         inner = self.inner
-        return inner is not None and not (isinstance(inner, SIZED) and not length_hint(inner))
+        return inner is not None and not (sized(inner) and not length_hint(inner))
