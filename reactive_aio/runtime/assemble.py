@@ -173,24 +173,21 @@ class Crossing:
     them; what is under way is bounded by what the downstream region has requested.
     """
 
-    driver: RegionDriver
-    take: Callable[[list[Any]], None]
-    """Takes elements, to be worked on in the turn that this is part of."""
+    on_chunk: Callable[[list[Any]], None]
+    on_error: Callable[[BaseException], None]
+    on_complete: Callable[[], None]
+
+    @classmethod
+    def to(cls, driver: RegionDriver) -> Crossing:
+        """Give the one to a region."""
+        return cls(
+            on_chunk=partial(driver.hand, driver.upstream.add),
+            on_error=partial(driver.post, driver.take_end),
+            on_complete=partial(driver.post, driver.take_end, None),
+        )
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Nothing: the drivers were linked when they were made."""
-
-    def on_chunk(self, items: list[Any]) -> None:
-        """Pass elements on as one event."""
-        self.driver.post(self.take, items)
-
-    def on_error(self, error: BaseException) -> None:
-        """Pass the failure on."""
-        self.driver.post(self.driver.take_end, error)
-
-    def on_complete(self) -> None:
-        """Pass the end on."""
-        self.driver.post(self.driver.take_end, None)
 
 
 @frozen
@@ -291,7 +288,7 @@ def _row(
     """Make the drivers of a flow, the last one first, and link them."""
     drivers: list[RegionDriver] = []
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
-        downstream = Crossing(drivers[-1], drivers[-1].upstream.add) if drivers else receiver
+        downstream = Crossing.to(drivers[-1]) if drivers else receiver
         attachment = place.attachment
         release = partial(attachment.detach, lifetime.hold())
         driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, release)

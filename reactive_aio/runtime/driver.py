@@ -84,12 +84,18 @@ class RegionDriver(Emission):
 
     def request(self, n: int) -> None:
         """Add to the demand, and see to it in a scheduled callback."""
-        if get_ident() == self._ident and type(n) is int and n > 0:
+        if type(n) is not int or n <= 0:
+            self.post(self._check_demand, n)
+        elif get_ident() == self._ident:
             self._demand = min(self._demand + n, UNBOUNDED)
             if not self._awake:
-                self._wake()
+                self._awake = True
+                self._wake_here()
         else:
-            self.post(self._check_demand, n)
+            self.post(self._add_demand, n)
+
+    def _add_demand(self, n: int) -> None:
+        self._demand = min(self._demand + n, UNBOUNDED)
 
     def cancel(self) -> None:
         """Stop; cleaning up is a scheduled callback."""

@@ -14,7 +14,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
-from ..segments import Pulled, Receiver, RegionRun
+from ..segments import Call, Pulled, Receiver, RegionRun
 from ..spec import UNBOUNDED
 from .inputs import PulledInput, PushedInput
 from .turns import Turns
@@ -22,15 +22,27 @@ from .turns import Turns
 BUDGET: Final = 1e-3
 NOTHING: Final = object()
 
+MANY: Final = 8
+"""From how much demand on a list is filled by a call; fewer are taken of a generator, which can be suspended."""
+
 # A cancellation that user code raises is a failure of the stream: no task of ours is there to be cancelled by it.
 FAILURES: Final = (Exception, asyncio.CancelledError)
+
+
+def _as_of_a_generator(error: BaseException) -> BaseException:
+    """Turn a StopIteration into what Python makes of one that leaves a generator."""
+    if not isinstance(error, StopIteration):
+        return error
+    failure = RuntimeError("generator raised StopIteration")
+    failure.__cause__ = error
+    return failure
 
 
 class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_finishing", "_input", "_open", "_pass", "_receiver", "_starting",
+        "_demand", "_draining", "_finishing", "_gather", "_input", "_open", "_pass", "_receiver", "_starting",
         "cancelled", "closed", "delivered", "each", "run",
     )  # fmt: skip
 
@@ -54,6 +66,7 @@ class Emission(Turns):
         self._finishing = False
         self._starting = run.starts
         self._pass: Iterator[Any] | None = None
+        self._gather: Call | None = None
         self.each = False
         self.cancelled = False
         self.closed = False
@@ -92,10 +105,8 @@ class Emission(Turns):
             # What was false above may be true by now, which mypy does not see.
             if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
                 run, source = self.run, self._input
-                if source.at_end or self._finishing or (run.may_stop and run.done):
+                if self._finishing or (run.may_stop and run.done) or not source.more(self._demand):
                     self._end_if_due()
-                else:
-                    source.replenish(self._demand)
         finally:
             self._draining = False
         if self.cancelled and not self.closed:
@@ -158,7 +169,9 @@ class Emission(Turns):
                 self._fail(error, locate=True)
                 return None
             if stretch is not None:
-                return self.run.over(stretch, until)
+                if (self._demand >= MANY or self.run.mute) and not self.each:
+                    self._gather = self.run.gather(until)
+                return stretch if self._gather is not None else self.run.over(stretch, until)
             if not self._input.ended or self._input.error is not None:
                 return None
         self._finishing = True
@@ -166,17 +179,21 @@ class Emission(Turns):
 
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of what the pass gives; True when the pass has ended."""
-        demand = self._demand
+        demand, gather = self._demand, self._gather
         out: list[Any] = []
         try:
-            out.extend(islice(items, demand))
+            if gather is None:
+                out.extend(islice(items, demand))
+            else:
+                self._gather = None
+                gather[0](items, self.run.pace, out, demand, *gather[1])
         except FAILURES as error:
             # What came before the failure is in `out`, and goes first.
             if out:
                 self._deliver(out)
-            self._fail(error, locate=True)
+            self._fail(_as_of_a_generator(error), locate=True)
             return True
-        ended = len(out) < demand
+        ended = gather is not None or len(out) < demand
         if out:
             self._deliver(out)
         return ended
@@ -236,5 +253,5 @@ class Emission(Turns):
                 self._input.used_up()
             return NOTHING
         self.delivered += 1
-        self._input.replenish(0)
+        self._input.more(0)
         return item

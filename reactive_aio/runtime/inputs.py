@@ -66,10 +66,11 @@ class PulledInput:
     @property
     def at_end(self) -> bool:
         """Tell whether it is known, without running the source, that nothing more will come."""
-        return self.ended or (self._sized and self._items is not None and not length_hint(self._items))
+        return not self.more(0)
 
-    def replenish(self, demand: int) -> None:
-        """Nothing to ask of anybody: the pass pulls."""
+    def more(self, demand: int) -> bool:
+        """Tell whether there may be more: there is nobody to be asked, since the pass pulls."""
+        return not (self.ended or (self._sized and self._items is not None and not length_hint(self._items)))
 
     def close(self) -> None:
         """Close the iterator if it can be closed; what its cleanup raises comes out."""
@@ -175,10 +176,10 @@ class PushedInput:
         items = self._items
         return self._waiting + (0 if items is None else length_hint(items))
 
-    def replenish(self, demand: int) -> None:
-        """Request what is to be requested, given what is wanted downstream."""
+    def more(self, demand: int) -> bool:
+        """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
         if self.terminated or self.outstanding == UNBOUNDED:
-            return
+            return not self.at_end
         if self.prefetch is None:
             need = self.run.demand(demand) if demand else 0
             missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
@@ -194,6 +195,7 @@ class PushedInput:
                 self.requested += consumed
                 if self.upstream is not None:
                     self.upstream.request(consumed)
+        return True
 
     def _request(self, n: int) -> None:
         self.outstanding = UNBOUNDED if n >= UNBOUNDED else self.outstanding + n

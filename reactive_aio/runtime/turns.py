@@ -83,12 +83,27 @@ class Turns(ABC):
         if not self._awake:
             self._wake()
 
+    def hand(self, handle: Callable[[Any], None], value: Any) -> None:
+        """As `post`, from one who never calls in the middle of a turn of this; on the loop ``handle`` runs at once."""
+        if get_ident() != self._ident:
+            self.post(handle, value)
+            return
+        handle(value)
+        if not self._awake:
+            self._awake = True
+            self._wake_here()
+
     def _wake(self) -> None:
         """Have a turn come, from any thread, where none is due."""
         self._awake = True
-        if get_ident() != self._ident:
+        if get_ident() == self._ident:
+            self._wake_here()
+        else:
             self._schedule_by(self.loop.call_soon_threadsafe)
-        elif self.company is not None and self.company.meeting:
+
+    def _wake_here(self) -> None:
+        """Have a turn come, on the loop's thread: in the callback of the company that is running, if one is."""
+        if self.company is not None and self.company.meeting:
             self.company.waiting.append(self)
         else:
             self.schedule()
@@ -99,18 +114,19 @@ class Turns(ABC):
 
     def _schedule_by(self, call: Callable[..., object]) -> None:
         try:
-            call(self.turn, context=self.context if self.company is None else self.company.context)
+            if self.company is None:
+                call(self.take_turn, context=self.context)
+            else:
+                call(self.meet, context=self.company.context)
         except RuntimeError as closed:
             error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
             error.__cause__ = closed
             self.lost(error)
 
-    def turn(self) -> None:
-        """The scheduled callback."""
-        if self.company is None:
-            self.take_turn()
-        else:
-            self.company.meet(self)
+    def meet(self) -> None:
+        """The scheduled callback of a member of a company."""
+        assert self.company is not None
+        self.company.meet(self)
 
     def take_turn(self) -> None:
         """Take what has been posted, then work."""

@@ -51,7 +51,7 @@ class ChunkWork:
     def _gathering(self) -> Fused | None:
         """The function that makes a list of a list, if the stages keep and add nothing, so that there is no more to them."""
         operators = [placed.operator for placed in self.stages]
-        return gathering(operators) if all(map(_is_plain, operators)) else None
+        return gathering(operators, hurried=False) if all(map(_is_plain, operators)) else None
 
     def failure(self, error: BaseException, total: int, pace: Pace) -> BaseException:
         """Say where a function has failed that gathers."""

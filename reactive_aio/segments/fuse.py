@@ -13,8 +13,8 @@ elements are quick, so that nobody waits for a slow function to fill one.
 
 A stage without a template ends the function; what follows it goes into a second one that reads the first.
 
-Where nobody looks at an element before its chunk is over, as in workers, the function is no generator but *gathers*
-what it makes in a list: a generator that is resumed for each element costs more than all the rest.
+Where many elements are wanted at once the function is no generator but *gathers* what it makes in a list: a generator
+that is resumed for each element costs more than all the rest.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import length_hint
 from time import perf_counter
 from types import CodeType
 from typing import Any, Final
@@ -44,7 +45,7 @@ QUICK: Final = 50e-6
 """Seconds that a slice may take for the next one to be twice as long."""
 
 UNHURRIED: Final = 500e-6
-"""The same for a function that gathers: no event loop waits for it."""
+"""The same where no event loop waits for it, as in workers."""
 
 DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
@@ -118,8 +119,7 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     """
     if first == len(transforms):
         return _through(first, paced, counted)
-    plain = counted and all(each.template is not None and each.template.plain for each in transforms[first:])
-    longest = LONGEST_PLAIN if plain else LONGEST_SLICE
+    longest = _longest(transforms[first:], counted)
     units: list[Unit | AnyTransform] = []
     offsets: list[int] = []
     place = first
@@ -141,16 +141,33 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     return Fused(tuple(units), tuple(offsets), calls)
 
 
-def gathering(transforms: Sequence[AnyTransform]) -> Fused | None:
-    """Fuse into one function that appends what it makes to a list; None where some stage may make many of one."""
+def gathering(transforms: Sequence[AnyTransform], *, counted: bool = True, hurried: bool = True) -> Fused | None:
+    """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
+
+    The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
+    suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it.
+    """
     row: list[Template] = []
     for transform in transforms:
         template = transform.template
         if template is None or not template.single or len(row) == DEEPEST:
             return None
         row.append(template)
-    unit = _generate(tuple(row), 0, True, True, gathers=True)
+    unit = _generate(
+        tuple(row),
+        0,
+        True,
+        counted,
+        gathers=True,
+        longest=_longest(transforms, counted),
+        quick=QUICK if hurried else UNHURRIED,
+    )
     return Fused((unit,), (0,), (_call(unit, transforms),))
+
+
+def _longest(transforms: Sequence[AnyTransform], counted: bool) -> int:
+    plain = counted and all(each.template is not None and each.template.plain for each in transforms)
+    return LONGEST_PLAIN if plain else LONGEST_SLICE
 
 
 @lru_cache(maxsize=512)
@@ -199,16 +216,31 @@ GATHERED_TAIL: Final = """\
         pace.stride = stride
         return
 """
+# The input knows its length, and nobody's code is run who could turn out to be slow: all that is left may be one slice.
+PLAIN_HEAD: Final = """\
+while True:
+    room = ROOM
+    stride = length_hint(items)
+    for item in items if stride <= room else islice(items, room):
+"""
+PLAIN_TAIL: Final = """\
+    if stride <= room:
+        pace.ended = True
+        return
+    if clock() >= pace.deadline or len(given) >= most:
+        return
+"""
 
 
 class _Writer:
     """Nests the templates of a row into the body of one loop."""
 
-    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int) -> None:
+    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int, quick: float) -> None:
         self.row = row
         self.first = first
         self.gathers = gathers
         self.longest = longest
+        self.quick = quick
         self.lines: list[str] = []
         self.stage_of_line: dict[int, int] = {}
         self.names: dict[tuple[int, str], str] = {}
@@ -247,25 +279,32 @@ def _generate(
     *,
     gathers: bool = False,
     longest: int = LONGEST_SLICE,
+    quick: float = QUICK,
 ) -> Unit:
-    writer = _Writer(row, first, gathers=gathers, longest=longest)
+    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick)
     writer.add(0, "")  # the head, which needs the names that the body uses
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
+    tally = [(place, name) for place, template in enumerate(row, first) for name in template.tally]
     for place, name in local:
         writer.add(1, f"{writer.name(place, name)} = {writer.name(place, 'self')}.{name}")
+    for place, name in tally:
+        writer.add(1, f"{writer.name(place, name)} = 0")
     counts = paced and not counted
     if counts:
         writer.add(1, "item = NOTHING")
-    if local or counts:
+    framed = bool(local or tally or counts)
+    if framed:
         writer.add(1, "try:")
-    _loop(writer, 2 if local or counts else 1, paced, counted)
-    if local or counts:
+    _loop(writer, 2 if framed else 1, paced, counted)
+    if framed:
         writer.add(1, "finally:")
     if counts:
         # A stage that follows may end the pass in the middle of a slice; what has been taken counts all the same.
         writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
     for place, name in local:
         writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
+    for place, name in tally:
+        writer.add(2, f"{writer.name(place, 'self')}.{name} += {writer.name(place, name)}")
     if not gathers:
         writer.add(1, "if False: yield")  # a row without $rest is a generator too
     parameters = ", given, most" if gathers else ""
@@ -279,11 +318,7 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
         writer.add(indent, "for item in items:")
         writer.nest(0, indent + 1)
         return
-    head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
-    tail = PACED_TAIL.replace("LONGEST", str(writer.longest))
-    if writer.gathers:
-        head = "append = given.append\n" + head.replace("islice(items, stride)", GATHERED_SLICE)
-        tail = tail.replace("QUICK", "UNHURRIED") + GATHERED_TAIL
+    head, tail = _head_and_tail(writer, counted)
     for line in head.splitlines():
         writer.add(indent, line)
     writer.nest(0, indent + 2)
@@ -293,15 +328,28 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
         writer.add(indent, line)
 
 
+def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
+    """Give what stands around the body; where nothing is passed on there is no list that could be full."""
+    fills = writer.gathers and not (writer.row and writer.row[-1].mute)
+    if writer.gathers and writer.longest == LONGEST_PLAIN:
+        head, tail = PLAIN_HEAD.replace("ROOM", "min(LONGEST, most - len(given))" if fills else "LONGEST"), PLAIN_TAIL
+    else:
+        head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
+        head = head.replace("islice(items, stride)", GATHERED_SLICE) if fills else head
+        tail = PACED_TAIL + GATHERED_TAIL if fills else PACED_TAIL
+    head = "append = given.append\n" + head if fills else head
+    return head.replace("LONGEST", str(writer.longest)), tail.replace("LONGEST", str(writer.longest))
+
+
 def _compile(writer: _Writer) -> Unit:
     text = "\n".join(writer.lines) + "\n"
     file = f"<fused region {abs(hash(text)):x}>"
     namespace: dict[str, Any] = {
         "clock": perf_counter,
         "islice": islice,
+        "length_hint": length_hint,
         "NOTHING": NOTHING,
-        "QUICK": QUICK,
-        "UNHURRIED": UNHURRIED,
+        "QUICK": writer.quick,
     }
     exec(compile(text, file, "exec"), namespace)
     # So that a traceback shows the generated line.

@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ..spec import UNBOUNDED
-from .fuse import AnyTransform, Fused, Pace, Unit, fuse
+from .fuse import AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
 from .plan import Placed, Region
 from .stage import Stage, Transform
 
@@ -42,8 +42,8 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_holders", "_made", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
-        "_whole", "empty", "may_stop", "pace", "paused", "total", "transforms",
+        "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
+        "_whole", "empty", "may_stop", "mute", "pace", "paused", "total", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool, fused: Fused | None = None) -> None:
@@ -61,6 +61,11 @@ class RegionRun:
         self._counted = counted
         self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
         self._whole = self._fused
+        self._gathering: Fused | None = None
+        self._gather: Call | None = None
+        """The function that gathers, made when it is first wanted."""
+        self._gathers = True
+        """Whether it is still to be found out whether there is such a function."""
         self._only = self._fused.only
         self._made: list[Iterator[Any]] = []
         """The iterators of the latest pass, where there are several."""
@@ -71,6 +76,9 @@ class RegionRun:
         self.pace = Pace()
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
+        last = self.transforms[-1].template if self.transforms else None
+        self.mute = last is not None and last.mute
+        """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
         self.empty = not self.transforms
         """Whether there is no stage, so that input is output."""
 
@@ -86,6 +94,17 @@ class RegionRun:
             return begun
         self._made.clear()
         return self._fused.paced(items, pace, self._made)
+
+    def gather(self, deadline: float) -> Call | None:
+        """Begin a pass as `over` does, by the function that appends to a list all that it has room for, if there is one."""
+        if self._gathers:
+            self._gathers = False
+            self._gathering = gathering(self.transforms, counted=self._counted)
+            self._gather = None if self._gathering is None else self._gathering.only
+        pace = self.pace
+        pace.ended = False
+        pace.deadline = deadline
+        return self._gather
 
     @property
     def starts(self) -> bool:
@@ -227,7 +246,8 @@ class RegionRun:
         stage that was applied as a whole, or else the source.
         """
         before: int | None = None
-        for unit, offset in zip(self._fused.units, self._fused.offsets, strict=True):
+        known = (self._fused,) if self._gathering is None else (self._gathering, self._fused)
+        for unit, offset in (pair for fused in known for pair in zip(fused.units, fused.offsets, strict=True)):
             if not isinstance(unit, Unit):
                 before = offset
             elif unit.code is frame.f_code:

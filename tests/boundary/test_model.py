@@ -97,19 +97,20 @@ def test_nothing_is_lost_reordered_or_asked_for_twice_though_threads_interrupt_e
 
 # -- boundaries that are broken, each in one method, and what the model says of them
 
-real_add, real_replenish, real_close = PushedInput.add, PushedInput.replenish, PushedInput.close
+real_add, real_more, real_close = PushedInput.add, PushedInput.more, PushedInput.close
 real_take_end, real_request = RegionDriver.take_end, RegionDriver.request
 
 
-def asks_for_what_waits(self: Any, demand: int) -> None:
+def asks_for_what_waits(self: Any, demand: int) -> bool:
     self.outstanding -= (waiting := self.buffered)
-    real_replenish(self, demand)
+    more = real_more(self, demand)
     self.outstanding += waiting
+    return more
 
 
-def asks_one_too_late(self: Any, demand: int) -> None:
+def asks_one_too_late(self: Any, demand: int) -> bool:
     self._limit = (self.prefetch or 0) + 1
-    real_replenish(self, demand)
+    return real_more(self, demand)
 
 
 def counts_nothing_that_arrives(self: Any, items: list[Any]) -> None:
@@ -176,8 +177,8 @@ THREADS = Bounds(prefetch=2, moves=3, interrupts=True, fails=True)
 @pytest.mark.parametrize(
     ("owner", "method", "mutant", "bounds", "told"),
     [
-        (PushedInput, "replenish", asks_for_what_waits, Bounds(1, 5), "asked for 2 ahead, where prefetch is 1"),
-        (PushedInput, "replenish", asks_one_too_late, Bounds(1, 5), "1 are consumed, and no more is asked for"),
+        (PushedInput, "more", asks_for_what_waits, Bounds(1, 5), "asked for 2 ahead, where prefetch is 1"),
+        (PushedInput, "more", asks_one_too_late, Bounds(1, 5), "1 are consumed, and no more is asked for"),
         (PushedInput, "add", counts_nothing_that_arrives, Bounds(2, 5), "are consumed, and no more is asked for"),
         (PushedInput, "add", takes_the_last_first, Bounds(2, 5), "[1] after []"),
         (RegionDriver, "take_end", ends_ahead_of_the_data, Bounds(1, 5), "the end comes before 1 elements"),
@@ -187,7 +188,7 @@ THREADS = Bounds(prefetch=2, moves=3, interrupts=True, fails=True)
         (PushedInput, "close", forgets_the_failure_that_waits, Bounds(1, 5, fails=True), "dropped: []"),
         (RegionDriver, "take_end", forgets_a_failure_that_comes_late, THREADS, "dropped: []"),
         (RegionDriver, "request", wakes_nobody, Bounds(1, 5), "1 elements wait that are wanted"),
-        (Turns, "turn", looks_before_it_sleeps, THREADS, "wait that are wanted"),
+        (Turns, "take_turn", looks_before_it_sleeps, THREADS, "wait that are wanted"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

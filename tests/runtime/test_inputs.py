@@ -53,10 +53,10 @@ def test_more_is_requested_when_three_quarters_are_consumed(prefetch: int, consu
     items = source.stretch()
     assert items is not None
     for taken in range(1, consumed + 1):
-        source.replenish(0)
+        source.more(0)
         assert upstream.requests == [prefetch], taken
         next(items)
-    source.replenish(0)
+    source.more(0)
 
     assert upstream.requests == [prefetch, consumed]
     assert source.outstanding == consumed
@@ -68,14 +68,14 @@ def test_what_waits_in_chunks_counts_as_not_consumed() -> None:
     source.start()
     source.add([1, 2, 3])
     source.add([4, 5, 6])
-    source.replenish(0)
+    source.more(0)
 
     assert source.whole_chunk(9) == [1, 2, 3]
-    source.replenish(0)
+    source.more(0)
     assert (source.outstanding, source.buffered, upstream.requests) == (2, 3, [8])
 
     assert source.whole_chunk(9) == [4, 5, 6]
-    source.replenish(0)
+    source.more(0)
     assert (source.outstanding, source.buffered, upstream.requests) == (8, 0, [8, 6])
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_requested_behind_the_end() -> None:
     source.add([1, 2, 3, 4])
     source.end(None)
     source.whole_chunk(4)
-    source.replenish(1)
+    source.more(1)
 
     assert upstream.requests == [4]
 
@@ -103,37 +103,37 @@ def test_an_upstream_that_is_not_there_yet_is_not_asked() -> None:
 def test_no_more_is_requested_than_the_demand_at_hand() -> None:
     source, upstream = fed(None)
     source.start()
-    source.replenish(0)
+    source.more(0)
     assert upstream.requests == []
 
-    source.replenish(3)
-    source.replenish(3)
+    source.more(3)
+    source.more(3)
     assert upstream.requests == [3]
 
-    source.replenish(5)
+    source.more(5)
     assert upstream.requests == [3, 2]
 
     source.add([1, 2])
-    source.replenish(5)
+    source.more(5)
     assert (upstream.requests, source.outstanding) == ([3, 2], 3)
 
 
 def test_stages_say_how_much_they_need() -> None:
     source, upstream = fed(None, Skip(4))
-    source.replenish(0)
+    source.more(0)
     assert upstream.requests == []
 
-    source.replenish(1)
+    source.more(1)
 
     assert upstream.requests == [5]
 
 
 def test_unbounded_demand_is_passed_on_once() -> None:
     source, upstream = fed(None)
-    source.replenish(2)
-    source.replenish(UNBOUNDED)
+    source.more(2)
+    source.more(UNBOUNDED)
     source.add([1, 2, 3])
-    source.replenish(UNBOUNDED)
+    source.more(UNBOUNDED)
 
     assert upstream.requests == [2, UNBOUNDED]
     assert (source.outstanding, source.requested) == (UNBOUNDED, UNBOUNDED)

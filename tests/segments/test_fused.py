@@ -13,10 +13,11 @@ from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.operators.transforming.index import Numbering
 from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage, Transform
 from reactive_aio.segments import fuse as fusing
 from reactive_aio.segments import run as running
-from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse
+from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
 
 
 @define
@@ -484,3 +485,33 @@ def test_what_comes_before_any_input_pauses_when_its_time_is_just_up(monkeypatch
 
     assert (list(run.starting(until=1.0)), run.paused) == ([2], True)
     assert (list(run.starting(until=2.0)), run.paused) == ([1], False)
+
+
+# -- lists that are filled
+
+
+@pytest.mark.parametrize("most", [1, 10, LONGEST_PLAIN + 1])
+def test_a_list_is_filled_in_one_slice_where_nothing_of_the_users_runs(clock: Clock, most: int) -> None:
+    filling = gathering((Numbering(0),))
+    assert filling is not None
+    assert filling.only is not None
+    (fill, bound), given, items = filling.only, list[Any](), iter(range(5000))
+
+    fill(items, Pace(deadline=1.0), given, most, *bound)
+
+    assert [*enumerate(range(most))] == given
+    assert most == next(items)
+    assert (2 if most > LONGEST_PLAIN else 1) == len(clock.looks)
+
+
+def test_a_fold_has_no_list_that_could_be_full(clock: Clock) -> None:
+    counting, pace = Counting(0), Pace(deadline=1.0)
+    filling = gathering((counting,))
+    assert filling is not None
+    assert filling.only is not None
+    fill, bound = filling.only
+
+    fill(iter(range(5000)), pace, [], 1, *bound)
+
+    assert (5000, True) == (counting.value, pace.ended)
+    assert 5000 // LONGEST_PLAIN == len(clock.looks)

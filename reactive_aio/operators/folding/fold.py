@@ -111,16 +111,7 @@ class KeepAll(KeepingSeveral[T, list[T]]):
 class Counting(Folding[Any, int]):
     """Keeps the number of elements."""
 
-    template = Template("$more += 1", local=("more",), plain=True)
-
-    @property
-    def more(self) -> int:
-        """The elements of one pass, counted from zero: numbers up to 256 cost no memory, and many passes are no longer."""
-        return 0
-
-    @more.setter
-    def more(self, count: int) -> None:
-        self.value += count
+    template = Template("$value += 1", tally=("value",), plain=True)
 
 
 class Calling(Folding[T, Any]):
