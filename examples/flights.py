@@ -25,8 +25,9 @@ from zipfile import ZipFile
 
 from attrs import Factory, asdict, astuple, define, frozen
 
-from reactive_aio import Flow
+from reactive_aio import UNBOUNDED, Flow
 from reactive_aio.schedulers import current, thread
+from reactive_aio.segments import Stage, Transform
 
 Table = dict[tuple[str, ...], list[float | None]]
 
@@ -54,7 +55,7 @@ async def flow() -> Flow[ReportRow]:
 
 def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
     """Write the flights to a file, and give the ten worst carriers, routes and hours."""
-    batches = (
+    return (
         lines.map(columns)
         .filter(departed)
         .map(Flight.of_row)
@@ -62,9 +63,9 @@ def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
         .map(tables.enrich)
         .publish_on(current())
         .buffer(1000)
+        .then(Rank(out / "delays.jsonl"))
+        .take(10)
     )
-    written = Flow.from_awaitable(lambda: batches.collect(lambda: Report.into(out / "delays.jsonl"), Report.add))
-    return written.flat_map_iterable(Report.rows).take(10)
 
 
 async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:
@@ -228,8 +229,20 @@ class Ranking:
         return sorted(means, key=lambda each: (-each[1], each[0]))
 
 
+@frozen
+class Rank(Stage[list[EnrichedFlight], ReportRow]):
+    """The operator that makes a report: it writes batches of flights to a file, and gives the ranks behind the last."""
+
+    file: Path
+    positional = True  # it ranks the whole stream, and not parts of it side by side
+
+    def transform(self) -> Report:
+        """Begin a report of its own for each attempt."""
+        return Report.into(self.file)
+
+
 @define
-class Report:
+class Report(Transform[list[EnrichedFlight], ReportRow]):
     """Writes flights to a file as they come, and ranks them in the end; it keeps sums, and no flight."""
 
     file: Path
@@ -237,6 +250,7 @@ class Report:
     carriers: Ranking = Factory(Ranking)
     routes: Ranking = Factory(Ranking)
     hours: Ranking = Factory(Ranking)
+    given: bool = False
 
     @staticmethod
     def into(file: Path) -> Report:
@@ -255,8 +269,24 @@ class Report:
             self.routes.add(f"{each.origin}-{each.dest}", each.delay)
             self.hours.add(each.hour, each.delay)
 
-    def rows(self) -> Iterator[ReportRow]:
+    def apply(self, items: Iterator[list[EnrichedFlight]]) -> Iterator[ReportRow]:
+        """Take batches, and give nothing for them."""
+        for batch in items:
+            self.add(batch)
+        yield from ()
+
+    @property
+    def pending(self) -> bool:
+        """Tell that the ranks are still to come."""
+        return not self.given
+
+    def demand(self, n: int) -> int:
+        """Ask for all flights, however few ranks are wanted."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterator[ReportRow]:
         """Name the file, and give the ranks."""
+        self.given = True
         self.part.replace(self.file)
         ranks = zip(self.carriers.worst(), self.routes.worst(), self.hours.worst(), strict=False)
         for rank, (carrier, route, hour) in enumerate(ranks, 1):
