@@ -92,6 +92,31 @@ async def test_the_failure_of_the_outer_flow_stands_behind_the_flow_of_its_last_
     assert "down" == str(subscriber.error)
 
 
+@pytest.mark.parametrize("fails", [True, False])
+@both
+async def test_the_end_of_the_outer_flow_waits_though_it_has_come_with_the_last_element(
+    apply: Apply, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer, inner, subscriber = Sessions(), Sessions(), Recorder(UNBOUNDED)
+    apply(Flow.from_publisher(outer), lambda _: Flow.from_publisher(inner)).subscribe(subscriber)
+    await idle()
+    with monkeypatch.context() as busy:
+        busy.setattr("reactive_aio.gathering.drain.TURN", 0.0)  # the machine is: no step is made
+        outer.last.next(1)
+        if fails:
+            outer.last.error(OSError("down"))
+        else:
+            outer.last.complete()
+        await idle()
+    await idle()
+    assert ["subscribe"] == subscriber.kinds
+
+    inner.last.next("a")
+    inner.last.complete()
+    await idle()
+    assert ["subscribe", "next", "error" if fails else "complete"] == subscriber.kinds
+
+
 # -- one at a time
 
 

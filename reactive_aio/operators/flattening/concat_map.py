@@ -56,10 +56,10 @@ class ConcatMapping(OneByOne):
         self._asked = False
         self.read(item)
 
-    def on_end(self, inner: Inner) -> None:
-        """See to the end of the outer flow in its place."""
+    def on_spent(self, inner: Inner) -> None:
+        """See to the end of the outer flow in its place, which comes when no flow is read."""
         if inner is not self.outer or self.current is None:
-            super().on_end(inner)
+            super().on_spent(inner)
 
     def step(self) -> bool:
         """Go on when no flow is read."""
