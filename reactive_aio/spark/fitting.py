@@ -43,17 +43,17 @@ ARRIVES_AS: Final[dict[type[types.DataType], type]] = {
 STANDS_IN: Final[dict[Any, tuple[type, ...]]] = {float: (int,), complex: (int, float)}
 
 
-def check_names(as_: type[Any], schema: types.StructType) -> None:
+def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spark") -> None:
     """Refuse a dict for columns of which two have one name, for it would lose one."""
     twice = _twice(schema)
     if twice:
         raise TypeError(
-            f"from_spark(as_={as_.__name__}): the frame has more than one column named {', '.join(twice)}; rename "
+            f"{call}(as_={as_.__name__}): the frame has more than one column named {', '.join(twice)}; rename "
             "them, or read rows as tuple"
         )
 
 
-def check_fit(kind: type[Any], schema: types.StructType) -> None:
+def check_fit(kind: type[Any], schema: types.StructType, call: str = "from_spark") -> None:
     """Refuse a class whose fields don't fit the columns, and list all that don't."""
     columns = {each.name: each.dataType for each in schema.fields}
     twice, hints = _twice(schema), _hints(kind)
@@ -74,7 +74,7 @@ def check_fit(kind: type[Any], schema: types.StructType) -> None:
     if misfits:
         has = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in schema.fields) or "none"
         raise TypeError(
-            "\n  ".join([f"from_spark(as_={kind.__name__}): the class does not fit the frame", *misfits])
+            "\n  ".join([f"{call}(as_={kind.__name__}): the class does not fit the frame", *misfits])
             + f"\nThe columns are {has}"
         )
 

@@ -67,17 +67,17 @@ class ReadingClass(Reading):
         return (kind(**dict(zip(self.names, row, strict=True))) for row in rows)
 
 
-def reading(as_: type[Any], schema: Callable[[], StructType]) -> Reading:
-    """Check ``as_``; the schema takes a call into the JVM, so it is only asked for where names matter."""
+def reading(as_: type[Any], schema: Callable[[], StructType], call: str = "from_spark") -> Reading:
+    """Check ``as_`` of a call; the schema takes one into the JVM, so it is only asked for where names matter."""
     if as_ in (Row, tuple):
         return Reading(as_)
     if as_ is dict:
-        check_names(as_, schema())
+        check_names(as_, schema(), call)
         return Reading(as_)
     if not attrs.has(as_):
-        raise TypeError(f"from_spark(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
+        raise TypeError(f"{call}(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
     columns = schema()
-    check_fit(as_, columns)
+    check_fit(as_, columns, call)
     return _fitted(as_, columns)
 
 

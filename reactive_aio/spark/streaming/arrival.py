@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import SourceConsumedError, SparkJobError
+from ...remote.frames import BEAT as ALIVE
 from ...remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...segments import Inlet, Pushed
 from ...spec import Subscription, add_demand
 from ..rows import Reading
 from .arrow import from_arrow
+from .hearing import BEAT, Hear
 from .inboxwire import Delivery
 from .microbatch import Consumable, Handover
 
@@ -31,8 +34,6 @@ T = TypeVar("T")
 
 PIECE: Final = 1024
 """Rows that are granted to a task at a time: turned into elements at once, no more than the event loop can wait for."""
-
-Hear = Callable[[], Awaitable[Frame]]
 
 
 @define(eq=False)
@@ -59,6 +60,8 @@ class Arrival:
     reading: Reading
     post: Callable[[Callable[[Any], None], Any], None]
     """Has something called on the event loop of the inbox, from any thread."""
+    patience: float = inf
+    """Seconds without any task, after which the query is taken for gone."""
     handover: Handover = field(init=False)
     offered: bool = field(init=False, default=False)
     """Whether the subscriber has it."""
@@ -70,6 +73,8 @@ class Arrival:
     _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
     """For each partition the attempts that wait to see whether the one before is lost; Spark bounds them."""
     _lines: set[Writing] = field(init=False, factory=set[Writing])
+    _alone: asyncio.TimerHandle | None = field(init=False, default=None)
+    """Counts the time without any task."""
     _waiting: deque[Writing] = field(init=False, factory=deque[Writing])
     """Tasks that have rows at hand, in the order in which they have their turn."""
     _free: int = field(init=False, default=0)
@@ -140,6 +145,7 @@ class Arrival:
             line.say(self._word)
             return
         self._lines.add(line)
+        self._be_patient_no_more()
         try:
             async with self._turns.setdefault(line.partition, asyncio.Lock()):
                 if self.decided.is_set():
@@ -152,6 +158,8 @@ class Arrival:
 
     def _heard(self, line: Writing, said: Frame) -> bool:
         """Take what a task says; False at its end, which counts when Spark has confirmed it."""
+        if said.kind == ALIVE:
+            return True
         if said.kind == READY:
             line.wanted += said.count
             self._waiting.append(line)
@@ -191,6 +199,28 @@ class Arrival:
             self._waiting.remove(line)
         self._free += line.granted
         self._grant()
+        if not self._lines and self.patience < inf and not self.decided.is_set():
+            self._wait_for_a_task(0.0)
+
+    def _wait_for_a_task(self, waited: float) -> None:
+        """Give the query up in time; by turns of this loop, which may have been held up itself."""
+        if self._end is not None:
+            return
+        if waited >= self.patience:
+            self.give_up(
+                SparkJobError(
+                    f"no task of query {self.delivery.query} has been there for {self.patience:g} seconds, in the middle of "
+                    f"micro-batch {self.delivery.batch}: the query has ended or is out of reach (inbox(patience=...))"
+                )
+            )
+        else:
+            step = min(BEAT, self.patience - waited)
+            self._alone = asyncio.get_running_loop().call_later(step, self._wait_for_a_task, waited + step)
+
+    def _be_patient_no_more(self) -> None:
+        if self._alone is not None:
+            self._alone.cancel()
+            self._alone = None
 
     # -- the end
 
@@ -238,6 +268,7 @@ class Arrival:
 
     def _told(self, _: bool) -> None:
         self.decided.set()
+        self._be_patient_no_more()
         for line in self._lines:
             line.say(self._word)
 

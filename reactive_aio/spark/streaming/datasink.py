@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from attrs import define, field, frozen
@@ -18,8 +20,10 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from ...errors import SparkJobError
+from ...remote.frames import BEAT as ALIVE
 from ...remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Decoder, Frame
 from .arrow import to_arrow
+from .hearing import BEAT
 from .inboxwire import ABORT, COMMIT, OPEN, Delivery, frame
 from .line import dial
 
@@ -54,7 +58,8 @@ class FlowWriter(DataSourceStreamArrowWriter):
         delivery = _delivery(task)
         with Conversation(dial(self._options, WHOM, task.partitionId(), task.attemptNumber())) as conversation:
             conversation.say(frame(OPEN, delivery, schema=self._schema.jsonValue()))
-            rows = Push(conversation, delivery.batch).to_end(iterator)
+            with Pulse(conversation, delivery.batch):
+                rows = Push(conversation, delivery.batch).to_end(iterator)
         for _ in iterator:  # what is not computed leaves a gap in the state of a query
             pass
         return Written(delivery, task.partitionId(), rows)
@@ -96,6 +101,7 @@ class Conversation:
     _socket: socket.socket
     _decoder: Decoder = field(init=False, factory=Decoder)
     _heard: deque[Frame] = field(init=False, factory=deque[Frame])
+    _saying: threading.Lock = field(init=False, factory=threading.Lock)
 
     def __enter__(self) -> Conversation:
         return self
@@ -105,8 +111,9 @@ class Conversation:
 
     def say(self, said: Frame) -> None:
         """Send a frame."""
-        for piece in said.encoded():
-            self._socket.sendall(piece)
+        with self._saying:
+            for piece in said.encoded():
+                self._socket.sendall(piece)
 
     @property
     def spoken_to(self) -> bool:
@@ -124,6 +131,30 @@ class Conversation:
         if heard.kind == FAILED:
             raise SparkJobError(bytes(heard.pickled).decode())
         return heard
+
+
+@define
+class Pulse:
+    """Signs of life from a thread of its own, because Spark may take long to compute the next rows."""
+
+    conversation: Conversation
+    batch: int
+    seconds: float = BEAT
+    _over: threading.Event = field(init=False, factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __enter__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="reactive_aio-pulse", daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with suppress(OSError):  # the loop has hung up, which the task will hear
+            while not self._over.wait(self.seconds):
+                self.conversation.say(Frame(ALIVE, self.batch))
 
 
 @define

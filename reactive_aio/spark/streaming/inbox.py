@@ -7,24 +7,24 @@ commits a micro-batch when the subscriber has acknowledged it.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, field
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from ...errors import SparkJobError
-from ...remote.frames import FAILED, STOP, Decoder, Frame
+from ...remote.frames import FAILED, STOP, Frame
 from ...remote.handshake import Guard
-from ...segments import Inlet, Pushed
-from ...spec import Subscription, add_demand
 from ..rows import reading
 from .arrival import Arrival, Writing, WrittenBatch
+from .hearing import hearing
+from .inboxreader import Reader, WrittenBatches
 from .inboxwire import ABORT, COMMIT, OPEN, Delivery, named
 from .line import register
 from .query import Query
@@ -42,19 +42,25 @@ U = TypeVar("U")
 
 
 @overload
-def inbox(as_: type[Row] = ..., *, host: str = ..., prefetch: int = ...) -> AbstractAsyncContextManager[Inbox[Row]]: ...
+def inbox(
+    as_: type[Row] = ..., *, host: str = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[Row]]: ...
 @overload
 def inbox(
-    as_: type[dict[Any, Any]], *, host: str = ..., prefetch: int = ...
+    as_: type[dict[Any, Any]], *, host: str = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[dict[str, Any]]]: ...
 @overload
 def inbox(
-    as_: type[tuple[Any, ...]], *, host: str = ..., prefetch: int = ...
+    as_: type[tuple[Any, ...]], *, host: str = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[tuple[Any, ...]]]: ...
 @overload
-def inbox(as_: type[U], *, host: str = ..., prefetch: int = ...) -> AbstractAsyncContextManager[Inbox[U]]: ...
+def inbox(
+    as_: type[U], *, host: str = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[U]]: ...
 @asynccontextmanager
-async def inbox(as_: type[Any] = Row, *, host: str = LOOPBACK, prefetch: int = 8192) -> AsyncGenerator[Inbox[Any]]:
+async def inbox(
+    as_: type[Any] = Row, *, host: str = LOOPBACK, prefetch: int = 8192, patience: float = 300.0
+) -> AsyncGenerator[Inbox[Any]]:
     """Have Spark write a stream to a flow, for the length of an ``async with`` block.
 
     ``own.batches`` is the flow: micro-batches, each with its number and its ``rows``, which become what ``as_`` says, as
@@ -69,7 +75,9 @@ async def inbox(as_: type[Any] = Row, *, host: str = LOOPBACK, prefetch: int = 8
     Demand: Spark makes a micro-batch when the one before has been acknowledged; its tasks send no more rows than are
     requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
-    started here, so does the flow, by SparkJobError.
+    started here, so does the flow, by SparkJobError. When a query that was started elsewhere is in the middle of a
+    micro-batch and no task of it has been there for ``patience`` seconds, the rows fail by SparkJobError, and should
+    the query go on after all it fails, too; ``math.inf`` is for waiting until it begins again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
@@ -84,9 +92,11 @@ async def inbox(as_: type[Any] = Row, *, host: str = LOOPBACK, prefetch: int = 8
     """
     if prefetch < 1:
         raise ValueError(f"inbox(prefetch={prefetch}): prefetch must be at least 1")
+    if not patience > 0:
+        raise ValueError(f"inbox(patience={patience}): patience is a time in seconds")
     if as_ not in (Row, tuple, dict) and not attrs.has(as_):
         raise TypeError(f"inbox(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
-    own: Inbox[Any] = Inbox(as_, prefetch, host)
+    own: Inbox[Any] = Inbox(as_, prefetch, host, patience)
     async with own.open():
         yield own
 
@@ -98,6 +108,7 @@ class Inbox(Generic[T]):
     _kind: type[T]
     _prefetch: int
     _host: str
+    _patience: float
     _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _reception: Reception = field(init=False)
     _arrival: Arrival | None = field(init=False, default=None)
@@ -174,7 +185,7 @@ class Inbox(Generic[T]):
             raise ValueError(
                 f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
             )
-        reading(self._kind, lambda: frame.schema)
+        reading(self._kind, lambda: frame.schema, "inbox")
 
     # -- life
 
@@ -287,7 +298,7 @@ class Inbox(Generic[T]):
 
     async def _serve(self, guard: Guard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = Writing(guard.partition, writer)
-        hear = _hearing(reader)
+        hear = hearing(reader)
         said = await hear()
         delivery, more = named(said)
         if said.kind == OPEN:
@@ -313,10 +324,11 @@ class Inbox(Generic[T]):
         struct = StructType.fromJson(schema)
         if not struct.fields:
             raise SparkJobError("a stream without columns can't be written to an inbox")
-        kinds = reading(self._kind, lambda: struct)
+        kinds = reading(self._kind, lambda: struct, "inbox")
         if arrival is not None:
             arrival.give_up(SparkJobError(f"the query has begun again, and with it micro-batch {delivery.batch}"))
-        self._arrival = arrival = Arrival(delivery, kinds, self.post)
+        patience = self._patience if self._query is None else inf  # for that of our own we hear otherwise
+        self._arrival = arrival = Arrival(delivery, kinds, self.post, patience)
         handover = arrival.hand_over(lambda error: self.post(lambda _: self._broken(arrival, error), None))
         if self._query is not None:
             self._query.pending = handover
@@ -340,78 +352,3 @@ class Inbox(Generic[T]):
 
 def _failed(why: str) -> Frame:
     return Frame(FAILED, pickled=why.encode())
-
-
-def _hearing(reader: asyncio.StreamReader) -> Callable[[], Awaitable[Frame]]:
-    """Give what waits for the next frame, and raises where the other side has hung up."""
-    decoder = Decoder()
-    heard: deque[Frame] = deque()
-
-    async def hear() -> Frame:
-        while not heard:
-            data = await reader.read(65536)
-            if not data:
-                raise ConnectionResetError("the process of the query has hung up")
-            heard.extend(decoder.feed(data))
-        return heard.popleft()
-
-    return hear
-
-
-@define(eq=False)
-class Reader:
-    """The Subscription of the region that reads the micro-batches."""
-
-    inlet: Inlet[Any]
-    inbox: Inbox[Any]
-    demand: int = field(init=False, default=0)
-    _release: Callable[[], None] | None = field(init=False)
-    _ended: bool = field(init=False, default=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._release = self.inlet.hold()
-
-    def request(self, n: int) -> None:
-        """Let Spark hand over more."""
-        self.inbox.post(self._requested, n)
-
-    def _requested(self, n: int) -> None:
-        self.demand = add_demand(self.demand, n)
-        self.inbox.offer()
-
-    def cancel(self) -> None:
-        """Leave; what has not been acknowledged is not committed."""
-        self._ended = True
-        self.inbox.post(self.inbox.left_by, self)
-
-    def end(self, error: Exception | None) -> None:
-        """Signal the end, once."""
-        if self._ended:
-            return
-        self._ended = True
-        if error is None:
-            self.inlet.post(lambda _: self.inlet.on_complete(), None)
-        else:
-            self.inlet.post(self.inlet.on_error, error)
-
-    def release(self) -> None:
-        """Say that nothing is left to clean up."""
-        release, self._release = self._release, None
-        if release is not None:
-            release()
-
-
-@frozen(eq=False)
-class WrittenBatches(Pushed[WrittenBatch[Any]]):
-    """The source of ``Inbox.batches``."""
-
-    inbox: Inbox[Any]
-
-    def __str__(self) -> str:
-        return "Inbox.batches"
-
-    def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin to read."""
-        reader = Reader(inlet, self.inbox)
-        self.inbox.post(self.inbox.read_by, reader)
-        return reader

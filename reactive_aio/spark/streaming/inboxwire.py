@@ -6,6 +6,7 @@
                      READY    micro-batch, rows at hand                    may they be sent?
                      PART     micro-batch, rows; a stream of Arrow
                      LAST     micro-batch                                  that was all
+                     BEAT     micro-batch                                  every five seconds: it is alive
 
     loop -> task     CHUNK    detail: rows to leave out                    begin, behind what an earlier attempt has sent
                      CREDIT   rows that may be sent

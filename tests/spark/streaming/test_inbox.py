@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +13,7 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, SourceConsumedError, SparkJobError
-from reactive_aio.remote.frames import PART, Frame
+from reactive_aio.remote.frames import BEAT, PART, Frame
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -159,6 +160,49 @@ async def test_what_a_lost_task_was_granted_goes_to_others() -> None:
             await lost.hang_up()
             assert 4 == await other.granted()
             batch.acknowledge()
+
+
+async def test_a_task_that_falls_silent_is_hung_up_and_what_it_was_granted_goes_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with opened(Reading, prefetch=4) as own:
+        monkeypatch.setattr("reactive_aio.spark.streaming.hearing.BEAT", 0.001)
+        silent = await Process.task(own.options)
+        async with read(own) as (batch, _):
+            await silent.begun()
+            silent.say(Frame(BEAT, 0))
+            silent.ready(9)
+            assert 4 == await silent.granted()
+            assert await silent.hear() is None
+            monkeypatch.undo()
+            other = await Process.task(own.options)
+            other.ready(9)
+            assert 0 == await other.begun()
+            assert 4 == await other.granted()
+            batch.acknowledge()
+
+
+@pytest.mark.parametrize("patience", [0.01, math.inf])
+async def test_a_query_whose_tasks_stay_away_fails_the_rows_in_time(patience: float) -> None:
+    async with opened(Reading, patience=patience) as own:
+        lost = await Process.task(own.options)
+        async with read(own) as (batch, rows):
+            await lost.begun()
+            lost.ready(2)
+            await lost.granted()
+            lost.send(1)
+            await until(rows, 1)
+            await lost.hang_up()
+            if patience == math.inf:
+                assert 1 == await (await Process.task(own.options)).begun()
+                return
+            await rows.over.wait()
+            assert SparkJobError is type(rows.error)
+            assert "no task of query query has been there for 0.01 seconds" in str(rows.error)
+            with pytest.raises(SparkJobError, match="any more"):
+                batch.acknowledge()
+            late = await Process.task(own.options)
+            assert "no task of query query has been there" in await late.refused()
 
 
 async def test_a_task_that_sends_more_than_it_was_granted_is_hung_up() -> None:
@@ -477,7 +521,11 @@ async def test_closing_hangs_up_on_all() -> None:
 
 @pytest.mark.parametrize(
     ("options", "error", "told"),
-    [({"as_": int}, TypeError, "an attrs class"), ({"as_": Reading, "prefetch": 0}, ValueError, "at least 1")],
+    [
+        ({"as_": int}, TypeError, "an attrs class"),
+        ({"as_": Reading, "prefetch": 0}, ValueError, "at least 1"),
+        ({"as_": Reading, "patience": 0.0}, ValueError, "a time in seconds"),
+    ],
 )
 async def test_bad_options_are_refused(options: dict[str, Any], error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
