@@ -461,7 +461,7 @@ async def test_a_class_that_does_not_fit_what_is_written_refuses_the_tasks() -> 
         name: str
 
     async with opened(Other) as own:
-        assert "name" in await (await Process.task(own.options)).refused()
+        assert "inbox(as_=Other): the class does not fit" in await (await Process.task(own.options)).refused()
 
 
 # -- who comes in
