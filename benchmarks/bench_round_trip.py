@@ -185,17 +185,34 @@ async def ours_across(n: int) -> int:
 
 @TRIPS_ACROSS.contestant("call_soon_threadsafe both ways")
 async def call_soon_both_ways(n: int) -> int:
+    return await _both_ways(n, 0)
+
+
+@TRIPS_ACROSS.contestant("call_soon_threadsafe, 50 empty calls before each")
+async def call_soon_after_calls(n: int) -> int:
+    """What it costs to do anything before the other thread is woken."""
+    return await _both_ways(n, 50)
+
+
+async def _both_ways(n: int, calls: int) -> int:
     home = asyncio.get_running_loop()
     done: asyncio.Future[int] = home.create_future()
     count = 0
 
+    def nothing() -> None:
+        """Be called."""
+
     def ask() -> None:
         if count < n:
+            for _ in range(calls):
+                nothing()
             other.call_soon_threadsafe(answer, count)
         else:
             done.set_result(count)
 
     def answer(item: int) -> None:
+        for _ in range(calls):
+            nothing()
         home.call_soon_threadsafe(take, item)
 
     def take(_: int) -> None:
