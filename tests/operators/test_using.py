@@ -59,6 +59,7 @@ kinds = pytest.mark.parametrize("kind", ["lent", "lent_at_once"], ids=["async", 
 
 
 @kinds
+@pytest.mark.usefixtures("still")
 async def test_the_resource_is_closed_when_the_flow_has_completed_and_before_the_terminal_returns(kind: str) -> None:
     store = Store()
     flow = Flow.using(getattr(store, kind), Flow.from_iterable).do_on_next(lambda n: store.steps.append(str(n)))

@@ -119,6 +119,7 @@ async def test_what_is_there_goes_at_once_without_waiting_for_a_chunk_to_fill() 
 
 
 @pytest.mark.parametrize("prefetch", [1, 2, 3, 7, 64])
+@pytest.mark.usefixtures("still")
 async def test_never_more_than_prefetch_are_outstanding_however_it_goes(prefetch: int) -> None:
     workers, publisher = ByHand(2), Publisher()
     recorder = await begun(Flow.from_publisher(publisher).publish_on(workers, prefetch=prefetch).map(same), request=0)

@@ -94,6 +94,7 @@ def test_a_part_is_given_when_its_time_is_just_up(looks: list[float]) -> None:
     assert len(looks) == 5
 
 
+@pytest.mark.usefixtures("still")
 def test_what_is_held_comes_in_parts_too() -> None:
     run = begin([0, 1, 2, 3, 4], Holding())
 
