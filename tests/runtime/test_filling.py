@@ -17,8 +17,8 @@ SOURCES = pytest.mark.parametrize("source", [list[int], iter], ids=["a list", "a
 
 
 @pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths of the lists that are filled by a call."""
+def filled(still: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of the lists that are filled by a call, which no turn cuts short."""
     lengths: list[int] = []
     gathering = fuse.gathering
 
