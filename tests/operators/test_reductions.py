@@ -333,6 +333,7 @@ async def test_what_to_list_has_gathered_is_discarded_when_the_flow_fails() -> N
     assert discarded == [3, 6]
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_to_list_has_gathered_is_given_or_discarded_whenever_the_wait_is_cancelled() -> None:
     async def numbers() -> AsyncIterator[int]:
         for n in range(4):
