@@ -331,7 +331,8 @@ class RegionDriver(Emission):
         outer, self.outer = self.outer, None
         if outer is not None:
             outer.inners.discard(self)
-        for call in self._behind:
+        calls, self._behind = self._behind, ()  # they lead back to here
+        for call in calls:
             call()
         release, self._release = self._release, None
         if release is not None:
