@@ -179,8 +179,9 @@ class Iteration:
             item = self._driver.poll()
             if item is not NOTHING:
                 return item
-        if self._item is not NOTHING or not self._over:
-            self._refuse_second()
+        # Whoever waits may have been woken already: the element is not for both.
+        if (self._waiter is not None or self._pulling) and (self._item is not NOTHING or not self._over):
+            raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
         if self._item is NOTHING and not self._over:
             await self._arrival()
         if self._item is not NOTHING:
@@ -194,11 +195,6 @@ class Iteration:
         if self.error is not None:
             _raise(self)
         raise StopAsyncIteration
-
-    def _refuse_second(self) -> None:
-        """Refuse whoever comes while somebody waits, who may have been woken already: the element is not for both."""
-        if self._waiter is not None or self._pulling:
-            raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
 
     async def _arrival(self) -> None:
         """Wait for the next element or the end."""
