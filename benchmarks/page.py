@@ -54,21 +54,19 @@ async def yours(n: int, size: int) -> int: ...
 """
 
 LIMITS: Final = """\
-## Where a bar is missed, and why
+## Where a bar is missed, or wavers, and why
 
-- **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode: a plain loop by hand is some
-  1.05x, and one that takes its input in slices of 64 and looks at the clock between them 1.08x, before it can stop for
-  want of demand or name the operator that failed. With `reduce`, which calls a function in both, the same chain is level with
-  the builtins.
-- **A boundary in one loop.** A list of 256 made, handed over and counted by hand takes some 9 us on uvloop, 12 on asyncio,
-  which has the dearer callbacks; the two regions take 13 on either. What is more than by hand is a turn each of the region that
-  makes the list and of the one that takes it, 23 calls of Python in all: demand, counts for snapshots, and the question whether
-  the stream has ended. To look at the clock after each 64 elements as well would cost 2 more; it is done where a function
-  of the user's runs.
+- **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode. The table has the same loop by hand, and
+  the same in slices of 64 with a look at the clock between them, which is what keeps the event loop free: the two take 1.02x to
+  1.09x, and 1.06x to 1.14x when the machine is busy, before they can stop for want of demand or name the operator that failed. With
+  `reduce`, which calls a function in both, the same chain is level with the builtins.
+- **Round trips.** One element at a time is a turn of each of two regions. In one loop that is some 35 calls of Python with
+  `async for`, and some 20 where a region counts the elements, which takes 0.6 of a pair of queues.
+  Uvloop's callbacks are so cheap that the calls are all there is to it. Between threads they come before a wake-up and behind a sleep, where code runs cold: what takes 2 us in one loop takes 3 to 7. Fifty
+  empty calls of a function before each `call_soon_threadsafe` by hand, 5 us when warm, show as much on a busy machine; on a quiet one the two
+  wake-ups, whose cost doubles from one hour to the next, hide either.
 - **Between threads** the two wake-ups of a round trip cost most, and how much is up to the machine at that moment: the same
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often.
-- **Round trips.** Here too: what is more than by hand are the calls of two turns, a request in one and an element in the other,
-  which uvloop's cheaper callbacks make the larger part.
 - **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time; with chunks of 4 ms
   (prefetch 4096) 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. 0.3 us is the
   parent: order, demand, and what a list costs once. The rest is in the workers, and at most 0.15 us of it is the region's own
@@ -77,9 +75,9 @@ LIMITS: Final = """\
   slow down from 5.0 to 5.6 us a call; four lines do no more, ten system calls or a plain loop nothing, and when it stops
   the speed comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make
   it rarer.
-- **Rows from Spark.** Of the 1.5 us that a row of five columns costs the JVM, half a microsecond is Spark's weighing of the
-  batch for each row; see [Spark](concepts/spark.md). The
-  batches alone take about all the time that the bar allows.
+- **Rows from Spark.** Where the cores have other work as well it is 2.4 to 4.5 times `toLocalIterator`, since the JVM and Python can't
+  work side by side then: see [Spark](concepts/spark.md). Of the 1.5 us that a row of five columns costs the JVM, half a microsecond is
+  Spark's weighing of the batch for each row.
 """
 
 
