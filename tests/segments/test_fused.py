@@ -515,3 +515,18 @@ def test_a_fold_has_no_list_that_could_be_full(clock: Clock) -> None:
 
     assert (5000, True) == (counting.value, pace.ended)
     assert 5000 // LONGEST_PLAIN == len(clock.looks)
+
+
+@pytest.mark.parametrize(("hurried", "looks"), [(True, [0, 1, 2, 3, 4, 5, 6]), (False, [0, 1, 3, 6])])
+def test_a_list_is_filled_with_an_eye_on_the_clock_where_an_event_loop_waits(
+    clock: Clock, hurried: bool, looks: list[int]
+) -> None:
+    filling = gathering((Map(abs),), hurried=hurried)
+    assert filling is not None
+    assert filling.only is not None
+    (fill, bound), given = filling.only, list[int]()
+
+    fill(clock.reading(6, lambda _: 2 * QUICK), Pace(deadline=1.0), given, 100, *bound)
+
+    assert [*range(6)] == given
+    assert looks == clock.looks
