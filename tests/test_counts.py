@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import math
 import operator
 import sys
 import threading
@@ -115,6 +116,16 @@ def for_more(counted: Counted, flow: Flows, n: int = N) -> int:
     return twice - once
 
 
+def beyond_one(counted: Counted, flow: Flows) -> int:
+    """Give what elements add to the count for one of them.
+
+    Between threads a count is up to who is quicker, and may be half of what it is at most. So two long runs can't be
+    compared, of which one had luck.
+    """
+    counted(lambda: run(flow(N)))  # functions are generated, modules imported
+    return counted(lambda: run(flow(N))) - counted(lambda: run(flow(1)))
+
+
 def increment(n: int) -> int:
     return n + 1
 
@@ -164,8 +175,7 @@ def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for
 
 
 def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_for_256() -> None:
-    # How much a thread finds to do at a time is up to the scheduler of the machine.
-    assert for_more(python_calls, on_a_thread) <= 70 * ROUNDS
+    assert beyond_one(python_calls, on_a_thread) <= 65 * ROUNDS
 
 
 # --- callbacks and wake-ups ------------------------------------------------------------------------------------------
@@ -193,8 +203,8 @@ def test_stop_and_wait_costs_two_callbacks_at_most_for_an_element(monkeypatch: p
     assert for_more(callbacks, lambda n: here(n, prefetch=1), 1_000) == 2 * 1_000
 
 
-def test_a_boundary_between_threads_costs_about_two_wake_ups_for_256_elements() -> None:
-    assert for_more(wake_ups, on_a_thread) <= 2.5 * ROUNDS
+def test_a_boundary_between_threads_costs_two_wake_ups_at_most_for_256_elements() -> None:
+    assert beyond_one(wake_ups, on_a_thread) <= 2 * math.ceil(ROUNDS) + 3  # of which one tells that it has ended
 
 
 # --- allocations -----------------------------------------------------------------------------------------------------
