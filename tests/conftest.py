@@ -1,4 +1,4 @@
-"""Every coroutine test runs on asyncio's loop and, where it is installed, on uvloop."""
+"""Every coroutine test runs on asyncio's loop and, where it is installed, on uvloop; there is one session of Spark."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from reactive_aio.segments import fuse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
 GRID = HERE / "grid"
@@ -76,3 +80,25 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reactive_aio.runtime.turns.SHORT", 0.0)
     monkeypatch.setattr("reactive_aio.arbiter.coordinator.TURN", 0.0)
     monkeypatch.setattr("reactive_aio.gathering.gathering.TURN", 0.0)
+
+
+def no_word(*_: object) -> None:
+    """Keep what PySpark's server of accumulators would print out of what tests capture."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one session of a process, of three slots, so that one partition runs ahead, and four attempts for each task."""
+    pytest.importorskip("pyspark")
+    from pyspark import accumulators
+
+    from reactive_aio.spark.session import local_session
+
+    # Tasks are killed on purpose here, and what Spark has to say about that is not wanted.
+    session = local_session("tests", "local[3,4]", spark__log__level="OFF", spark__sql__shuffle__partitions="3")
+    assert session.sparkContext.master == "local[3,4]", "a test that ran before has started a session of its own"
+    with pytest.MonkeyPatch.context() as patch:
+        for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+            patch.setattr(server, "handle_error", no_word)  # the JVM hangs up on it now and then
+        yield session
+        session.stop()

@@ -39,10 +39,14 @@ def flights() -> Iterator[Any]:
 
 
 @pytest.fixture
-def run(flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+def run(
+    flights: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Callable[..., list[Any]]:
     """Run the example as the command line does it, with its file in a folder of the test's own."""
 
     def run(engine: str = "asyncio", **settings: object) -> list[Any]:
+        if engine == "spark":
+            request.getfixturevalue("spark")  # else the example starts a session, and leaves it to the tests behind it
         for name, value in {"ENGINE": engine, "OUT": tmp_path, **settings}.items():
             monkeypatch.setenv(name, str(value))
         monkeypatch.setattr(sys, "path", [str(EXAMPLE.parent), *sys.path])

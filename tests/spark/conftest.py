@@ -1,4 +1,4 @@
-"""One session for all tests of the Spark engine: a session takes longer to start than all of them to run."""
+"""What the tests of the Spark engine begin with; their session is that of all tests (tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -27,27 +27,6 @@ def pytest_asyncio_loop_factories(
     found = conftest.pytest_asyncio_loop_factories(config, item)
     first = next(iter(found))
     return {first: found[first]} if item.path.name in ON_ONE_LOOP else found
-
-
-def no_word(*_: object) -> None:
-    """Keep what PySpark's server of accumulators would print out of what tests capture."""
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """Three slots, so that one partition runs ahead, and four attempts for each task."""
-    pytest.importorskip("pyspark")
-    from pyspark import accumulators
-
-    from reactive_aio.spark.session import local_session
-
-    # Tasks are killed on purpose here, and what Spark has to say about that is not wanted.
-    session = local_session("tests", "local[3,4]", spark__log__level="OFF", spark__sql__shuffle__partitions="3")
-    with pytest.MonkeyPatch.context() as patch:
-        for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
-            patch.setattr(server, "handle_error", no_word)  # the JVM hangs up on it now and then
-        yield session
-        session.stop()
 
 
 @pytest.fixture
