@@ -117,7 +117,8 @@ class _Team:
         """End the processes: at once, if they are in the middle of something."""
         with self._lock:
             ended = self._ended
-            self._told.append(told)
+            if not ended:
+                self._told.append(told)
         if ended:
             told()
         else:

@@ -55,7 +55,8 @@ class _Team:
                 thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
                 self._threads.append(thread)
                 thread.start()
-        self._jobs.put(job)
+            # Before `stop`, from whichever thread, has told the threads to end: they would leave the job undone.
+            self._jobs.put(job)
         return True
 
     def serve(self) -> None:
@@ -67,7 +68,7 @@ class _Team:
         with self._lock:
             self._left -= 1
             self._ended = not self._left
-            told = self._told if self._ended else []
+            told = self._told.copy() if self._ended else []
         for tell in told:
             tell()
 

@@ -17,10 +17,11 @@ import pytest
 
 from reactive_aio import Flow, RemoteError, SchedulerClosedError, WorkerDiedError, hooks, schedulers
 from reactive_aio.remote.pickling import by_value_dumps
+from reactive_aio.schedulers.processes import _Team
 from tests.schedulers import work
 from tests.subscribers import Recorder
 
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds after which a wait in a test has failed."""
 ROOT = Path(__file__).parents[2]
 
@@ -48,8 +49,12 @@ def pool() -> Iterator[Any]:
 def started() -> Iterator[Any]:
     """What the test has started: in the end that is nothing any more."""
     processes, threads = children(), keepers()
-    yield lambda: (children() - processes) | (keepers() - threads)
-    assert (children(), keepers()) == (processes, threads)
+
+    def since() -> set[Any]:
+        return (children() - processes) | (keepers() - threads)
+
+    yield since
+    assert not since()
 
 
 async def until(condition: Any) -> None:
@@ -262,7 +267,7 @@ async def test_a_worker_that_dies_idle_fails_the_flow_that_waits_and_is_replaced
         Flow.range(1).concat(Flow.never()).publish_on(pool).map(work.pid).subscribe(recorder)
         await until(lambda: recorder.items)
         os.kill(recorder.items[0], signal.SIGKILL)
-        await asyncio.wait_for(recorder.over.wait(), 5)
+        await asyncio.wait_for(recorder.over.wait(), LIMIT)
 
         assert type(recorder.error) is WorkerDiedError
         assert await Flow.range(3).publish_on(pool).map(work.square).to_list() == [0, 1, 4]
@@ -286,11 +291,11 @@ async def test_a_worker_that_dies_at_its_start_is_a_typed_error(started: Any) ->
 
 async def test_a_worker_that_is_killed_before_it_has_begun_is_a_typed_error(started: Any) -> None:
     recorder = Recorder(9)
-    Flow.range(9).publish_on(schedulers.processes(1)).map(work.same).subscribe(recorder)
+    Flow.range(9).publish_on(schedulers.processes(1)).map(work.NeverBegins()).subscribe(recorder)
     await until(lambda: len(started()) == 2)  # and the thread that looks after it
     (pid,) = (each for each in started() if isinstance(each, int))
     os.kill(pid, signal.SIGKILL)
-    await asyncio.wait_for(recorder.over.wait(), 5)
+    await asyncio.wait_for(recorder.over.wait(), LIMIT)
 
     assert type(recorder.error) is WorkerDiedError
     await until(lambda: not started())
@@ -353,6 +358,20 @@ async def test_flows_on_a_pool_that_is_closed_fail(started: Any) -> None:
     assert type(recorder.error) is SchedulerClosedError
     with pytest.raises(SchedulerClosedError):
         await Flow.of(1).publish_on(pool).map(work.same).to_list()
+
+
+def test_each_call_that_ends_the_processes_is_told_of_it_once() -> None:
+    told: list[str] = []
+    team = _Team("processes(0)", 0, lambda team, error: None)
+
+    def once_more() -> None:
+        told.append("first")
+        team.stop(lambda: told.append("second"))
+
+    team.stop(once_more)
+    team.join()
+
+    assert ["first", "second"] == told
 
 
 async def test_flows_that_are_left_at_any_moment_leave_a_pool_in_good_order(pool: Any) -> None:

@@ -15,7 +15,7 @@ from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
 from reactive_aio.testing import VirtualTimeLoop
 from tests.subscribers import Recorder
 
-LIMIT = 10.0
+LIMIT = 60.0
 """Seconds after which a wait in a test has failed."""
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
@@ -44,17 +44,19 @@ async def test_blocking_functions_run_side_by_side_and_their_results_come_in_ord
 async def test_no_more_than_n_run_at_a_time() -> None:
     running: list[int] = []
     most: list[int] = []
+    together = threading.Barrier(3)
 
     def work(n: int) -> int:
         running.append(n)
+        together.wait(LIMIT)
         most.append(len(running))
-        time.sleep(0.001)
+        together.wait(LIMIT)
         running.remove(n)
         return n
 
-    await Flow.range(50).publish_on(schedulers.threads(3)).map(work).count()
+    await Flow.range(51).publish_on(schedulers.threads(3), prefetch=6).map(work).count()  # chunks of one
 
-    assert 1 < max(most) <= 3
+    assert {3} == set(most)
 
 
 async def test_the_loop_goes_on_while_a_function_blocks() -> None:
@@ -244,6 +246,50 @@ async def test_a_flow_that_waits_for_demand_keeps_no_thread_from_others() -> Non
         waiting.request(1_000)
         await asyncio.wait_for(waiting.over.wait(), LIMIT)
         assert waiting.items == list(range(100))
+
+
+def test_a_pool_that_is_closed_while_a_job_is_put_still_ends() -> None:
+    pool = schedulers.threads(1)
+    closing = threading.Thread(target=pool.close, daemon=True)
+
+    class ClosedMeanwhile:
+        """The queue of the jobs, before the first of which somebody closes the pool."""
+
+        def __init__(self, jobs: Any) -> None:
+            self.get, self._put = jobs.get, jobs.put
+
+        def put(self, job: Any) -> None:
+            if closing.ident is None:
+                closing.start()
+                closing.join(0.1)  # it waits, or has told the threads to end
+            self._put(job)
+
+    async def main() -> None:
+        with pytest.raises(SchedulerClosedError):
+            await Flow.never().start_with(1).publish_on(pool.open()).map(str).to_list()
+
+    assert pool.open()._team is not None
+    pool._team._jobs = ClosedMeanwhile(pool._team._jobs)
+    asyncio.run(main())
+    closing.join(LIMIT)
+    assert not closing.is_alive(), "it waits for a job that nobody does"
+
+
+def test_each_call_that_ends_the_threads_is_told_of_it_once() -> None:
+    told: list[str] = []
+    pool = schedulers.threads(1).open()
+    team = pool._team
+    assert team is not None
+    team.put(lambda: None)
+
+    def once_more() -> None:
+        told.append("first")
+        team.stop(lambda: told.append("second"))
+
+    team.stop(once_more)
+    team.join()
+
+    assert ["first", "second"] == told
 
 
 def test_virtual_time_does_not_pass_while_a_function_runs() -> None:
