@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Self
 
 from attrs import define, field
@@ -34,24 +35,31 @@ class _LoopThread:
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        started = threading.Event()
+        started: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(started,), name=self.name, daemon=True)
         self._thread.start()
-        started.wait()
+        failure = started.exception()
+        if failure is not None:
+            self._thread.join()
+            raise failure
 
-    def _run(self, started: threading.Event) -> None:
+    def _run(self, started: Future[None]) -> None:
         try:
             # The runner cancels what is left on the loop and closes async generators and executor threads.
             with asyncio.Runner(loop_factory=self.new_loop) as runner:
                 runner.run(self._serve(started))
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)  # no loop could be made; who attaches waits for one
         finally:
             for told in self.ended:
                 told()
 
-    async def _serve(self, started: threading.Event) -> None:
+    async def _serve(self, started: Future[None]) -> None:
         self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        started.set()
+        started.set_result(None)
         await self._stop.wait()
 
     def stop(self) -> None:
