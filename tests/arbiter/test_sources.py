@@ -231,12 +231,13 @@ class Nowhere:
 async def test_a_flow_that_can_not_be_assembled_is_a_source_that_fails(
     before: Flow[int], second: Flow[int], message: str
 ) -> None:
+    there = set(threading.enumerate())
     flow = before.concat(second)
 
     with pytest.raises(OSError, match=message):
         await flow.to_list()
     assert [1, "recovered"] == await flow.retry(0).on_error_resume_next(Flow.of("recovered")).to_list()
-    assert not any(thread.name == "left" for thread in threading.enumerate())
+    assert set(threading.enumerate()) <= there
 
 
 async def test_1_09_a_flow_that_can_not_be_assembled_signals_that_to_its_subscriber() -> None:
@@ -357,6 +358,7 @@ async def test_what_follows_sources_on_a_thread_runs_there_too(combine: Combine)
 
 @combinators(RECOVERING)
 async def test_a_failure_on_a_thread_is_recovered_from_and_leaves_no_thread(combine: Combine) -> None:
+    before = set(threading.enumerate())
     failures = iter([False, False, True, False, False, False, False])
 
     def check(n: int) -> int:
@@ -367,14 +369,15 @@ async def test_a_failure_on_a_thread_is_recovered_from_and_leaves_no_thread(comb
     flow = Flow.range(4).subscribe_on(schedulers.thread("source")).map(check).publish_on(schedulers.thread("other"))
 
     assert [0, 1, 0, 1, 2, 3] == await combine(flow).to_list()
-    assert not {"source", "other"} & {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= before
 
 
 async def test_cancel_while_a_thread_is_at_work_leaves_no_thread() -> None:
+    before = set(threading.enumerate())
     flow = Flow.range(10**9).subscribe_on(schedulers.thread("source")).repeat()
 
     assert [0, 1, 2] == await flow.take(3).to_list()
-    assert "source" not in {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= before
 
 
 @combinators(ALL)
