@@ -160,13 +160,17 @@ def test_results_are_in_order_up_to_the_first_failure_and_all_of_them_up_to_one_
 
 
 def test_a_failure_that_another_one_has_overtaken_is_told_to_the_hook() -> None:
+    late = threading.Event()
+
     def fail(n: int) -> int:
         if n == 2:
+            late.set()
             raise BrokenError("late")
         return n
 
     async def fail_later(n: int) -> int:
-        await asyncio.sleep(0.02)
+        while not late.is_set():
+            await asyncio.sleep(0.001)
         raise BrokenError("first")
 
     run, dropped = region(Map(fail), MapAsyncInRegion(fail_later, 4)), list[BaseException]()
