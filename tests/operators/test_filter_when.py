@@ -66,7 +66,7 @@ async def test_it_completes_without_demand_behind_elements_that_are_dropped() ->
         return n == 0
 
     Flow.range(4).filter_when(first, 4).subscribe(recorder)
-    await asyncio.wait_for(recorder.over.wait(), 10)
+    await asyncio.wait_for(recorder.over.wait(), 60)
 
     assert [0] == recorder.items
     assert "complete" == recorder.kinds[-1]

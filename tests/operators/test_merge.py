@@ -342,7 +342,7 @@ async def test_every_flow_is_ended_when_the_loop_that_it_is_read_on_stops_in_the
     foreign.call_soon_threadsafe(foreign.stop)
     thread.join()
     with pytest.raises(SchedulerClosedError):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, 60)
     foreign.close()
 
     assert ["a", "b", "c"] == sorted(ended)

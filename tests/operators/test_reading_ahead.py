@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks, schedulers
-from reactive_aio.operators.sourcing.ahead import Ahead, noticing
+from reactive_aio.operators.sourcing.ahead import QUICK, Ahead, noticing
 from tests.subscribers import Recorder, idle
 
 
@@ -40,6 +40,7 @@ async def read(taking: Taking, items: AsyncIterator[Any]) -> None:
         await Ahead(taking, items).read()
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_comes_without_waiting_comes_in_lists() -> None:
     async def numbers() -> AsyncIterator[int]:
         for n in range(1000):
@@ -70,11 +71,10 @@ async def test_nothing_that_is_there_waits_for_what_is_not() -> None:
     assert [3] == taking.lists[-1]
 
 
-async def test_elements_that_are_slow_to_make_go_on_one_by_one() -> None:
+async def test_elements_that_are_slow_to_make_go_on_one_by_one(still: list[float]) -> None:
     async def numbers() -> AsyncIterator[int]:
         for n in range(50):
-            for _ in range(20_000):
-                pass
+            still[0] += 2 * QUICK
             yield n
 
     taking = Taking()

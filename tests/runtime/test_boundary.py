@@ -282,7 +282,7 @@ async def test_a_loop_that_stops_in_the_middle_gives_a_typed_error() -> None:
     foreign.call_soon_threadsafe(foreign.stop)
     thread.join()
     with pytest.raises(SchedulerClosedError):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, 60)
     foreign.close()
 
 

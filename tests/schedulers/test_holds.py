@@ -55,7 +55,7 @@ async def test_what_has_let_a_loop_go_is_freed_at_once(
     left = weakref.ref(region)
 
     region.attachment.detach(lambda join=None: released.set())
-    assert await asyncio.to_thread(released.wait, 10)
+    assert await asyncio.to_thread(released.wait, 60)
     await asyncio.sleep(0)  # for the timer that is cancelled
     del region
 

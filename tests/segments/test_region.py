@@ -249,7 +249,7 @@ async def test_what_came_before_a_failure_is_delivered_first() -> None:
     recorder = Recorder(request=UNBOUNDED)
 
     Flow.range(10).publish_on(_current()).map(lambda n: 1 // (5 - n)).subscribe(recorder)
-    await asyncio.wait_for(recorder.over.wait(), 10)
+    await asyncio.wait_for(recorder.over.wait(), 60)
 
     assert recorder.items == [0, 0, 0, 0, 1]
     assert isinstance(recorder.error, ZeroDivisionError)
@@ -259,7 +259,7 @@ async def test_what_came_before_a_failure_crosses_a_boundary_first() -> None:
     recorder = Recorder(request=UNBOUNDED)
 
     Flow.range(10).map(lambda n: 1 // (5 - n)).publish_on(_current()).subscribe(recorder)
-    await asyncio.wait_for(recorder.over.wait(), 10)
+    await asyncio.wait_for(recorder.over.wait(), 60)
 
     assert recorder.items == [0, 0, 0, 0, 1]
     assert isinstance(recorder.error, ZeroDivisionError)

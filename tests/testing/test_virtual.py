@@ -125,7 +125,7 @@ def test_a_loop_on_another_thread_waits_for_those_who_call_it() -> None:
     thread = threading.Thread(target=virtual.run_forever)
     thread.start()
 
-    answer = asyncio.run_coroutine_threadsafe(asyncio.sleep(3600, "an hour later"), virtual).result(5)
+    answer = asyncio.run_coroutine_threadsafe(asyncio.sleep(3600, "an hour later"), virtual).result(60)
     virtual.call_soon_threadsafe(virtual.stop)
     thread.join()
     virtual.close()
