@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
 from ..remote.handshake import Guard, HandshakeError
 from .connecting import prepare
+from .entrance import MANNERS
 from .watch import reset
 
 if TYPE_CHECKING:
@@ -50,7 +51,14 @@ class Link(asyncio.Protocol):
         self.partition = 0
         self.granted = 0
         """Elements that the task may still send."""
+        self.deadline = asyncio.get_running_loop().call_later(MANNERS, self.drop)
+        """When it is to have proved who it is."""
         links.add(self)
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether it has not proved who it is, and may still."""
+        return not (self._known or self._dropped)
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Wait for what the other side has to say for itself."""
@@ -81,6 +89,7 @@ class Link(asyncio.Protocol):
                 self._transport.write(said)
         if self._guard.through:
             self._known = True
+            self.deadline.cancel()
             self.partition = self._guard.partition
             if self._stopped:
                 self.stop()
@@ -101,6 +110,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that the task is gone."""
+        self.deadline.cancel()
         self._links.discard(self)
         if self._known:
             self._listener.lost(self)
@@ -136,6 +146,7 @@ class Link(asyncio.Protocol):
     def drop(self) -> None:
         """Hang up at once."""
         self._dropped = True
+        self.deadline.cancel()
         if self._transport is not None:
             self._transport.abort()
         else:

@@ -12,6 +12,7 @@ from ..hooks import drop_error
 from ..segments import TasksSnapshot
 from .connecting import Address
 from .delivery import Delivery
+from .entrance import MOST_GUESTS
 from .job import Job, Prepared
 from .link import Link
 from .slots import Seat
@@ -198,6 +199,9 @@ class SparkSubscription:
             self.finish(cancelled)
 
     def _link(self) -> Link:
+        strangers = [link for link in self._links if link.is_stranger]
+        if len(strangers) >= MOST_GUESTS:
+            min(strangers, key=lambda link: link.deadline.when()).drop()
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
     def _reset_links(self) -> None:
