@@ -7,7 +7,8 @@ import io
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark import RDD, SparkContext
+from py4j.java_gateway import JavaClass, JavaGateway, JavaObject, JavaPackage, JVMView
+from pyspark import RDD, Broadcast, SparkContext
 from pyspark import cloudpickle as _untyped
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 else:
     _Pickler = _untyped.Pickler
 
+Kinds = tuple[tuple[str, tuple[type[Any], ...]], ...]
+
 # Some of these can be pickled, and would be something of their own in each worker.
-BOUND_HERE: Final[tuple[tuple[str, tuple[type[Any], ...]], ...]] = (
+BOUND_HERE: Final[Kinds] = (
     ("an event loop", (asyncio.AbstractEventLoop,)),
     ("a task or future", (asyncio.Future,)),
     ("a queue of an event loop", (asyncio.Queue,)),
@@ -45,23 +48,35 @@ BOUND_HERE: Final[tuple[tuple[str, tuple[type[Any], ...]], ...]] = (
     ),
     ("a Spark session", (SparkSession, SparkContext)),
     ("data of Spark's, which only the driver can use", (DataFrame, RDD)),
+    (
+        "an object of Spark's JVM, which only the driver can use",
+        (JavaObject, JavaClass, JavaPackage, JVMView, JavaGateway),
+    ),
 )
+WITH_A_JOB: Final[Kinds] = (("a broadcast variable, which comes with Spark's own jobs: take its value", (Broadcast,)),)
+"""What workers have only of the job in which it was pickled."""
 
 
 class _Checker(_Pickler):
     """Pickles by value, and refuses what has a meaning in this process only."""
 
-    def persistent_id(self, value: object) -> None:
+    def __init__(self, refused: Kinds) -> None:
+        super().__init__(io.BytesIO())
+        self.refused = refused
+
+    def persistent_id(self, value: object) -> str | None:
         """Look at each thing that is about to be pickled."""
-        for words, kinds in BOUND_HERE:
+        for words, kinds in self.refused:
             if isinstance(value, kinds):
                 raise TypeError(f"it captures {words} ({type(value).__qualname__})")
+        # Pickled in earnest it would go along with the next job of this thread, whosoever that is.
+        return "a broadcast variable" if isinstance(value, Broadcast) else None
 
 
-def check_portable(stage: object, travels: object) -> None:
-    """Refuse a stage of which what ``travels`` can't be sent to Spark's workers."""
+def check_portable(stage: object, travels: object, *, resident: bool = False) -> None:
+    """Refuse a stage of which what ``travels`` can't be sent to Spark's workers; ``resident`` ones get it by no job."""
     try:
-        _Checker(io.BytesIO()).dump(travels)
+        _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
             f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "

@@ -48,7 +48,7 @@ class SparkWorkers:
 
     def check(self, stage: object) -> None:
         """Refuse what can't be sent to the cluster."""
-        check_portable(stage, stage)
+        check_portable(stage, stage, resident=True)
 
     def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
         """Take a region in; its tasks start with the first chunk."""
