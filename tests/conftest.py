@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from reactive_aio.segments import fuse
@@ -19,6 +21,10 @@ HERE = Path(__file__).parent
 GRID = HERE / "grid"
 ONCE = {HERE / "house", HERE / "catalogue", HERE / "benchmarks"}
 """What says the same on every Python."""
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 try:
@@ -65,6 +71,14 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     forget_generated()
     yield now
     forget_generated()
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have the programs that a test starts heed Ctrl-C, though the tests run in the background of a script, which does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def forget_generated() -> None:

@@ -315,6 +315,7 @@ signal.signal(signal.SIGINT, handle)
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("before", ["", HANDLED], ids=["plain", "handled"])
 def test_ctrl_c_cancels_cleans_up_and_shows_what_there_is(module: Callable[[str], str], before: str) -> None:
     command = [sys.executable, "-m", "reactive_aio", "run", f"{module(before + ENDLESS)}:flow", "--rows", "1"]
@@ -323,7 +324,10 @@ def test_ctrl_c_cancels_cleans_up_and_shows_what_there_is(module: Callable[[str]
         while running.stdout.readline() != "ready\n":
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        try:
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
 
     assert running.returncode == 130
     assert err == "cancelled\n"

@@ -448,26 +448,30 @@ def test_without_cloudpickle_an_interactive_function_is_refused_in_words() -> No
     assert "install cloudpickle" in done.stdout
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_program_quietly(tmp_path: Path) -> None:
     path, sign = tmp_path / "program.py", tmp_path / "sign"
     path.write_text(
         "from reactive_aio import Flow, schedulers\nfrom tests.schedulers import work\n"
         f"Flow.of({str(sign)!r}).publish_on(schedulers.processes(1)).map(work.forever).run_sync()\n"
     )
-    program = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, str(path)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
-    )
-    deadline = time.monotonic() + LIMIT
-    while not (sign.exists() and sign.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    worker = int(sign.read_text())
-    os.killpg(program.pid, signal.SIGINT)
-    _, errors = program.communicate(timeout=LIMIT)
+    ) as program:
+        try:
+            deadline = time.monotonic() + LIMIT
+            while not (sign.exists() and sign.read_text()):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            worker = int(sign.read_text())
+            os.killpg(program.pid, signal.SIGINT)
+            _, errors = program.communicate(timeout=LIMIT)
+        finally:
+            program.kill()
 
     assert "worker" not in errors
     assert errors.rstrip().endswith("KeyboardInterrupt")
