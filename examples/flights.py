@@ -250,7 +250,6 @@ class Report(Transform[list[EnrichedFlight], ReportRow]):
     carriers: Ranking = Factory(Ranking)
     routes: Ranking = Factory(Ranking)
     hours: Ranking = Factory(Ranking)
-    given: bool = False
 
     @staticmethod
     def into(file: Path) -> Report:
@@ -275,18 +274,12 @@ class Report(Transform[list[EnrichedFlight], ReportRow]):
             self.add(batch)
         yield from ()
 
-    @property
-    def pending(self) -> bool:
-        """Tell that the ranks are still to come."""
-        return not self.given
-
     def demand(self, n: int) -> int:
         """Ask for all flights, however few ranks are wanted."""
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterator[ReportRow]:
         """Name the file, and give the ranks."""
-        self.given = True
         self.part.replace(self.file)
         ranks = zip(self.carriers.worst(), self.routes.worst(), self.hours.worst(), strict=False)
         for rank, (carrier, route, hour) in enumerate(ranks, 1):

@@ -74,7 +74,8 @@ class Flow(
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
 
-        Demand: what the stage says by ``demand``; one for one, where it says nothing.
+        Demand: what the stage says by ``demand``; one for one, where it says nothing. The end comes with the last element if
+        the stage says by ``pending`` that nothing is left, else when one more is wanted.
         Errors: what the stage raises. What is no stage is refused with TypeError when the flow is built.
         (RxJava: ``lift``.)
 

@@ -195,6 +195,11 @@ class Doubling(Stage[Any, Any]):
         """Pass on."""
         yield from items
 
+    @property
+    def pending(self) -> bool:
+        """Tell that there is one for one, so that the stream ends with the last."""
+        return False
+
 
 def calling_back(stop: int) -> Callable[[Emitter[int]], None]:
     """Give a way to register for callbacks that come at once."""

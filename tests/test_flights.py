@@ -51,9 +51,14 @@ def run(
             monkeypatch.setenv(name, str(value))
         monkeypatch.setattr(sys, "path", [str(EXAMPLE.parent), *sys.path])
         with asyncio.Runner() as runner:
-            return runner.run(build("flow", flights.flow, runner.run).to_list())
+            return runner.run(rows_of(build("flow", flights.flow, runner.run)))
 
     return run
+
+
+async def rows_of(flow: Flow[Any]) -> list[Any]:
+    """Ask for one row after another."""
+    return [row async for row in flow]
 
 
 # -- the whole data, against pandas

@@ -261,7 +261,10 @@ class RegionDriver(Emission):
     def _complete(self) -> None:
         receiver = self._receiver
         try:
-            self._end()
+            try:
+                self.run.check_over()
+            finally:
+                self._end()
         except Exception as error:
             if receiver is not None:
                 receiver.on_error(error)

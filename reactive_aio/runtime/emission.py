@@ -116,8 +116,11 @@ class Emission(Turns):
     def _end_if_due(self) -> None:
         """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
         source, run = self._input, self.run
+        if (self._pass is not None or self._starting) and run.reticent:
+            return
         if source.error is None or self._finishing or (run.may_stop and run.done):
-            if not run.pending:
+            given = self._finishing and self._pass is None and not run.paused
+            if given or not run.pending:
                 self._complete()
         elif source.at_end and (not run.owing or (self._pass is None and not self._starting)):
             # Signalled from here, it is not the input's to report any more.

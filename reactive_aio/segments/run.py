@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ..spec import UNBOUNDED
-from .fuse import AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
+from .fuse import NOTHING, AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
 from .plan import Placed, Region
 from .stage import Stage, Transform
 
@@ -27,6 +27,14 @@ def _finishes(transform: AnyTransform) -> bool:
 def _starts(transform: AnyTransform) -> bool:
     base: type[AnyTransform] = Transform
     return type(transform).prelude is not base.prelude
+
+
+def _reticent(transform: AnyTransform) -> bool:
+    """Tell whether it does not say if there is more to come of it, and there may be."""
+    if type(transform).pending is not Transform.pending:
+        return False
+    template = transform.template
+    return template is None or not template.single or _starts(transform) or _finishes(transform)
 
 
 def _closes(transform: AnyTransform) -> bool:
@@ -42,7 +50,7 @@ class RegionRun:
     """
 
     __slots__ = (
-        "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_stages", "_stoppers", "_stretch", "_stretches",
+        "_at", "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_reticent", "_stages", "_stoppers", "_stretch", "_stretches",
         "_whole", "empty", "may_stop", "mute", "pace", "paused", "total", "transforms",
     )  # fmt: skip
 
@@ -57,6 +65,9 @@ class RegionRun:
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
+        self._reticent = [place for place, each in enumerate(self.transforms) if _reticent(each)]
+        self._at = 0
+        """Where the stage is that finishes; those before it have nothing more to give."""
         self._closers = [each for each in self.transforms if _closes(each)]
         self._counted = counted
         self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
@@ -136,6 +147,7 @@ class RegionRun:
     def _finishes(self) -> Iterator[tuple[int, Iterator[Any]]]:
         for place, transform in enumerate(self.transforms):
             if self._heard(place) and _finishes(transform):
+                self._at = place
                 yield place, iter(transform.finish())
 
     def _give(self, stretches: Iterator[tuple[int, Iterator[Any]]], until: float) -> Iterator[Any]:
@@ -181,10 +193,28 @@ class RegionRun:
     @property
     def pending(self) -> bool:
         """Tell that output would still come if no more input did."""
-        for place, transform in self._holders:  # noqa: SIM110 - asked every turn, and most often of nobody
+        for place, transform in self._holders:
             if transform.pending and self._heard(place):
                 return True
+        for place in self._reticent:
+            if place >= self._at and _finishes(self.transforms[place]) and self._heard(place):
+                return True
         return False
+
+    @property
+    def reticent(self) -> bool:
+        """Tell that a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
+        return any(place >= self._at and self._heard(place) for place in self._reticent)
+
+    def check_over(self) -> None:
+        """Raise RuntimeError if a stage has more to give of itself, though it has said that nothing is pending."""
+        if self._stretch is not None:
+            place, items = self._stretch
+            if self._heard(place) and next(items, NOTHING) is not NOTHING:
+                raise RuntimeError(
+                    f"{self._stages[place]} has more to give than it said: `pending` has to be true until the last "
+                    "element has been given, or not to be defined"
+                )
 
     @property
     def owing(self) -> bool:

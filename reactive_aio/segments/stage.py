@@ -107,7 +107,11 @@ class Transform(Generic[T, R]):
 
     @property
     def pending(self) -> bool:
-        """Tell that output would still come if the input ended now."""
+        """Tell that output would still come if the input ended now, also in the middle of ``apply`` and ``finish``.
+
+        A stage that says so ends with its last element. One that does not define it is asked on, where it may give several
+        elements for one or has a ``prelude`` or a ``finish``, until there is nothing more.
+        """
         return False
 
     @property
