@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import weakref
-from types import FrameType
+from functools import partial
 from typing import Any
 
 from reactive_aio.spec import UNBOUNDED
 from reactive_aio.tck import Environment
 
 from .correct import GoodPublisher, GoodSubscription, Idle, soon
+from .meeting import meet_inside
 from .mutant import publisher
 
 STRICT = Environment(budget=0.002)
@@ -46,30 +46,10 @@ class TwoThreads(GoodSubscription):
         pair, self.items = self.items[:2], self.items[2:]
         self.demand -= 2
         self.delivering = True
-        both = threading.Barrier(2)
-        threads = [threading.Thread(target=self.signal, args=(item, both)) for item in pair]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        meet_inside("on_next", *(partial(self.subscriber.on_next, item) for item in pair))
         self.delivering = False
         if not self.over:
             self.deliver()
-
-    def signal(self, item: Any, both: threading.Barrier) -> None:
-        """Call on_next, and have each of two threads stay inside it until both are there."""
-        calls = 0
-
-        def entered(frame: FrameType, _event: str, _arg: object) -> None:
-            nonlocal calls
-            # The first is the recorder's, which writes the call down before the second, the recorded subscriber's.
-            calls += frame.f_code.co_name == "on_next"
-            if calls == 2:
-                sys.settrace(None)
-                both.wait(60)
-
-        sys.settrace(entered)
-        self.subscriber.on_next(item)
 
 
 @publisher("1.4")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from reactive_aio.tck import Environment
 
 from .correct import GoodSubscriber, soon
+from .meeting import meet_inside
 from .mutant import subscriber
 
 
@@ -99,11 +101,7 @@ class RequestsOnTwoThreads(GoodSubscriber):
     def request(self, n: int) -> None:
         if self.over:
             return
-        threads = [threading.Thread(target=self.subscription.request, args=(n,)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        meet_inside("request", *[partial(self.subscription.request, n)] * 2)
 
 
 @subscriber("2.8")
