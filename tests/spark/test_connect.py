@@ -82,3 +82,19 @@ def test_files_are_refused_and_tables_are_not() -> None:
         Files(session, "a folder")
     assert "a_table" == Table(session, "a_table").table
     assert Frames(session, print).fn is print
+
+
+async def test_streams_are_refused_both_ways_before_anything_is_asked_of_the_server() -> None:
+    from reactive_aio.spark.streaming import feed, inbox, register
+
+    session: Any = Session()
+    frame: Any = Frame(streaming=True)
+
+    with pytest.raises(UnsupportedOnSparkError, match=r"feed\(\) needs a classic session.*\.master"):
+        async with feed(Flow.range(3), session, "n long"):
+            pass
+    async with inbox() as own:
+        with pytest.raises(UnsupportedOnSparkError, match=r"Inbox\.start\(\) needs a classic session"):
+            await own.start(frame, checkpoint="a folder")
+    with pytest.raises(UnsupportedOnSparkError, match=r"register\(\) needs a classic session"):
+        register(session)

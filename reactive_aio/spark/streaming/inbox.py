@@ -26,7 +26,7 @@ from .arrival import Arrival, Writing, WrittenBatch
 from .hearing import hearing
 from .inboxreader import Reader, WrittenBatches
 from .inboxwire import ABORT, COMMIT, OPEN, Delivery, named
-from .line import register
+from .line import check_classic, register
 from .query import Query
 from .reception import LOOPBACK, Reception, listen_at
 from .source import check_query
@@ -43,23 +43,23 @@ U = TypeVar("U")
 
 @overload
 def inbox(
-    as_: type[Row] = ..., *, host: str = ..., prefetch: int = ..., patience: float = ...
+    as_: type[Row] = ..., *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[Row]]: ...
 @overload
 def inbox(
-    as_: type[dict[Any, Any]], *, host: str = ..., prefetch: int = ..., patience: float = ...
+    as_: type[dict[Any, Any]], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[dict[str, Any]]]: ...
 @overload
 def inbox(
-    as_: type[tuple[Any, ...]], *, host: str = ..., prefetch: int = ..., patience: float = ...
+    as_: type[tuple[Any, ...]], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[tuple[Any, ...]]]: ...
 @overload
 def inbox(
-    as_: type[U], *, host: str = ..., prefetch: int = ..., patience: float = ...
+    as_: type[U], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[U]]: ...
 @asynccontextmanager
 async def inbox(
-    as_: type[Any] = Row, *, host: str = LOOPBACK, prefetch: int = 8192, patience: float = 300.0
+    as_: type[Any] = Row, *, host: str = LOOPBACK, port: int = 0, prefetch: int = 8192, patience: float = 300.0
 ) -> AsyncGenerator[Inbox[Any]]:
     """Have Spark write a stream to a flow, for the length of an ``async with`` block.
 
@@ -67,7 +67,7 @@ async def inbox(
     in ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` has a streaming DataFrame written there. A query
     that is started elsewhere, in another process even, is started with
     ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`; it has to reach this
-    process at ``host``, which by default is loopback.
+    process at ``host``, which by default is loopback, and at ``port``, by default any that is free.
 
     Delivery: at least once, by the same number; `exactly_once` drops repetitions. Rows of different partitions interleave,
     each partition is in order. A task that is retried goes on behind the rows that have arrived, which is exact if it
@@ -92,11 +92,13 @@ async def inbox(
     """
     if prefetch < 1:
         raise ValueError(f"inbox(prefetch={prefetch}): prefetch must be at least 1")
+    if not 0 <= port < 2**16:
+        raise ValueError(f"inbox(port={port}): a port of TCP is needed, or 0 for any that is free")
     if not patience > 0:
         raise ValueError(f"inbox(patience={patience}): patience is a time in seconds")
     if as_ not in (Row, tuple, dict) and not attrs.has(as_):
         raise TypeError(f"inbox(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
-    own: Inbox[Any] = Inbox(as_, prefetch, host, patience)
+    own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
     async with own.open():
         yield own
 
@@ -108,6 +110,7 @@ class Inbox(Generic[T]):
     _kind: type[T]
     _prefetch: int
     _host: str
+    _port: int
     _patience: float
     _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _reception: Reception = field(init=False)
@@ -123,7 +126,7 @@ class Inbox(Generic[T]):
     _closed: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
-        self._reception = Reception(listen_at(self._host), self._host, self._serve)
+        self._reception = Reception(listen_at(self._host, self._port), self._host, self._serve)
 
     # -- for users
 
@@ -156,6 +159,7 @@ class Inbox(Generic[T]):
         ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
         Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
         """
+        check_classic("Inbox.start", frame)
         folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
         await asyncio.to_thread(self._check, frame)
         if self._query is not None:
@@ -169,7 +173,7 @@ class Inbox(Generic[T]):
         self._end = None
         self._over.clear()
         self._started = self._loop.create_future()
-        self._query = query = Query("Inbox.start", begin, self, self.post)
+        self._query = query = Query("Inbox.start", folder, begin, self, self.post)
         query.start()
         await self._started
         running = query.running
@@ -248,18 +252,17 @@ class Inbox(Generic[T]):
         reader.inlet.post(reader.inlet.on_chunk, [batch])
 
     def _broken(self, arrival: Arrival, error: Exception) -> None:
-        """Fail, because a micro-batch was not consumed."""
+        """Refuse a micro-batch that was not consumed, and with it the subscriber."""
         if arrival.handover.settled:
             return
         arrival.why = f"the subscriber has failed: {type(error).__name__}: {error}"
         if self._reader is not None:
-            self._reader.end(error)
+            self._reader.broken(error)
         if self._query is not None:
             self._query.stop()
         else:
             arrival.handover.settle(accepted=False)
-            if self._reader is not None:
-                self._finish(error)
+            self._finish(None)
 
     def _finish(self, error: Exception | None) -> None:
         reader, self._reader = self._reader, None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
+from ...hooks import drop_error
 from ...segments import Inlet, Pushed
 from ...spec import Subscription, add_demand
 from .arrival import WrittenBatch
@@ -23,7 +24,11 @@ class Reader:
     inbox: Inbox[Any]
     demand: int = field(init=False, default=0)
     _release: Callable[[], None] | None = field(init=False)
-    _ended: bool = field(init=False, default=False)
+    _failure: Exception | None = field(init=False, default=None)
+    """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
+    _end: tuple[Exception | None] | None = field(init=False, default=None)
+    """What it is to be told in the end."""
+    _over: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         self._release = self.inlet.hold()
@@ -35,17 +40,31 @@ class Reader:
     def _requested(self, n: int) -> None:
         self.demand = add_demand(self.demand, n)
         self.inbox.offer()
+        self._tell()
 
     def cancel(self) -> None:
         """Leave; what has not been acknowledged is not committed."""
-        self._ended = True
+        self._over = True
         self.inbox.post(self.inbox.left_by, self)
+
+    def broken(self, error: Exception) -> None:
+        """Note what the subscriber has failed with."""
+        if self._failure is None:
+            self._failure = error
 
     def end(self, error: Exception | None) -> None:
         """Signal the end, once."""
-        if self._ended:
+        if error is not None and (self._over or self._failure is not None):
+            self.inlet.post(drop_error, error)
+        if self._end is None:
+            self._end = (self._failure or error,)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._over or self._end is None or (self._failure is not None and not self.demand):
             return
-        self._ended = True
+        self._over = True
+        (error,) = self._end
         if error is None:
             self.inlet.post(lambda _: self.inlet.on_complete(), None)
         else:

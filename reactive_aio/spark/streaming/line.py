@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from ...errors import DriverUnreachableError, SparkJobError
+from ...errors import DriverUnreachableError, SparkJobError, UnsupportedOnSparkError
+from ..calls import is_connect
 from ..connecting import Address, connect
 
 if TYPE_CHECKING:
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
 """The sessions that know the format; Spark remarks on one that is registered again."""
+
+
+def check_classic(method: str, data: object) -> None:
+    """Refuse a session of Spark Connect, and a frame of one."""
+    if is_connect(data):
+        raise UnsupportedOnSparkError(
+            f"{method}() needs a classic session: with Spark Connect queries run on the server, whose processes are not known "
+            "to reach this one; build the session with .master(...) rather than .remote(...)"
+        )
 
 
 def register(session: SparkSession) -> None:
@@ -26,6 +36,7 @@ def register(session: SparkSession) -> None:
     """
     from .datasource import FlowSource
 
+    check_classic("register", session)
     if session not in REGISTERED:
         session.dataSource.register(FlowSource)
         REGISTERED.add(session)

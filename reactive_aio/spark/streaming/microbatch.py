@@ -83,7 +83,10 @@ class Consumable(ABC, Generic[T]):
             )
 
     def fail(self, error: Exception) -> None:
-        """Say that it can't be consumed, from any thread: the flow fails with ``error``, and the batch comes again."""
+        """Say that it can't be consumed, from any thread: the batch comes again, some other time.
+
+        The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
+        """
         if not self._handover.settled:
             self._handover.failed(error)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Event, Thread
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field
@@ -22,6 +23,10 @@ STOP: Final = 10.0
 """Seconds for a query to stop; Spark by itself would wait for ever."""
 TERMINATED: Final = 2.0
 """Seconds for a query to note that it is to stop, before the callback gives way."""
+
+
+CLAIMED: Final[dict[str, Query]] = {}
+"""The queries of this process that run, by the folders of their checkpoints."""
 
 
 class Events(Protocol):
@@ -65,11 +70,32 @@ def hush() -> None:
             logger.addFilter(_not_ours)
 
 
+@contextmanager
+def claimed(checkpoint: str, query: Query) -> Generator[None]:
+    """Keep a checkpoint for one query; the next one waits where this one has been told to stop, and is refused else.
+
+    Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand,
+    who then finds that the stream has come to its end.
+    """
+    folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
+    while (other := CLAIMED.setdefault(folder, query)) is not query:
+        if not (other.stopping and other.wait(STOP)):
+            raise SparkJobError(
+                f"{query.name}: {other.name} is being read by this checkpoint, which is for one query at a time: give each "
+                "subscription a checkpoint of its own, or have subscribers share() one flow"
+            )
+    try:
+        yield
+    finally:
+        del CLAIMED[folder]
+
+
 @define(eq=False)
 class Query:
     """The threads of one subscription."""
 
     name: str
+    checkpoint: str
     start_query: Callable[[Callable[[Any, int], None]], StreamingQuery]
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
@@ -79,6 +105,8 @@ class Query:
     pending: Handover | None = field(init=False, default=None)
     """What Spark waits for, which makes one micro-batch at a time; refused when the query has been told to stop."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
+    _told: Lock = field(init=False, factory=Lock)
+    """Taken by who tells the end: a query that was given up may end after all."""
 
     # -- on the loop
 
@@ -108,6 +136,10 @@ class Query:
         for thread in self._threads:
             thread.join(None if self._over.is_set() else 0)
 
+    def wait(self, seconds: float) -> bool:
+        """Wait on a thread for the end, and tell whether it has come."""
+        return self._over.wait(seconds)
+
     def _thread(self, work: Callable[[], None]) -> None:
         thread = Thread(target=work, name=f"reactive_aio-stream-{len(self._threads)}", daemon=True)
         self._threads.append(thread)
@@ -118,16 +150,21 @@ class Query:
     def _lead(self) -> None:
         error: SparkJobError | None = None
         try:
-            self._query = query = self.start_query(self._called)
-            self.post(self.events.started, str(query.id))
-            query.awaitTermination()
+            with claimed(self.checkpoint, self):
+                self._query = query = self.start_query(self._called)
+                self.post(self.events.started, str(query.id))
+                query.awaitTermination()
         except Exception as failure:
             error = self._failure(failure)
         self._over.set()
         self._give_way()
         for stopper in self._threads[1:]:
             stopper.join(STOP)
-        self.post(self.events.ended, error)
+        self._end(error)
+
+    def _end(self, error: SparkJobError | None) -> None:
+        if self._told.acquire(blocking=False):
+            self.post(self.events.ended, error)
 
     def _called(self, frame: Any, batch_id: int) -> None:
         """Take a micro-batch; Spark waits in here."""
@@ -148,7 +185,7 @@ class Query:
         if self._over.wait(STOP):
             stopper.join(STOP)
         else:
-            self.post(self.events.ended, SparkJobError(f"{self.name}: the query did not stop within {STOP:.0f} s"))
+            self._end(SparkJobError(f"{self.name}: the query did not stop within {STOP:g} s"))
 
     def _stop_query(self) -> None:
         while self._query is None and not self._over.wait(0.01):
@@ -174,6 +211,8 @@ class Query:
     def _failure(self, error: Exception) -> SparkJobError | None:
         if self._stopping.is_set():
             return None  # nobody will hear of it
+        if isinstance(error, SparkJobError):
+            return error
         failure = SparkJobError(f"the streaming query of {self.name} failed: {told(error)}")
         failure.__cause__ = error
         return failure

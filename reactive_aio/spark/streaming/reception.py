@@ -18,9 +18,9 @@ from ..entrance import MANNERS, MOST_GUESTS
 LOOPBACK: Final = "127.0.0.1"
 
 
-def listen_at(host: str) -> socket.socket:
-    """Listen on any port, for processes that find this one at ``host``; on loopback nobody else can."""
-    return socket.create_server((LOOPBACK if host == LOOPBACK else "", 0), backlog=128)
+def listen_at(host: str, port: int) -> socket.socket:
+    """Listen on a port, 0 for any, for processes that find this one at ``host``; on loopback nobody else can."""
+    return socket.create_server((LOOPBACK if host == LOOPBACK else "", port), backlog=128)
 
 
 @define(eq=False)

@@ -78,13 +78,15 @@ class StreamSubscription:
     _demand: int = field(init=False, default=0)
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
     """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
+    _failure: Exception | None = field(init=False, default=None)
+    """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
     _release: Callable[[], None] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._query = Query(str(self.source), self.source.start, self, self.inlet.post)
+        self._query = Query(str(self.source), self.source.checkpoint, self.source.start, self, self.inlet.post)
 
     def begin(self) -> None:
         """Start the query; nothing here waits for it."""
@@ -109,11 +111,12 @@ class StreamSubscription:
     def request(self, n: int) -> None:
         """Let Spark hand over more; a region that asks is in the middle of its turn, so what waits comes in an event."""
         self._demand = add_demand(self._demand, n)
-        if self._offer is not None:
+        if self._offer is not None or self._failure is not None:
             self.inlet.post(self._asked, None)
 
     def _asked(self, _: None) -> None:
         self._hand_over()
+        self._fail()
 
     def cancel(self) -> None:
         """Stop the query; what has not been acknowledged is not committed."""
@@ -147,17 +150,25 @@ class StreamSubscription:
         self.inlet.on_chunk([batch])
 
     def broken(self, error: Exception) -> None:
-        """Fail, because a micro-batch was not consumed."""
-        if not self._over:
-            self._finish(error)
+        """Stop the query, because a micro-batch was not consumed."""
+        if self._failure is None:
+            self._failure = error
+        self._query.stop()
 
     def ended(self, error: SparkJobError | None) -> None:
         """Signal the end, if that has not been done, and let the rest be cleaned up."""
         self._left.set()
-        if not self._over:
+        if not self._over and self._failure is None:
             self._finish(error)
-        elif error is not None:
+            return
+        if error is not None:
             drop_error(error)
+        self._fail()
+
+    def _fail(self) -> None:
+        """Fail as the subscriber did, when the query has ended, so that it may begin again."""
+        if self._failure is not None and self._demand and self._left.is_set() and not self._over:
+            self._finish(self._failure)
 
     def _finish(self, error: Exception | None) -> None:
         self._over = True
@@ -184,7 +195,8 @@ class StreamSubscription:
     def _cancelled(self, error: asyncio.CancelledError | None) -> None:
         cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
         cancelled.__cause__ = error
-        self.broken(cancelled)
+        if not self._over:
+            self._finish(cancelled)
 
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
