@@ -10,6 +10,11 @@ from typing import Any
 
 def to_arrow(batches: Sequence[Any]) -> bytes:
     """Write batches, of which there is one at least, as a stream."""
+    return in_arrow(batches).tobytes()
+
+
+def in_arrow(batches: Sequence[Any]) -> memoryview:
+    """The same, left in the memory in which Arrow has written it."""
     import pyarrow as pa
 
     arrow: Any = pa
@@ -17,8 +22,7 @@ def to_arrow(batches: Sequence[Any]) -> bytes:
     with arrow.ipc.new_stream(out, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    data: bytes = out.getvalue().to_pybytes()
-    return data
+    return memoryview(out.getvalue())
 
 
 def from_arrow(data: bytes | bytearray) -> Iterable[Any]:

@@ -72,7 +72,8 @@ class Backlog:
         """Give the rows between two places."""
         if start < self.first:
             raise SparkJobError(
-                f"rows from {start} on are asked for, but those before {self.first} have been committed"
+                f"rows from {start} on are asked for, but those before {self.first} have been committed: a feed is "
+                "for one query, which reads it once"
             )
         if end > self.end:
             raise SparkJobError(f"rows up to {end} are asked for, but only {self.end} have come")

@@ -124,6 +124,10 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _place(self, offset: dict[str, Any]) -> int:
         own = option(self._options, "feed")
+        if "feed" not in offset:
+            raise SparkJobError(
+                f"the checkpoint is that of another source, and this is feed {own!r}: give the query a checkpoint of its own"
+            )
         if offset["feed"] != own:
             raise SparkJobError(
                 f"the checkpoint is that of feed {offset['feed']!r}, and this is feed {own!r}: a flow can't be read again "

@@ -21,10 +21,10 @@ from ..connecting import listen
 from ..sink.columns import Columns, zone_of
 from ..sink.schema import Schema, check_schema, struct_of
 from ..told import told
-from .arrow import to_arrow
+from .arrow import in_arrow
 from .backlog import Backlog
 from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, LATEST, OFFSET, QUESTION, REFUSED
-from .line import register
+from .line import check_classic, register
 from .reception import Reception
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 WAIT: Final = 0.05
 """Seconds that a query is kept waiting for the first row of a batch; then it asks again, or hears that it is to stop."""
+SENT: Final = 1 << 18
+"""Bytes of rows that are sent at a time: a transport copies what the socket does not take, on the event loop."""
 LOOK: Final = 0.2
 """Seconds after which `Feed.drain` looks whether the query is still there."""
 
@@ -75,6 +77,7 @@ async def feed(
     for label, count in (("ahead", ahead), ("batch", batch), ("partitions", partitions)):
         if count < 1:
             raise ValueError(f"feed({label}={count}): {label} must be at least 1")
+    check_classic("feed", session)
     check_schema("feed", schema)
     struct, zone = await asyncio.to_thread(_asked, session, schema)
     columns = Columns(struct, schema if isinstance(schema, type) else None, zone_of(zone))
@@ -246,10 +249,12 @@ class Feed:
         except Exception as error:
             kind, data = REFUSED, str(error).encode()
         writer.write(ANSWER.pack(kind, len(data)))
-        writer.write(data)
+        for at in range(0, len(data), SENT):
+            await writer.drain()
+            writer.write(data[at : at + SENT])
         await writer.drain()
 
-    async def _answered(self, kind: int, first: int, second: int, third: int) -> bytes:
+    async def _answered(self, kind: int, first: int, second: int, third: int) -> bytes | memoryview:
         if kind == BEGIN:
             return OFFSET.pack(0 if callable(self._source) else self._backlog.first)
         if kind == LATEST:
@@ -273,9 +278,9 @@ class Feed:
             raise SparkJobError(f"the flow of the stream failed: {type(self.error).__name__}: {self.error}")
         return min(backlog.end, start + limit)
 
-    async def _fetched(self, start: int, end: int) -> bytes:
-        """Give rows; after a restart they have to come first."""
+    async def _fetched(self, start: int, end: int) -> memoryview:
+        """Give rows; after a restart they have to come first. A hundred thousand are too many for a turn of the loop."""
         self._admit(end)
         backlog = self._backlog
         await self._until(lambda: backlog.end >= end or self._complete)
-        return to_arrow(backlog.between(start, end))
+        return await asyncio.to_thread(in_arrow, backlog.between(start, end))

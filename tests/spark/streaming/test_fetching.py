@@ -1,0 +1,87 @@
+"""What a feed answers to the reader of a query, which here is on a thread of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from reactive_aio import Flow, SparkJobError
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from reactive_aio.spark.streaming import feed
+from reactive_aio.spark.streaming.arrow import in_arrow
+from reactive_aio.spark.streaming.datasource import FlowReader, Rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
+
+N = 20_000
+T = TypeVar("T")
+
+
+def rows(reader: FlowReader, start: int, end: int) -> list[int]:
+    return [row["n"] for batch in reader.read(Rows(start, end)) for row in batch.to_pylist()]
+
+
+async def asked(reader: FlowReader, question: Callable[..., T], *given: Any) -> T:
+    """Ask as the process of a query does, which hangs up in the end."""
+    try:
+        return await asyncio.to_thread(question, *given)
+    finally:
+        reader.stop()
+
+
+async def test_the_loop_neither_puts_many_rows_together_nor_copies_them_at_once(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    sizes: list[int] = []
+    write = asyncio.StreamWriter.write
+
+    def noted(batches: Any) -> memoryview:
+        threads.append(threading.get_ident())
+        return in_arrow(batches)
+
+    def measured(writer: asyncio.StreamWriter, data: Any) -> None:
+        sizes.append(len(data))
+        write(writer, data)
+
+    module = sys.modules["reactive_aio.spark.streaming.feed"]
+    monkeypatch.setattr(module, "in_arrow", noted)
+    monkeypatch.setattr(module, "SENT", 4096)
+    monkeypatch.setattr(asyncio.StreamWriter, "write", measured)
+    async with feed(Flow.range(N), spark, "n long", ahead=N, batch=N) as own:
+        reader = FlowReader(own.options)
+        end = await asked(reader, reader.latestOffset, {"feed": own.options["feed"], "offset": 0}, ReadMaxRows(N))
+        assert 0 < end["offset"] <= N
+        assert [*range(N)] == await asked(reader, rows, reader, 0, N)
+
+    assert threads
+    assert threading.get_ident() not in threads
+    assert sum(sizes) > 8 * N
+    assert max(sizes) <= 4096
+
+
+async def test_the_checkpoint_of_another_source_is_refused(spark: Any) -> None:
+    async with feed(Flow.range(3), spark, "n long") as own:
+        reader = FlowReader(own.options)
+        with pytest.raises(SparkJobError, match=r"is that of another source.*a checkpoint of its own"):
+            await asked(reader, reader.latestOffset, {"logOffset": 0}, ReadMaxRows(3))
+
+
+async def test_rows_that_another_query_has_had_are_refused(spark: Any) -> None:
+    async with feed(Flow.range(3), spark, "n long") as own:
+        reader = FlowReader(own.options)
+        start = {"feed": own.options["feed"], "offset": 0}
+        end = await asyncio.to_thread(reader.latestOffset, start, ReadMaxRows(2))
+        await asked(reader, reader.commit, end)
+        other = FlowReader(own.options)
+        with pytest.raises(SparkJobError, match="have been committed: a feed is for one query"):
+            await asked(other, rows, other, 0, 1)
