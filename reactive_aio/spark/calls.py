@@ -22,6 +22,11 @@ AGAIN: Final = 0.25
 """Seconds after which jobs are cancelled once more: one may have been submitted just then."""
 
 
+def cancel_group(context: Any, name: str) -> None:
+    """Cancel the jobs of a group, those that are still to be submitted too; without a word in the log if there are none."""
+    context._jsc.sc().cancelJobGroupAndFutureJobs(name)
+
+
 def is_connect(data: object) -> bool:
     """Tell whether a frame or session is one of Spark Connect, whose classes need packages that may not be there."""
     return type(data).__module__.startswith("pyspark.sql.connect.")
@@ -55,7 +60,7 @@ class JobGroup:
 
     def cancel(self) -> None:
         """Cancel the group; tags would be of no use, which belong to a thread here."""
-        self.context.cancelJobGroup(self.name)
+        cancel_group(self.context, self.name)
 
 
 @frozen(eq=False)

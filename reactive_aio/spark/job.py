@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
+from .calls import cancel_group
 from .connecting import Address, listen, unreachable
+from .told import text_of, told
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 GRACE: Final = 0.05
-AGAIN: Final = 0.25
 
 
 @frozen
@@ -194,32 +195,21 @@ class Job:
                 pass
 
     def _failure(self, error: Exception) -> SparkJobError:
-        """Say what happened in a line; here, because what py4j raises asks the JVM for its message."""
+        """Say what happened; on this thread, as it takes a call into the JVM."""
         if self._stopping.is_set():
             return SparkJobError("stopped")  # nobody will hear of it
-        try:
-            text = str(error).strip()
-        except Exception:
-            text = ""
-        if (cut_off := unreachable(text)) is not None:
+        if (cut_off := unreachable(text_of(error))) is not None:
             cut_off.__cause__ = error
             return cut_off
-        lines = text.splitlines() or [type(error).__name__]
-        if len(lines) > 1 and lines[1].startswith(": "):
-            told = lines[1][2:]  # behind the call that py4j made is what the JVM says
-        else:
-            told = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
-        failure = SparkJobError(f"the Spark job of {self.name} failed: {told}")
+        failure = SparkJobError(f"the Spark job of {self.name} failed: {told(error, self.context)}")
         failure.__cause__ = error
         return failure
 
     def _cancel(self) -> None:
-        """Cancel the jobs of the group, and again those that were submitted just then, until the threads have ended."""
-        wait = self.grace
-        while not self._ended.wait(wait):
-            wait = AGAIN
+        """Cancel the jobs of the group, those too that are submitted just now."""
+        if not self._ended.wait(self.grace):
             with suppress(Exception):  # the JVM is gone, and the threads will notice
-                self.context.cancelJobGroup(self._group)
+                cancel_group(self.context, self._group)
 
 
 def _slots(context: Any) -> int:

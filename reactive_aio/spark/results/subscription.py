@@ -108,7 +108,9 @@ class ResultsSubscription:
         try:
             data = next(frames, None)
         except Exception as error:
-            raise SparkJobError(f"the Spark job of {self.pulling.source} failed: {told(error)}") from error
+            source = self.pulling.source
+            why = told(error, None if source.connect else source.context)
+            raise SparkJobError(f"the Spark job of {source} failed: {why}") from error
         return None if data is None else next(Decoder().feed(data))
 
 

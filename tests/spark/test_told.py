@@ -1,0 +1,71 @@
+"""What a failure of Spark's is told as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio import Flow, SparkJobError, schedulers
+from reactive_aio.spark.calls import JobGroup
+from reactive_aio.spark.told import told
+
+pytestmark = pytest.mark.spark
+
+
+class GoneError(Exception):
+    """As py4j's are that ask a JVM for their message which is no more."""
+
+    def __str__(self) -> str:
+        raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("An error occurred while calling o1.x.\n: org.Some: no space\n\tat x", "org.Some: no space"),
+        ("it failed:\n  at x\n\nValueError: 3", "it failed: ValueError: 3"),
+        ("one\ntwo", "one"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_a_line_of_what_there_is(text: str, line: str) -> None:
+    assert line == told(RuntimeError(text))
+
+
+def test_a_failure_whose_message_went_with_the_jvm_is_told_by_its_name() -> None:
+    assert "GoneError" == told(GoneError())
+
+
+@pytest.mark.parametrize("wire", ["tcp", "results"])
+async def test_a_session_that_has_been_stopped_is_named_as_the_cause(
+    sc: Any, monkeypatch: pytest.MonkeyPatch, wire: str
+) -> None:
+    flow = Flow.from_spark(sc.parallelize([1], 1), wire=wire)
+    monkeypatch.setattr(sc, "_jsc", None)  # as SparkContext.stop does
+
+    with pytest.raises(SparkJobError, match="its session has been stopped"):
+        await flow.to_list()
+
+
+async def test_a_region_fed_from_the_loop_says_so_too(spark: Any, sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = Flow.range(3).publish_on(schedulers.spark(spark, 1)).map(str)
+    monkeypatch.setattr(sc, "_jsc", None)
+
+    with pytest.raises(SparkJobError, match="its session has been stopped"):
+        await flow.to_list()
+
+
+def test_a_job_that_is_submitted_behind_the_cancel_does_not_run(sc: Any) -> None:
+    jobs = JobGroup(sc, "cancelled")
+    try:
+        jobs.enter()
+        jobs.cancel()
+
+        with pytest.raises(Exception, match="SPARK_JOB_CANCELLED"):
+            sc.parallelize([1], 1).count()
+    finally:
+        for name in ("spark.jobGroup.id", "spark.job.description"):
+            sc.setLocalProperty(name, None)
