@@ -7,6 +7,8 @@ it too).
 
 from __future__ import annotations
 
+import copyreg
+import io
 import pickle
 import sys
 from collections.abc import Callable
@@ -16,10 +18,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from .columns import reducers
+
 LARGE: Final = 16_384
 """Bytes of an array, or of an Arrow buffer, that travel beside the pickle rather than in it."""
 
 MAIN: Final = b"__main__"
+ARROW: Final = b"pyarrow"
 
 Buffers = list[pickle.PickleBuffer]
 
@@ -30,7 +35,7 @@ def dumps(value: object, buffers: Buffers | None = None) -> bytes:
     callback = None if buffers is None else aside(buffers)
     by_value = None
     try:
-        data = pickle.dumps(value, 5, buffer_callback=callback)
+        data = pickle.dumps(value, 5) if buffers is None else by_reference(value, buffers)
         # What was defined in an interactive session can't be imported anywhere. Where these bytes mean something else,
         # nothing is lost by pickling again.
         if MAIN not in data or main_module() != ("", "") or (by_value := by_value_dumps()) is None:
@@ -42,6 +47,20 @@ def dumps(value: object, buffers: Buffers | None = None) -> bytes:
     if buffers is not None:
         del buffers[first:]
     return by_value(value, protocol=5, buffer_callback=callback)
+
+
+def by_reference(value: object, buffers: Buffers) -> bytes:
+    """Pickle a value, of which all can be imported; what is Arrow's as it pickles columns."""
+    first = len(buffers)
+    data = pickle.dumps(value, 5, buffer_callback=aside(buffers))
+    if ARROW not in data:
+        return data
+    del buffers[first:]
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5, buffer_callback=aside(buffers))
+    pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
+    pickler.dump(value)
+    return file.getvalue()
 
 
 def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:

@@ -9,7 +9,6 @@ the input of a task (lost shuffle files, say), Python sees it end early, and onl
 
 from __future__ import annotations
 
-import pickle
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +19,7 @@ from ..errors import SparkJobError
 from .failures import unpack
 
 if TYPE_CHECKING:
+    from ..remote.frames import Frame
     from ..segments import Inlet
     from .link import Link
 
@@ -107,7 +107,7 @@ class Delivery(ABC):
         """Tell whether the next partition may have a task now."""
 
     @abstractmethod
-    def take(self, partition: Partition, link: Link, data: bytes) -> None:
+    def take(self, partition: Partition, link: Link, frame: Frame) -> None:
         """Take elements that have arrived."""
 
     @abstractmethod
@@ -133,12 +133,12 @@ class Delivery(ABC):
         partition.begun = True
         self.ask()
 
-    def chunk(self, link: Link, count: int, data: bytes) -> None:
+    def chunk(self, link: Link, frame: Frame) -> None:
         """Take elements, of the attempt that is listened to."""
         partition = self._partition(link)
         if partition is not None and partition.link is link:
-            partition.arrived += count
-            self.take(partition, link, data)
+            partition.arrived += frame.count
+            self.take(partition, link, frame)
 
     def failed(self, link: Link, data: bytes) -> None:
         """Take the failure of a function."""
@@ -208,10 +208,10 @@ class Delivery(ABC):
 
     # -- what both do
 
-    def deliver(self, data: bytes) -> None:
+    def deliver(self, frame: Frame) -> None:
         """Pass a chunk on."""
         try:
-            items = pickle.loads(data)
+            items = frame.loads()
         except Exception as error:
             error.add_note("while elements that came from Spark were unpickled")
             self.work.finish(error)

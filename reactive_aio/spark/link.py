@@ -22,7 +22,7 @@ class Listener(Protocol):
     def connected(self, link: Link) -> None:
         """A task has proved that it is one of ours."""
 
-    def chunk(self, link: Link, count: int, data: bytes) -> None:
+    def chunk(self, link: Link, frame: Frame) -> None:
         """Elements have come."""
 
     def failed(self, link: Link, data: bytes) -> None:
@@ -100,7 +100,7 @@ class Link(asyncio.Protocol):
     def _heard(self, frame: Frame) -> None:
         if frame.kind == PART and frame.count <= self.granted:
             self.granted -= frame.count
-            self._listener.chunk(self, frame.count, bytes(frame.pickled))
+            self._listener.chunk(self, frame)
         elif frame.kind == FAILED:
             self._listener.failed(self, bytes(frame.pickled))
         elif frame.kind == LAST:

@@ -16,6 +16,7 @@ from attrs import define, field
 from .delivery import Delivery, Partition
 
 if TYPE_CHECKING:
+    from ..remote.frames import Frame
     from .link import Link
 
 MOST_AHEAD: Final = 3
@@ -31,7 +32,7 @@ class OrderedDelivery(Delivery):
     """Partitions that run beside the one whose turn it is."""
     _share: int = field(init=False, default=0)
     """Elements that each of them may send before its turn."""
-    _waiting: list[deque[bytes]] = field(init=False, factory=list[deque[bytes]])
+    _waiting: list[deque[Frame]] = field(init=False, factory=list[deque["Frame"]])
     """For each partition the chunks that wait for its turn; bounded by its share."""
 
     def plan(self, slots: int) -> None:
@@ -47,9 +48,9 @@ class OrderedDelivery(Delivery):
         before = self.partitions[self.asked - 1] if self.asked else None
         return before is None or before.begun or before.confirmed
 
-    def take(self, partition: Partition, link: Link, data: bytes) -> None:
+    def take(self, partition: Partition, link: Link, frame: Frame) -> None:
         """Pass elements on, or keep them until it is their turn."""
-        self._waiting[partition.index].append(data)
+        self._waiting[partition.index].append(frame)
         self._advance()
 
     def settle(self, partition: Partition) -> None:

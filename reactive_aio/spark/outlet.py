@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
 
 from ..remote.frames import FAILED, LAST, PART, Frame
-from .pickling import dumps_by_value
+from ..remote.pickling import Buffers, picklable
+from .pickling import dumps
 
 
 @define(eq=False)
@@ -24,10 +23,6 @@ class Outlet(ABC):
     """Elements to leave out: an earlier attempt has sent them."""
     stopped: bool = field(init=False, default=False)
     """Whether nobody listens any more."""
-    _dumps: Callable[[Any], bytes] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._dumps = _dumps
 
     @abstractmethod
     def hear(self) -> None:
@@ -40,15 +35,16 @@ class Outlet(ABC):
     def send(self, items: list[Any]) -> Exception | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
         failure: Exception | None = None
+        buffers: Buffers = []
         try:
-            data = self._pickled(items)
+            data = dumps(items, buffers)
         except Exception as error:
-            items, failure = self._picklable(items), error
+            items, failure, buffers = picklable(items, dumps), error, []
             failure.add_note("an element that leaves the workers has to be picklable")
-            data = self._pickled(items)
+            data = dumps(items, buffers)
         if items:
             self.granted -= len(items)
-            self.say(Frame(PART, self.partition, len(items), pickled=data))
+            self.say(Frame(PART, self.partition, len(items), pickled=data, buffers=buffers))
         return failure
 
     def fail(self, packed: bytes) -> None:
@@ -58,24 +54,3 @@ class Outlet(ABC):
     def end(self) -> None:
         """Say that all elements have been sent."""
         self.say(Frame(LAST, self.partition))
-
-    def _pickled(self, items: list[Any]) -> bytes:
-        try:
-            return self._dumps(items)
-        except Exception:
-            # By value, for classes that can't be imported on the other side, such as those of a script.
-            self._dumps = dumps_by_value
-            return self._dumps(items)
-
-    def _picklable(self, items: list[Any]) -> list[Any]:
-        """Give the elements before the first that can't be pickled."""
-        for at, item in enumerate(items):
-            try:
-                self._pickled([item])
-            except Exception:
-                return items[:at]
-        return items
-
-
-def _dumps(items: list[Any]) -> bytes:
-    return pickle.dumps(items, 5)

@@ -15,6 +15,7 @@ from attrs import define, field
 from .delivery import Delivery, Partition
 
 if TYPE_CHECKING:
+    from ..remote.frames import Frame
     from .link import Link
 
 
@@ -42,10 +43,10 @@ class UnorderedDelivery(Delivery):
         """Let as many run as there may be slots for: any of them goes on while the others wait."""
         return self.asked - (len(self.partitions) - self._left) < self._width
 
-    def take(self, partition: Partition, link: Link, data: bytes) -> None:
+    def take(self, partition: Partition, link: Link, frame: Frame) -> None:
         """Refill the window, so that the task can go on meanwhile, and pass elements on."""
         self._refill(partition, link)
-        self.deliver(data)
+        self.deliver(frame)
 
     def settle(self, partition: Partition) -> None:
         """End with the first failure, or with the last partition."""

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio.errors import SparkJobError
+from reactive_aio.remote.frames import PART, Frame
 from reactive_aio.spark.delivery import Delivery
 from reactive_aio.spark.failures import pack
 from reactive_aio.spark.link import Link
@@ -78,7 +79,7 @@ class Task:
     def send(self, *items: Any) -> None:
         assert len(items) <= self.granted
         self.granted -= len(items)
-        self.loop.delivery.chunk(self.link, len(items), pickle.dumps(list(items)))
+        self.loop.delivery.chunk(self.link, Frame(PART, self.partition, len(items), pickled=pickle.dumps(list(items))))
 
     def end(self) -> None:
         self.loop.delivery.ended(self.link)

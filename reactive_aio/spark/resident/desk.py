@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .region import ResidentRegion
 
 from ...remote.channel import Channel
-from .elements import dumps
+from ..pickling import dumps
 
 
 @define(eq=False)

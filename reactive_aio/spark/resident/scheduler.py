@@ -16,9 +16,8 @@ from ...remote.frames import REGION, Frame
 from ...remote.variables import Variable, values_in, variables
 from ...schedulers.base import Hired, Reports, Work
 from ...schedulers.threads import check_workers
-from ..pickling import dumps_by_value
+from ..pickling import dumps, dumps_by_value
 from ..portable import check_importable, check_portable
-from .elements import dumps
 from .region import ResidentRegion
 
 BEAT: Final = 5.0

@@ -14,8 +14,8 @@ from ...remote.channel import Channel
 from ...remote.frames import BEAT, READY, Frame
 from ...remote.worker import Region, Worker
 from ..connecting import Address, connect
+from ..pickling import dumps
 from ..watch import Watch
-from .elements import dumps
 
 AT_A_TIME: Final = 2
 """The chunks that a task holds: the one it works on, and the next."""

@@ -1,0 +1,85 @@
+"""Arrow's batches, tables and arrays among the elements: they travel in Arrow's own format, as IPC streams.
+
+Pickled by themselves they would take along all the memory that they are a part of: a thousand rows of a table all of
+its rows, again and again. A stream has what they are made of and no more, in one piece of memory, from which the other
+side reads without a copy.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+# `Any` stands for what is Arrow's, whose stubs know it by halves.
+
+Reduced = tuple[Any, ...]
+Reducers = dict[type, Callable[[Any], Reduced]]
+
+
+@cache
+def reducers() -> Reducers:
+    """Give what pickles the types of Arrow."""
+    import pyarrow as pa
+
+    arrow: Any = pa
+    arrays = dict.fromkeys([*_kinds(arrow.Array), arrow.ChunkedArray], _reduced_array)
+    return {**arrays, pa.RecordBatch: _reduced, pa.Table: _reduced}
+
+
+def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _kinds(each)
+
+
+def _reduced(value: Any) -> Reduced:
+    """Reduce a batch or a table, unless it has types of somebody's own, which the other side may not know by name."""
+    import pyarrow as pa
+
+    if any(_is_extended(each) for each in value.schema.types):
+        own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return own
+    return _restored, (isinstance(value, pa.Table), _stream(value))
+
+
+def _reduced_array(value: Any) -> Reduced:
+    """Reduce an array as a table of one column."""
+    import pyarrow as pa
+
+    if _is_extended(value.type):
+        own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        return own
+    is_chunked = isinstance(value, pa.ChunkedArray)
+    made: Any = pa.Table if is_chunked else pa.RecordBatch
+    return _restored_array, (is_chunked, _stream(made.from_arrays([value], [""])))
+
+
+def _is_extended(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return isinstance(type_, pa.BaseExtensionType) or any(
+        _is_extended(type_.field(at).type) for at in range(type_.num_fields)
+    )
+
+
+def _stream(value: Any) -> pickle.PickleBuffer:
+    import pyarrow as pa
+
+    sink: Any = pa.BufferOutputStream()
+    stream: Any = pa.ipc.new_stream(sink, value.schema)
+    with stream:
+        stream.write(value)
+    return pickle.PickleBuffer(sink.getvalue())
+
+
+def _restored(is_table: bool, data: Any) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all() if is_table else stream.read_next_batch()
+
+
+def _restored_array(is_chunked: bool, data: Any) -> Any:
+    return _restored(is_chunked, data).column(0)

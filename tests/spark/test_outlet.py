@@ -1,0 +1,56 @@
+"""Large pieces of memory in the elements that leave the workers."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio import Flow
+from reactive_aio.remote.frames import Decoder
+from reactive_aio.spark.results.task import Kept
+
+np = pytest.importorskip("numpy")
+
+pytestmark = pytest.mark.spark
+
+
+def test_they_travel_beside_the_pickle() -> None:
+    outlet = Kept(0)
+    outlet.hear()
+    assert outlet.send([np.arange(10**5), "small"]) is None
+    (data,) = outlet.taken()
+    (frame,) = Decoder().feed(data)
+
+    assert 1_000 > len(frame.pickled)
+    assert [800_000] == [len(memoryview(each)) for each in frame.buffers]
+    array, small = frame.loads()
+    assert (list(range(10**5)), "small") == (array.tolist(), small)
+
+
+def test_those_before_an_element_that_cannot_be_pickled_keep_their_own() -> None:
+    outlet = Kept(0)
+    outlet.hear()
+    failure = outlet.send([np.arange(10**5), np.arange(10**4), threading.Lock()])
+    (data,) = outlet.taken()
+    (frame,) = Decoder().feed(data)
+
+    assert type(failure) is TypeError
+    assert [10**5, 10**4] == [len(each) for each in frame.loads()]
+
+
+@pytest.mark.parametrize("wire", ["tcp", "results"])
+async def test_arrays_and_parts_of_tables_arrive_on_the_loop(sc: Any, wire: str) -> None:
+    def made(n: int) -> Any:
+        import numpy as np
+        import pyarrow as pa
+
+        return np.full(10**5, n), pa.table({"n": range(10**5)}).slice(n, 2)
+
+    found = await Flow.from_spark(sc.parallelize(range(3), 2), wire=wire).map(made).to_list()
+
+    assert [n * 10**5 for n in range(3)] == [int(array.sum()) for array, _ in found]
+    assert [[0, 1], [1, 2], [2, 3]] == [table.column("n").to_pylist() for _, table in found]
