@@ -10,6 +10,7 @@ from .parts import Combine as Combine
 from .parts import Partial as Partial
 from .parts import Parts as Parts
 from .parts import divided as divided
+from .parts import in_any_part as in_any_part
 from .plan import FlowLike as FlowLike
 from .plan import Placed as Placed
 from .plan import Plan as Plan

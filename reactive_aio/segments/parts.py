@@ -63,6 +63,11 @@ class Combine(Stage[T, R]):
         return f"{self.whole} combined"
 
 
+def in_any_part(operator: object) -> bool:
+    """Tell whether an operator is a stage that may be run on any part of a stream by itself."""
+    return isinstance(operator, Stage) and (not operator.positional or isinstance(operator, Partial))
+
+
 def divided(stage: Stage[Any, Any]) -> tuple[Partial[Any, Any], Combine[Any, Any]] | None:
     """Give the two stages by which a stage is done in parts."""
     parts = stage.in_parts()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from attrs import frozen
 
 from .origin import Origin
-from .parts import divided
+from .parts import divided, in_any_part
 
 if TYPE_CHECKING:
     from ..schedulers.base import Scheduler
@@ -196,9 +196,9 @@ class _Absorbed:
 
 
 def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:
-    """Give a flow with one more stage, all of whose stages are run by its source; None if they can't be."""
+    """Give a flow, a part of another, with one more stage, all of whose stages are run by its source; None if they can't be."""
     source, rest = _absorb(flow)
-    wider = None if rest else source.operator.absorb(stage)
+    wider = None if rest or not in_any_part(stage.operator) else source.operator.absorb(stage)
     return None if wider is None else _Absorbed(Placed(wider, source.origin))
 
 
@@ -223,6 +223,8 @@ def joined(flows: Sequence[FlowLike], method: str) -> Source[Any] | None:
 
 def check_absorbed(flows: Iterable[FlowLike], before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
     """Have a stage behind ``before`` checked by the sources of all flows, if each of them could take it over."""
+    if not all(in_any_part(step.operator) for step in before):
+        return
     halves = divided(stage.operator)
     taken = stage if halves is None else Placed(halves[0], stage.origin)
     if all(absorbed(flow, taken) is not None for flow in flows):

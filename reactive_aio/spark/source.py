@@ -12,8 +12,9 @@ from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
 from ..errors import UnsupportedOnSparkError
+from ..operators.transforming.sort_by import ROOM, SortBy
 from ..remote.variables import Values, Variable, values_in, variables
-from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided
+from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided, in_any_part
 from ..spec import Subscription
 from .calls import is_connect
 from .insight import details
@@ -27,13 +28,11 @@ from .unordered import UnorderedDelivery
 
 if TYPE_CHECKING:
     from .delivery import Delivery
-    from .worker import PartitionTask, RegionTask
+    from .worker import PartitionTask
 
 Task = TypeVar("Task", bound="PartitionTask")
 
 WIRES: Final = ("tcp", "results")
-ENDS = "ends long"
-"""The schema of what comes out of a region over a DataFrame: nothing, for the elements take another way."""
 
 
 @frozen(eq=False)
@@ -95,13 +94,19 @@ class FromSpark(Pushed[Any]):
 
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> FromSpark | None:
         """Run a stage in the workers, unless it depends on the order of the whole; the partitions are parts of it."""
-        if stage.operator.positional and not isinstance(stage.operator, Partial):
-            return None
-        return evolve(self, stages=(*self.stages, stage))
+        if self.sorts(stage.operator):
+            from .lowering.sorting import SparkSorted
+
+            return SparkSorted.of(self, stage)
+        return evolve(self, stages=(*self.stages, stage)) if in_any_part(stage.operator) else None
+
+    def sorts(self, stage: object) -> bool:
+        """Tell whether a stage puts more into order than there is room for here, which takes a shuffle."""
+        return isinstance(stage, SortBy) and stage.max_size > ROOM
 
     def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
         """Refuse a stage that would run in the workers, on the whole or in parts, and can't be sent there."""
-        if any(not isinstance(step.operator, Stage) or step.operator.positional for step in before):
+        if not all(in_any_part(step.operator) or self.sorts(step.operator) for step in before):
             return
         if not stage.operator.positional:
             check_portable(stage, stage)
@@ -133,13 +138,13 @@ class FromSpark(Pushed[Any]):
             check_portable(stage, stage)
         return dumps_by_value((self.stages, self.values))
 
-    def java_rdd(self, task: RegionTask) -> Any:
+    def java_rdd(self, task: PartitionTask) -> Any:
         """Give the JavaRDD whose computation is the task; this may run the stages of Spark before a shuffle."""
         if isinstance(self.data, RDD):
             mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
             return mapped._jrdd
         frame, task = self.readable(self.data, task)
-        work: Any = frame.mapInArrow(task.over_batches, ENDS)
+        work: Any = frame.mapInArrow(task.over_batches, task.schema)
         return work._jdf.javaToPython()
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 import select
 import socket
+from abc import ABC, abstractmethod
 from asyncio import CancelledError
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import define, field, frozen
 
@@ -35,7 +36,7 @@ Stages = tuple[Placed[Stage[Any, Any]], ...]
 
 
 @frozen
-class PartitionTask:
+class PartitionTask(ABC):
     """The work of each task of a job, whichever way its elements travel; goes to the workers."""
 
     source: str
@@ -43,6 +44,17 @@ class PartitionTask:
     stages: bytes = field(repr=False)
     """With the values of context variables; pickled apart: what can't be unpickled in a worker then is a failure like any other."""
     reading: Reading | None = None
+
+    schema: ClassVar[str]
+    """The schema of what comes out of a task over a DataFrame."""
+
+    @abstractmethod
+    def over_items(self, _: int, items: Iterable[Any]) -> Iterator[Any]:
+        """Run over a partition of an RDD."""
+
+    @abstractmethod
+    def over_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run over a partition of a DataFrame."""
 
     def elements(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         """Turn the batches of a partition into elements."""
@@ -61,6 +73,8 @@ class PartitionTask:
             return
         try:
             yield from PartitionRun(run, items, outlet, where).chunks()
+        except InputFailed as failed:
+            outlet.fail(failed.packed)
         except InputLost as lost:
             raise lost.error from None
         finally:
@@ -73,6 +87,8 @@ class RegionTask(PartitionTask):
     """A task that pushes its elements to the event loop."""
 
     address: Address = field(kw_only=True)
+
+    schema = "ends long"  # nothing, for the elements take another way
 
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[int]:
         """Run over a partition of an RDD."""
@@ -106,6 +122,14 @@ class InputLost(BaseException):
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
         self.error = error
+
+
+class InputFailed(BaseException):
+    """A failure that what a region is fed with has packed already, and that is passed on as it is."""
+
+    def __init__(self, packed: bytes) -> None:
+        super().__init__(packed)
+        self.packed = packed
 
 
 def watched(batches: Iterator[Any]) -> Iterator[Any]:

@@ -179,13 +179,20 @@ class Checking(Absorbing):
 
 
 def test_a_stage_behind_others_is_checked_by_all_sources_if_all_would_take_it() -> None:
-    before = (placed(Take(1), 8),)
+    before = (placed(Map(len), 8),)
     for kinds, stage in ((Map,), Map(str)), ((Partial,), Count()):
         one, other = Checking(kinds), Checking((*kinds, Map))
         check_absorbed([written(one), written(other, Map(abs))], before, placed(stage, 9))
 
         assert one.checked == [(before, placed(stage, 9))]
         assert other.checked == [((placed(Map(abs), 2), *before), placed(stage, 9))]
+
+
+def test_nothing_is_checked_behind_what_depends_on_the_whole_of_several_flows() -> None:
+    source = Checking((Map, Take))
+    check_absorbed([written(source)], (placed(Take(1), 8),), placed(Map(str), 9))
+
+    assert not source.checked
 
 
 def test_a_stage_is_checked_by_nobody_if_one_source_would_not_take_it() -> None:

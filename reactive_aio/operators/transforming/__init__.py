@@ -18,7 +18,7 @@ from .materialize import AsNext, Dematerialize, Materialize
 from .pairwise import Pairwise
 from .scan import Scan
 from .signal import Signal
-from .sort_by import SortBy
+from .sort_by import ROOM, SortBy
 
 if TYPE_CHECKING:
     from ...flow import Flow
@@ -160,7 +160,7 @@ class Transforming(Fluent[T_co]):
         return self.then(Index[T_co](start))
 
     def sort_by(
-        self, key: Callable[[T_co], Any] | None = None, *, reverse: bool = False, max_size: int = 1_000_000
+        self, key: Callable[[T_co], Any] | None = None, *, reverse: bool = False, max_size: int = ROOM
     ) -> Flow[T_co]:
         """Emit all elements in ascending order, by themselves or by their ``key``, when the source has completed.
 
@@ -168,8 +168,8 @@ class Transforming(Fluent[T_co]):
         Demand: unbounded as soon as anything is wanted; at most ``max_size`` elements are kept.
         Errors: LimitExceededError when one element more comes. What ``key`` raises ends the flow, as does an element
         that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
-        Spark: in parts; each partition is sorted in its worker, and here they are merged, which takes room for all of
-        them: what outgrows that is sorted by Spark before, ``Flow.from_spark(frame.sort(...))``.
+        Spark: in parts; each partition is sorted in its worker, and here they are merged. With a ``max_size`` above the
+        default 1,000,000 the workers merge them as well, each of them a range of the keys, after one shuffle.
         (Reactor: ``sort``; RxJava: ``sorted``; Spark: ``sortBy``; the builtin ``sorted``.)
 
         >>> from reactive_aio import Flow

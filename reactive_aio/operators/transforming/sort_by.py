@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -13,6 +13,9 @@ from ...segments import Parts, Stage, Template, Transform
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
+
+ROOM: Final = 1_000_000
+"""Elements that are taken to fit into this process, unless a flow says how many there may be."""
 
 
 @frozen

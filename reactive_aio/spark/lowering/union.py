@@ -16,7 +16,7 @@ from ..insight import details
 from ..source import FromSpark
 
 if TYPE_CHECKING:
-    from ..worker import RegionTask
+    from ..worker import PartitionTask
 
 MOST: Final = 64
 """Flows in one union: each is lineage that Spark's driver has to go through."""
@@ -50,7 +50,7 @@ class SparkUnion(FromSpark):
         """Give each source with the values that its variables have."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
-    def java_rdd(self, task: RegionTask) -> Any:
+    def java_rdd(self, task: PartitionTask) -> Any:
         """Give the union of what the parts compute; its partitions are theirs, one after another."""
         context: Any = self.context
         rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
@@ -73,4 +73,5 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
     )
     if not alike or len(parts) > MOST:
         return None
-    return SparkUnion(first.data, first.reading, first.prefetch, parts=tuple(parts), method=method)
+    variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
+    return SparkUnion(first.data, first.reading, first.prefetch, variables=variables, parts=tuple(parts), method=method)

@@ -61,6 +61,10 @@ class FromResults(FromSpark):
     def _into(self) -> str:
         return "pickled chunks as " if self.reading is None else "Arrow into the workers, pickled chunks as "
 
+    def sorts(self, stage: object) -> bool:
+        """Leave it to the loop: Spark Connect has no shuffle of Python's."""
+        return False
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Wait for demand; then run the jobs."""
         source = self.within(inlet.context)

@@ -47,6 +47,8 @@ class Kept(Outlet):
 class ResultsTask(PartitionTask):
     """A task whose elements are its results, in frames."""
 
+    schema = FRAME
+
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[bytes]:
         """Run over a partition of an RDD."""
         left = iter(items)  # PySpark hands over any iterable

@@ -1,0 +1,163 @@
+"""Ranges of keys, into which the workers cut what they have sorted, and merge it again.
+
+Elements are sampled, and not keys, for those need not be picklable (as of `functools.cmp_to_key`). Ranges are a matter of
+balance only: where there are none, because elements can't be compared or are more than there may be, one partition gets
+all of them, and fails as ``sort_by`` does anywhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any, Final
+
+from attrs import evolve, field, frozen
+
+from ...operators._itself import itself
+from ...operators.transforming.sort_by import SortBy
+from ...remote.frames import FAILED, Decoder, Frame
+from ...remote.variables import Values, reset, set_values
+from ..failures import pack
+from ..results.task import Kept
+from ..worker import InputFailed, watched
+
+SMALLEST: Final = 50_000
+"""Elements below which a range is not worth a job of its own."""
+SAMPLES: Final = 32
+"""Elements of each chunk, and twice as many of each partition, by which ranges are chosen."""
+
+Piece = tuple[int, int, bytes]
+"""The partition that it comes from, its place there, and a frame."""
+
+
+@frozen
+class Ranges:
+    """The ranges of one ``sort_by``."""
+
+    sort: bytes = field(repr=False)
+    """The stage, and the values of context variables; unpickled only where there is something to compare."""
+    where: str
+    """The stage in words."""
+    starts: tuple[Any, ...] = ()
+    """The least element of each range but the first, in ascending order."""
+    failed: bool = False
+    """Whether some partition has failed, so that nothing but failures is of interest."""
+
+    @contextmanager
+    def key(self) -> Generator[tuple[SortBy[Any], Callable[[Any], Any]]]:
+        """Give the stage and what tells its keys, for a block in which the variables are set."""
+        known: tuple[SortBy[Any], Values] = pickle.loads(self.sort)
+        stage, values = known
+        tokens = set_values(values)
+        try:
+            yield stage, stage.key or itself
+        finally:
+            reset(tokens)
+
+    def by(self, samples: list[bytes], most: int) -> Ranges:
+        """Choose ranges of about as many elements each, no more than ``most``."""
+        runs = [_frame(each) for each in samples]
+        if any(run.kind == FAILED for run in runs):
+            return evolve(self, failed=True)
+        total = sum(run.place for run in runs)
+        try:
+            with self.key() as (stage, key):
+                if total > stage.max_size:
+                    return self
+                weighed = [(key(item), run.place / run.count, item) for run in runs for item in run.loads()]
+                return evolve(self, starts=tuple(_starts(weighed, max(SMALLEST, total / most))))
+        except Exception:
+            return self
+
+    def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
+        """Cut a sorted partition, of which ``run`` is the number: give the number of a range, and what belongs there."""
+        for place, data in enumerate(map(_data, watched(iter(records)))):
+            if self.failed and _frame(data).kind != FAILED:
+                continue
+            if not self.starts:
+                yield 0, (run, place, data)
+                continue
+            items: list[Any] = _frame(data).loads()
+            try:
+                parts = list(self._parts(items))
+            except Exception as error:
+                failure = pack(error, f"partition {run}", lambda error: error.add_note(f"in {self.where}"))
+                yield 0, (run, place, b"".join(Frame(FAILED, pickled=failure).encoded()))
+                return
+            for number, part in parts:
+                yield number, (run, place, data if len(part) == len(items) else b"".join(_packed(part).encoded()))
+
+    def _parts(self, items: list[Any]) -> Iterator[tuple[int, list[Any]]]:
+        """Cut a sorted list; with ``reverse`` the greatest range is the first."""
+        with self.key() as (stage, key):
+            way = -1 if stage.reverse else 1
+            ascending, begin = items[::way], 0
+            ends = [begin := bisect_left(ascending, key(start), begin, key=key) for start in self.starts]
+            for number, (start, end) in enumerate(zip([0, *ends], [*ends, len(items)], strict=True)):
+                if start < end:
+                    yield number if way > 0 else len(ends) - number, ascending[start:end][::way]
+
+
+def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any]:
+    """Give the least element of each range but the first; ``weighed`` has key, weight and element of each sample."""
+    weighed.sort(key=itemgetter(0))
+    seen, due = 0.0, quota
+    for at, (key, weight, item) in enumerate(weighed):
+        if seen >= due and weighed[at - 1][0] < key:
+            yield item
+            due = seen + quota
+        seen += weight
+
+
+# -- what the workers do
+
+
+def sample(records: Iterable[Any]) -> Iterator[bytes]:
+    """Choose some elements of a sorted partition, evenly spaced, and count all; of an empty one give nothing."""
+    count, some = 0, list[Any]()
+    for data in map(_data, watched(iter(records))):
+        frame = _frame(data)
+        if frame.kind == FAILED:
+            yield data
+            return
+        items = frame.loads()
+        count += len(items)
+        some += _spaced(items, SAMPLES)
+    if some:
+        told = _packed(_spaced(some, 2 * SAMPLES))
+        told.place = count
+        yield b"".join(told.encoded())
+
+
+def merged(records: Iterable[tuple[int, Piece]]) -> Iterator[Any]:
+    """Give the elements of a range in the order of the partitions, which ``sort_by`` has to put into order."""
+    pieces = sorted((piece for _, piece in watched(iter(records))), reverse=True)
+    while pieces:
+        frame = _frame(pieces.pop()[2])
+        if frame.kind == FAILED:
+            raise InputFailed(bytes(frame.pickled))
+        yield from frame.loads()
+
+
+def _spaced(items: list[Any], most: int) -> list[Any]:
+    """Give elements from the middles of so many stretches."""
+    step = max(1, -(-len(items) // most))
+    return items[(step - 1) // 2 :: step]
+
+
+def _data(record: Any) -> bytes:
+    """Give what has come of an RDD, or as a column of a frame."""
+    return record if isinstance(record, bytes) else bytes(record[0])
+
+
+def _frame(data: bytes) -> Frame:
+    return next(Decoder().feed(data))
+
+
+def _packed(items: list[Any]) -> Frame:
+    kept = Kept(0)
+    kept.send(items)
+    return kept.frames[0]
