@@ -6,12 +6,17 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
 
 class Ending(Protocol):
     """Something that has been told to end."""
+
+    def is_here(self) -> bool:
+        """Tell whether the calling thread belongs to it."""
+        ...
 
     def join(self) -> None:
         """Wait for the very end, which takes no time once the end has been told."""
@@ -31,11 +36,15 @@ class Kept(ABC):
         """Begin to end for good; ``told`` is called, on any thread, as the last act of the last, or now."""
 
     def close(self) -> None:
-        """End it for good and wait for that; flows that still run there end with SchedulerClosedError."""
+        """End it for good and wait for that; flows that still run there end with SchedulerClosedError.
+
+        Called there, by a function of such a flow, it does not wait: that would be for itself.
+        """
         ended = threading.Event()
         endings = self._shut(ended.set)
-        ended.wait()
-        _join(endings)
+        if not _any_here(endings):
+            ended.wait()
+            _join(endings)
 
     async def __aenter__(self) -> Self:
         return self.open()
@@ -46,11 +55,13 @@ class Kept(ABC):
         home, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def told() -> None:
-            home.call_soon_threadsafe(ended.set)
+            with suppress(RuntimeError):  # the loop that waited has been closed
+                home.call_soon_threadsafe(ended.set)
 
         endings = self._shut(told)
-        await ended.wait()
-        _join(endings)
+        if not _any_here(endings):
+            await ended.wait()
+            _join(endings)
 
     def __enter__(self) -> Self:
         return self.open()
@@ -59,6 +70,10 @@ class Kept(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _any_here(endings: Sequence[Ending]) -> bool:
+    return any(ending.is_here() for ending in endings)
 
 
 def _join(endings: Sequence[Ending]) -> None:

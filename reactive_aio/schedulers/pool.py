@@ -23,6 +23,10 @@ class Team(Protocol):
         Called again, that goes for each call.
         """
 
+    def is_here(self) -> bool:
+        """Tell whether the calling thread is one of theirs."""
+        ...
+
     def join(self) -> None:
         """Wait for the very end, behind ``told``, which takes no time."""
 

@@ -124,6 +124,10 @@ class _Team:
         else:
             self._order(self._stop)
 
+    def is_here(self) -> bool:
+        """Tell whether the calling thread is the one that keeps the processes."""
+        return threading.current_thread() is self._thread
+
     def join(self) -> None:
         """Wait for the thread."""
         self._thread.join()

@@ -29,6 +29,8 @@ class _LoopThread:
 
     name: str
     new_loop: Callable[[], asyncio.AbstractEventLoop]
+    interrupted: Callable[[_LoopThread, BaseException], None]
+    """What is to be done, on the loop, when an exit or an interrupt of a function's has left it."""
     loop: asyncio.AbstractEventLoop = field(init=False)
     ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _stop: asyncio.Event = field(init=False)
@@ -47,7 +49,12 @@ class _LoopThread:
         try:
             # The runner cancels what is left on the loop and closes async generators and executor threads.
             with asyncio.Runner(loop_factory=self.new_loop) as runner:
-                runner.run(self._serve(started))
+                try:
+                    runner.run(self._serve(started))
+                except BaseException as error:
+                    if not started.done():
+                        raise
+                    runner.run(self._give_up(error))
         except BaseException as error:
             if started.done():
                 raise
@@ -62,8 +69,19 @@ class _LoopThread:
         started.set_result(None)
         await self._stop.wait()
 
+    async def _give_up(self, error: BaseException) -> None:
+        self.interrupted(self, error)
+
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs; a process that has been forked has none of the threads of the other."""
+        return self._thread.is_alive()
+
+    def is_here(self) -> bool:
+        return threading.current_thread() is self._thread
 
     def join(self) -> None:
         self._thread.join()
@@ -128,19 +146,34 @@ class ThreadScheduler(Kept):
         with self._lock:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
-            if self._worker is None:
-                self._worker = _LoopThread(self.label, self._new_loop)
-            attached = _Attached(self._worker, lost, self._leave)
+            attached = _Attached(self._running(), lost, self._leave)
             self._regions.add(attached)
             return attached
 
     def _leave(self, attached: _Attached) -> bool:
         with self._lock:
+            if attached not in self._regions:
+                return False
             self._regions.discard(attached)
-            last = self._worker is attached.worker and not self._regions and not self._kept
-            if last:
+            current = self._worker is attached.worker
+            last = not (current and self._kept) and all(each.worker is not attached.worker for each in self._regions)
+            if last and current:
                 self._worker = None
             return last
+
+    def _interrupted(self, worker: _LoopThread, error: BaseException) -> None:
+        """Fail the regions of a thread that ends because a function has raised SystemExit or KeyboardInterrupt there.
+
+        Such an exception is not for a thread to act upon; the subscribers are told of it.
+        """
+        with self._lock:
+            if self._worker is worker:
+                self._worker = None
+            regions = [each for each in self._regions if each.worker is worker]
+        for attached in regions:
+            failure = SchedulerClosedError(f"{self.name} has ended: a function on it raised {type(error).__name__}")
+            failure.__cause__ = error
+            attached.lost(failure)
 
     def open(self) -> Self:
         """Keep the thread until ``close``, also while no region runs on it."""
@@ -148,9 +181,15 @@ class ThreadScheduler(Kept):
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed")
             self._kept = True
-            if self._worker is None:
-                self._worker = _LoopThread(self.label, self._new_loop)
+            self._running()
         return self
+
+    def _running(self) -> _LoopThread:
+        """Give the thread, started if there is none; by who holds the lock."""
+        worker = self._worker
+        if worker is None or not worker.alive:
+            worker = self._worker = _LoopThread(self.label, self._new_loop, self._interrupted)
+        return worker
 
     def _shut(self, told: Callable[[], None]) -> list[_LoopThread]:
         with self._lock:
@@ -161,7 +200,7 @@ class ThreadScheduler(Kept):
             # On the loop itself and before it is told to stop, so that the region ends where it ran.
             error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
             attached.loop.call_soon_threadsafe(attached.lost, error)
-        if worker is None:
+        if worker is None or not worker.alive:
             told()
             return []
         worker.ended.append(told)

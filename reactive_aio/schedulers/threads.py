@@ -88,6 +88,10 @@ class _Team:
         if ended:
             told()
 
+    def is_here(self) -> bool:
+        """Tell whether the calling thread is one of them."""
+        return threading.current_thread() in self._threads
+
     def join(self) -> None:
         """Wait for the threads."""
         for thread in self._threads:

@@ -1,0 +1,103 @@
+"""A thread that ends in the middle, or waits for itself: an error arrives, and nothing hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, SchedulerClosedError, schedulers
+
+Emit = Callable[[int], Awaitable[None]]
+
+
+def leave(error: BaseException) -> Callable[[int], int]:
+    def fn(n: int) -> int:
+        if n == 2:
+            raise error
+        return n
+
+    return fn
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+async def test_a_function_that_would_end_the_thread_fails_the_flow(error: BaseException) -> None:
+    flow = Flow.range(9).publish_on(schedulers.thread("exiting")).map(leave(error))
+
+    with pytest.raises(SchedulerClosedError, match=r"thread\('exiting'\) has ended") as caught:
+        await flow.to_list()
+
+    assert error is caught.value.__cause__
+
+
+async def test_a_producer_that_would_end_the_thread_fails_the_flow() -> None:
+    async def produce(emit: Emit) -> None:
+        await emit(1)
+        raise SystemExit
+
+    async with schedulers.thread("exiting") as place:
+        with pytest.raises(SchedulerClosedError):
+            await Flow.create(produce).subscribe_on(place).to_list()
+
+
+async def test_it_fails_the_other_flows_on_that_thread_too_and_the_next_one_has_a_new_thread() -> None:
+    async with schedulers.thread("shared") as place:
+        other = asyncio.create_task(Flow.never().subscribe_on(place).to_list())
+        await asyncio.sleep(0)
+        with pytest.raises(SchedulerClosedError):
+            await Flow.range(9).publish_on(place).map(leave(SystemExit())).to_list()
+        with pytest.raises(SchedulerClosedError):
+            await other
+
+        assert [0, 1] == await Flow.range(2).publish_on(place).to_list()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: schedulers.thread("own"), lambda: schedulers.threads(1)], ids=["loop", "pool"]
+)
+async def test_who_closes_the_place_that_he_runs_on_does_not_wait_for_himself(make: Callable[[], Any]) -> None:
+    place = make().open()
+    closed: list[int] = []
+
+    def close(n: int) -> int:
+        place.close()
+        closed.append(n)
+        return n
+
+    with suppress(SchedulerClosedError):  # it may come before the element
+        await Flow.of(1).publish_on(place).map(close).to_list()
+
+    assert [1] == closed
+    with pytest.raises(SchedulerClosedError):
+        await Flow.of(1).publish_on(place).to_list()
+
+
+FORKED = """
+import os
+from reactive_aio import Flow, schedulers
+with schedulers.thread("kept") as place:
+    flow = Flow.range(3).publish_on(place).map(str)
+    flow.run_sync()
+    child = os.fork()
+    given = flow.run_sync()
+if not child:
+    os._exit(given != ["0", "1", "2"])
+assert os.waitpid(child, 0)[1] == 0
+with schedulers.thread("kept, and not used") as place:
+    child = os.fork()
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
+
+    assert 0 == done.returncode, done.stderr
