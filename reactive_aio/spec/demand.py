@@ -34,7 +34,7 @@ def demand_error(n: object) -> Exception | None:
     ValueError('request(0): §3.9 demand must be a positive number of elements')
     """
     if not isinstance(n, int) or isinstance(n, bool):
-        return TypeError(f"request({n!r}): demand is a whole number of elements, not {type(n).__name__}")
+        return TypeError(f"request({n!r}): {quote('3.9')}, not {type(n).__name__}")
     if n <= 0:
         return ValueError(f"request({n}): {quote('3.9')}")
     return None

@@ -40,3 +40,8 @@ def test_no_elements_is_no_demand(n: int) -> None:
 @pytest.mark.parametrize("n", [True, False, 1.0, "1", None])
 def test_what_is_no_whole_number_is_no_demand(n: Any) -> None:
     assert isinstance(demand_error(n), TypeError)
+
+
+@pytest.mark.parametrize("n", [0, -1, True, 1.5, None])
+def test_bad_demand_is_answered_by_the_rule(n: Any) -> None:
+    assert f"request({n!r}): §3.9 demand must be a positive number of elements" in str(demand_error(n))
