@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
-from .operators._fluent import check_count, check_flag, check_function, is_async
+from .operators._fluent import check_count, check_flag, check_function, check_seconds, is_async
 from .operators.awaiting.for_each import ForEachAsync
 from .operators.folding.collect import Collect
 from .operators.folding.fold import MISSING, Count, Fold, ForEach, Last, Reduce, ToList
@@ -302,6 +302,7 @@ class Ends(Reductions[T_co]):
         schema: str | StructType | type[Any],
         *,
         batch: int = 10_000,
+        seconds: float | None = None,
         offset: int = 0,
         retries: int = 0,
         progress: Callable[[Committed], object] | None = None,
@@ -310,18 +311,22 @@ class Ends(Reductions[T_co]):
 
         ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
         function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
-        for. Batches are numbered within the ``run`` of the writer: to write the same elements again under the same run
-        goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles nothing.
+        for. With ``seconds`` a batch that is not full is written so long after its first element came, as by
+        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under
+        the same run goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles
+        nothing.
         ``offset`` says how many elements of the run come before the first one of this flow. ``retries`` is how often a
         batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
 
         By ``schema`` an element is an object of an attrs class; or, for a StructType or a text such as
         ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
-        Demand: ``batch`` elements at a time, and none while a batch is written.
+        Demand: ``batch`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
+        the rest of what was asked for may come meanwhile, and is kept for the next one.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
-        what is committed. A schema or writer that is none is refused before the flow begins, and so are ``offset`` in
-        front of which rows would be missing, and ``retries`` for a writer that can't be sure of its batches.
+        what is committed. A schema or writer that is none is refused before the flow begins, and so are ``seconds`` not
+        above 0, ``offset`` in front of which rows would be missing, and ``retries`` for a writer that can't be sure of
+        its batches.
         Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
 
@@ -335,11 +340,13 @@ class Ends(Reductions[T_co]):
         from .spark.sink.writing import to_spark
 
         check_count("to_spark", "batch", batch, 1)
+        if seconds is not None:
+            check_seconds("to_spark", "seconds", seconds, above=True)
         check_count("to_spark", "offset", offset, 0)
         check_count("to_spark", "retries", retries, 0)
         if progress is not None:
             check_function("to_spark", progress, "report with an ordinary function")
-        return await to_spark(self.as_flow(), writer, schema, batch, offset, retries, progress)
+        return await to_spark(self.as_flow(), writer, schema, batch, seconds, offset, retries, progress)
 
     @overload
     def run_sync(self) -> list[T_co]: ...

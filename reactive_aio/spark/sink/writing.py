@@ -24,6 +24,7 @@ async def to_spark(
     writer: BatchWriter,
     schema: Schema,
     batch: int,
+    seconds: float | None,
     offset: int,
     retries: int,
     progress: Callable[[Committed], object] | None,
@@ -47,7 +48,9 @@ async def to_spark(
                 f"to_spark(offset={offset}): {committed.rows} rows of run {writer.run!r} are there, so that those in "
                 "between would be lost"
             )
-        async with flow.skip(first).buffer(batch).open() as batches:
+        rest = flow.skip(first)
+        batched = rest.buffer(batch) if seconds is None else rest.buffer_timeout(batch, seconds)
+        async with batched.open() as batches:
             async for items in batches:
                 await sink.add(items)
                 if progress is not None:
