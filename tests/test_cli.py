@@ -180,6 +180,7 @@ def test_describe_shows_the_plan_and_runs_nothing(
     assert shown[2].startswith("R2  thread('t')")
 
 
+@pytest.mark.usefixtures("still")
 def test_without_a_terminal_come_the_plan_then_progress_then_the_table(
     module: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:

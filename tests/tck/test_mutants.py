@@ -2,10 +2,11 @@
 
 import pytest
 
-from reactive_aio.spec import RULES
+from reactive_aio.spec import RULES, recorder
 from reactive_aio.spec.predicates import NEVER_SEEN
 from reactive_aio.tck import Environment, Verification, verify
 from tests.tck.mutants import MUTANTS, Mutant
+from tests.tck.mutants.clock import CLOCK
 from tests.tck.mutants.correct import GoodProcessor, GoodPublisher, GoodSubscriber
 from tests.tck.mutants.mutant import (
     blackbox_verification,
@@ -22,6 +23,11 @@ CORRECT = {
 }
 # The correct processor serves one subscriber, as a publisher may.
 UNICAST = "spec111"
+
+
+@pytest.fixture(autouse=True)
+def only_mutants_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "time", CLOCK)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from functools import partial
 from typing import Any
@@ -11,11 +10,10 @@ from typing import Any
 from reactive_aio.spec import UNBOUNDED
 from reactive_aio.tck import Environment
 
+from .clock import CLOCK, LONG
 from .correct import GoodPublisher, GoodSubscription, Idle, soon
 from .meeting import meet_inside
 from .mutant import publisher
-
-STRICT = Environment(budget=0.002)
 
 
 @publisher("1.1")
@@ -308,21 +306,21 @@ class Recurses(GoodSubscription):
         super().deliver()
 
 
-@publisher("3.4", environment=STRICT)
+@publisher("3.4")
 class SlowToRequest(GoodSubscription):
     """blocks in request"""
 
     def request(self, n: int) -> None:
-        time.sleep(0.004)
+        CLOCK.take(LONG)
         super().request(n)
 
 
-@publisher("3.5", environment=STRICT)
+@publisher("3.5")
 class SlowToCancel(GoodSubscription):
     """blocks in cancel"""
 
     def cancel(self) -> None:
-        time.sleep(0.004)
+        CLOCK.take(LONG)
         super().cancel()
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 from typing import Any
 
-from reactive_aio.tck import Environment
-
+from .clock import CLOCK, LONG
 from .correct import GoodSubscriber, soon
 from .meeting import meet_inside
 from .mutant import subscriber
@@ -22,13 +20,13 @@ class NeverRequests(GoodSubscriber):
         """Nothing."""
 
 
-@subscriber("2.2", environment=Environment(budget=0.002))
+@subscriber("2.2")
 class SlowToTake(GoodSubscriber):
     """blocks in on_next"""
 
     def on_next(self, item: Any) -> None:
         if item is not None:
-            time.sleep(0.004)
+            CLOCK.take(LONG)
         super().on_next(item)
 
 
