@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, cast
+from itertools import count
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
 from ..remote.handshake import Guard, HandshakeError
@@ -14,6 +15,8 @@ from .watch import reset
 
 if TYPE_CHECKING:
     from asyncio import BaseTransport, Transport
+
+_NUMBERS: Final = count()
 
 
 class Listener(Protocol):
@@ -51,7 +54,9 @@ class Link(asyncio.Protocol):
         self.partition = 0
         self.granted = 0
         """Elements that the task may still send."""
-        self.deadline = asyncio.get_running_loop().call_later(MANNERS, self.drop)
+        self.number = next(_NUMBERS)
+        """Which of all there were it is."""
+        self._deadline = asyncio.get_running_loop().call_later(MANNERS, self.drop)
         """When it is to have proved who it is."""
         links.add(self)
 
@@ -89,7 +94,7 @@ class Link(asyncio.Protocol):
                 self._transport.write(said)
         if self._guard.through:
             self._known = True
-            self.deadline.cancel()
+            self._deadline.cancel()
             self.partition = self._guard.partition
             if self._stopped:
                 self.stop()
@@ -110,7 +115,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that the task is gone."""
-        self.deadline.cancel()
+        self._deadline.cancel()
         self._links.discard(self)
         if self._known:
             self._listener.lost(self)
@@ -146,7 +151,7 @@ class Link(asyncio.Protocol):
     def drop(self) -> None:
         """Hang up at once."""
         self._dropped = True
-        self.deadline.cancel()
+        self._deadline.cancel()
         if self._transport is not None:
             self._transport.abort()
         else:

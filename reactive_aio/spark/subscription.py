@@ -201,7 +201,7 @@ class SparkSubscription:
     def _link(self) -> Link:
         strangers = [link for link in self._links if link.is_stranger]
         if len(strangers) >= MOST_GUESTS:
-            min(strangers, key=lambda link: link.deadline.when()).drop()
+            min(strangers, key=lambda link: link.number).drop()
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
     def _reset_links(self) -> None:
