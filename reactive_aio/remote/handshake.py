@@ -41,9 +41,12 @@ def _proof(secret: bytes, side: bytes, greeting: bytes, nonce: bytes) -> bytes:
 
 def _check_magic(magic: bytes) -> None:
     if magic != MAGIC:
-        versions = f"{magic!r}, and this is {MAGIC!r}"
-        ours = "another version of the credit boundary" if magic[:3] == MAGIC[:3] else "something else"
-        raise HandshakeError(f"the other side speaks {ours}: it begins with {versions}")
+        versions = f"it begins with {magic!r}, and this is {MAGIC!r}"
+        if magic[:3] != MAGIC[:3]:
+            raise HandshakeError(f"the other side speaks something else: {versions}")
+        raise HandshakeError(
+            f"the other side speaks another version of the credit boundary: {versions}; it takes the same reactive_aio at both"
+        )
 
 
 @define
@@ -106,7 +109,7 @@ class Guard:
 
     def _reply(self, greeting: bytes) -> bytes:
         magic, self.partition, self.attempt, _ = GREETING.unpack(greeting)
-        _check_magic(magic)
         nonce = secrets.token_bytes(NONCE)
-        self._expected = _proof(self.secret, b"worker", greeting, nonce)
+        # One of another version is told of ours, so that it can say why it failed, and no proof of its is right.
+        self._expected = _proof(self.secret, b"worker", greeting, nonce) if magic == MAGIC else secrets.token_bytes(32)
         return REPLY.pack(MAGIC, nonce, _proof(self.secret, b"loop", greeting, nonce))

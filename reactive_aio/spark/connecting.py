@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import field, frozen
 
 from ..errors import DriverUnreachableError
-from ..remote.handshake import REPLY, Greeter
+from ..remote.handshake import REPLY, Greeter, HandshakeError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -102,6 +102,6 @@ def _unreachable(address: Address, error: OSError) -> str:
 
 
 def unreachable(text: str) -> DriverUnreachableError | None:
-    """Find in what Spark says of a failed job that its tasks could not connect."""
-    found = re.search(rf"{DriverUnreachableError.__name__}: (.+)", text)
+    """Find in what Spark says of a failed job that its tasks could not connect, or were of another version."""
+    found = re.search(rf"(?:{DriverUnreachableError.__name__}|{HandshakeError.__name__}): (.+)", text)
     return DriverUnreachableError(found[1]) if found else None

@@ -81,9 +81,22 @@ def test_noise_is_refused_at_its_first_bytes() -> None:
 
 def test_another_version_is_named() -> None:
     greeter = Greeter(SECRET, 0, 0)
-    old = b"rea1" + greeter.greeting[len(MAGIC) :]
 
     with pytest.raises(HandshakeError, match="another version"):
-        Guard(SECRET).feed(old)
-    with pytest.raises(HandshakeError, match="another version"):
         greeter.answer(b"rea9" + bytes(REPLY.size - len(MAGIC)))
+
+
+def test_a_worker_of_another_version_is_told_of_ours_and_does_not_get_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard(SECRET)
+    with monkeypatch.context() as there:
+        there.setattr("reactive_aio.remote.handshake.MAGIC", b"rea1")
+        old = Greeter(SECRET, 0, 0)
+    reply = guard.feed(old.greeting)
+    with monkeypatch.context() as there:
+        there.setattr("reactive_aio.remote.handshake.MAGIC", b"rea1")
+        with pytest.raises(HandshakeError, match=f"begins with {MAGIC!r}, and this is b'rea1'"):
+            old.answer(reply)
+
+    with pytest.raises(HandshakeError):
+        guard.feed(old.answer(reply))  # the right proof, had it not minded
+    assert not guard.through

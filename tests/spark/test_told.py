@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio import Flow, SparkJobError, schedulers
+from reactive_aio import DriverUnreachableError, Flow, SparkJobError, schedulers
 from reactive_aio.spark.calls import JobGroup
 from reactive_aio.spark.told import told
 
@@ -56,6 +56,18 @@ async def test_a_region_fed_from_the_loop_says_so_too(spark: Any, sc: Any, monke
 
     with pytest.raises(SparkJobError, match="its session has been stopped"):
         await flow.to_list()
+
+
+async def test_workers_of_another_version_are_named_as_the_cause(
+    spark: Any, sc: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactive_aio.remote.handshake.MAGIC", b"rea0")
+    for flow in (
+        Flow.from_spark(sc.parallelize([1], 1)),
+        Flow.range(3).publish_on(schedulers.spark(spark, 1)).map(str),
+    ):
+        with pytest.raises(DriverUnreachableError, match=r"another version of the credit boundary.*'rea0'"):
+            await flow.to_list()
 
 
 def test_a_job_that_is_submitted_behind_the_cancel_does_not_run(sc: Any) -> None:
