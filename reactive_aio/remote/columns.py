@@ -41,7 +41,7 @@ def _reduced(value: Any) -> Reduced:
     if any(_is_extended(each) for each in value.schema.types):
         own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         return own
-    return _restored, (isinstance(value, pa.Table), _stream(value))
+    return restored, (isinstance(value, pa.Table), _stream(value))
 
 
 def _reduced_array(value: Any) -> Reduced:
@@ -53,7 +53,7 @@ def _reduced_array(value: Any) -> Reduced:
         return own
     is_chunked = isinstance(value, pa.ChunkedArray)
     made: Any = pa.Table if is_chunked else pa.RecordBatch
-    return _restored_array, (is_chunked, _stream(made.from_arrays([value], [""])))
+    return restored_array, (is_chunked, _stream(made.from_arrays([value], [""])))
 
 
 def _is_extended(type_: Any) -> bool:
@@ -74,12 +74,14 @@ def _stream(value: Any) -> pickle.PickleBuffer:
     return pickle.PickleBuffer(sink.getvalue())
 
 
-def _restored(is_table: bool, data: Any) -> Any:
+def restored(is_table: bool, data: Any) -> Any:
+    """Give a batch or a table again; pickles refer to this by name."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(data) as stream:
         return stream.read_all() if is_table else stream.read_next_batch()
 
 
-def _restored_array(is_chunked: bool, data: Any) -> Any:
-    return _restored(is_chunked, data).column(0)
+def restored_array(is_chunked: bool, data: Any) -> Any:
+    """Give an array again; pickles refer to this by name."""
+    return restored(is_chunked, data).column(0)
