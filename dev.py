@@ -145,7 +145,7 @@ def group(name: str) -> list[str]:
     return found
 
 
-def requirements(environment: Environment, java: str | None) -> list[str]:
+def requirements(environment: Environment, java: Path | None) -> list[str]:
     """Return what belongs in an environment, as arguments of pip and uv alike."""
     extras, groups = ("spark,uvloop,cli", ["dev"]) if environment.spark else ("uvloop,cli", ["test"])
     if environment.spark and java is None:
@@ -154,7 +154,7 @@ def requirements(environment: Environment, java: str | None) -> list[str]:
     return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *wanted]
 
 
-def setup(environment: Environment, java: str | None) -> None:
+def setup(environment: Environment, java: Path | None) -> None:
     """Make the environment, unless its stamp says that it is as wanted."""
     wanted = requirements(environment, java)
     inputs = [(ROOT / "pyproject.toml").read_text("utf-8"), PINS.read_text("utf-8"), environment.version, *wanted]
@@ -224,6 +224,8 @@ def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
     quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     # No Python from elsewhere; and trust what this machine trusts, for those behind a proxy.
     uv = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "1"}
+    if not os.access(Path.home(), os.W_OK) and "UV_CACHE_DIR" not in os.environ:
+        uv["UV_CACHE_DIR"] = str(TOOLS / "cache")
     try:
         subprocess.run(whole, cwd=ROOT, env=os.environ | quiet | uv, stdin=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -237,23 +239,26 @@ def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
 # --- Java ------------------------------------------------------------------------------------------------------------
 
 
-def find_java() -> str | None:
-    """Return a Java that is new enough for Spark, by JAVA_HOME or PATH."""
+def find_java() -> Path | None:
+    """Return the home of a Java that is new enough for Spark, by JAVA_HOME or PATH."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and shutil.which("java", path=str(Path(home) / "bin")), shutil.which("java")):
-        if java and java_version(java) >= OLDEST_JAVA:
-            return java
+        if java and (found := java_home(java)):
+            return found
     return None
 
 
-def java_version(java: str) -> int:
-    """Return 17 for 17.0.15; zero for what does not start."""
+def java_home(java: str) -> Path | None:
+    """Ask a Java for its home, which a link or a shim does not tell; None if it is too old, or does not start."""
     try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+        asked = subprocess.run(
+            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
-        return 0
-    found = re.search(r'version "(\d+)', shown)
-    return int(found[1]) if found else 0
+        return None
+    version = re.search(r"java\.specification\.version = (\d+)", asked.stderr)
+    home = re.search(r"java\.home = (.+)", asked.stderr)
+    return Path(home[1].strip()) if home and version and int(version[1]) >= OLDEST_JAVA else None
 
 
 def make_java_home(environment: Environment) -> None:
@@ -279,8 +284,7 @@ def prepare(environment: Environment) -> dict[str, str]:
     # Spark's workers must be the same Python as the driver.
     variables = os.environ | {"PYSPARK_PYTHON": environment.python, "PYSPARK_DRIVER_PYTHON": environment.python}
     if environment.spark:
-        home = Path(java).resolve().parents[1] if java else environment.folder / "java"
-        variables["JAVA_HOME"] = str(home)
+        variables["JAVA_HOME"] = str(java or environment.folder / "java")
     return variables
 
 
@@ -288,12 +292,13 @@ def call(environment: Environment, *arguments: str) -> int:
     """Run `python -m …` in an environment and return its exit code."""
     variables = prepare(environment)
     # Ctrl-C reaches the child by itself, and it may need a moment to close what it holds: wait for it.
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    interrupted = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     with subprocess.Popen([environment.python, "-m", *arguments], cwd=ROOT, env=variables) as child:
-        signal.signal(signal.SIGTERM, lambda _number, _frame: child.terminate())
+        terminated = signal.signal(signal.SIGTERM, lambda _number, _frame: child.terminate())
         code = child.wait()
-    signal.signal(signal.SIGINT, before)
-    return code
+    signal.signal(signal.SIGTERM, terminated)
+    signal.signal(signal.SIGINT, interrupted)
+    return code if code >= 0 else 128 - code  # as a shell says which signal has ended it
 
 
 def run(environment: Environment, arguments: list[str]) -> int:

@@ -425,3 +425,23 @@ async def test_progress_is_told_while_the_flow_runs() -> None:
     flow: Flow[int] = Flow.create(two_then_wait)
     async with asyncio.timeout(60):
         await drive(flow.publish_on(schedulers.thread("t")).map(str), Run(rows=1), Watcher())
+
+
+def test_a_reader_that_has_gone_ends_it_without_a_word(module: Callable[[str], str]) -> None:
+    path = module("flow = Flow.range(3)\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "reactive_aio", "run", f"{path}:flow"]
+    with os.fdopen(writer, "w") as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+
+    assert (141, "") == (done.returncode, done.stderr)
+
+
+def test_a_pipe_of_the_flow_that_breaks_is_a_failure_like_others(
+    module: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = module("flow = Flow.error(BrokenPipeError('the far side has gone'))\n")
+
+    assert 1 == main(["run", f"{path}:flow"])
+    assert "error: BrokenPipeError: the far side has gone" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import os
 import signal
 import sys
 import threading
@@ -45,9 +46,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cancelled", file=sys.stderr)  # noqa: T201
         return 130
+    except BrokenPipeError as error:
+        if _reader_has_gone(sys.stdout):
+            return 141  # as a shell says it of SIGPIPE
+        print(failure(error, whole=options.traceback), file=sys.stderr)  # noqa: T201
+        return 1
     except Exception as error:  # whatever the user's code raises is shown to him
         print(failure(error, whole=options.traceback), file=sys.stderr)  # noqa: T201
         return 1
+
+
+def _reader_has_gone(out: TextIO) -> bool:
+    """Tell whether nobody reads what is written, as behind ``| head``; what is left of it then goes nowhere."""
+    try:
+        out.write("\n")
+        out.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return True
+    return False
 
 
 def _parser() -> argparse.ArgumentParser:
