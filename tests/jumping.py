@@ -17,7 +17,7 @@ JUMP = 2e-3
 """Seconds; longer than any turn."""
 
 
-@define
+@define(eq=False)
 class Jumping:
     """The clock, and the plugin that puts it into every module that has the real one."""
 
