@@ -14,6 +14,9 @@ from reactive_aio.operators.transforming.map import Map
 from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
 from reactive_aio.spark.worker import InputLost, PartitionRun, Push, watched
 
+pytestmark = pytest.mark.usefixtures("still")
+"""What is said here of a chunk is said of one pass, which ends by the clock."""
+
 
 class Loop(Push):
     """The other end of the wire: grants what it is told to and takes what is sent."""
