@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-LIMIT = 60.0
-"""Seconds for what has to happen by itself."""
+from tests.spark.waiting import until
 
 
 @frozen
@@ -34,13 +32,9 @@ class Stuck:
 
     async def begun(self) -> int:
         """Wait until it has begun; give the number of the process."""
-        async with asyncio.timeout(LIMIT):
-            while not self.path.exists():
-                await asyncio.sleep(0.005)
+        await until(self.path.exists)
         return int(self.path.read_text())
 
     async def gone(self, process: int) -> None:
         """Wait until the process has ended."""
-        async with asyncio.timeout(LIMIT):
-            while Path(f"/proc/{process}").exists():
-                await asyncio.sleep(0.005)
+        await until(lambda: not Path(f"/proc/{process}").exists())

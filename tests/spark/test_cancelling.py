@@ -20,6 +20,7 @@ from reactive_aio.spark import subscription
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
@@ -53,7 +54,7 @@ async def test_leaving_early_stops_the_job(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(10**7), 2)).map(lambda n: n)
     async with flow.open() as items:
         assert [0, 1, 2] == [await anext(items) for _ in range(3)]
-        assert sc.statusTracker().getActiveJobsIds()
+        assert active_jobs(sc)
 
     assert not active_jobs(sc)
     assert not threads()
@@ -70,8 +71,7 @@ async def test_take_stops_the_job_and_completes(sc: Any) -> None:
 async def test_a_task_whose_filter_lets_nothing_through_hears_of_it(sc: Any, tally: Tally) -> None:
     flow = Flow.from_spark(sc.parallelize(range(10**9), 1)).map(tally.counting(lambda n: n)).filter(lambda n: n < 0)
     end = asyncio.create_task(flow.to_list())
-    while not tally.count:
-        await asyncio.sleep(0.005)
+    await until(lambda: tally.count)
     end.cancel()
     with pytest.raises(asyncio.CancelledError):
         await end
@@ -87,19 +87,16 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
     count = tally.counting(lambda n: n)
 
     def slow(batches: Any) -> Iterator[Any]:
-        import time
-
         for batch in batches:
             count(1)
-            time.sleep(30)
+            threading.Event().wait()
             yield batch
 
     frame = spark.range(0, 10, 1, 1).mapInArrow(slow, "id long").orderBy("id")
     end = asyncio.create_task(Flow.from_spark(frame).to_list())
-    while not tally.count:
-        await asyncio.sleep(0.005)
+    await until(lambda: tally.count)
     end.cancel()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         with pytest.raises(asyncio.CancelledError):
             await end
 
@@ -144,9 +141,7 @@ async def test_cancelled_before_the_job_has_begun(sc: Any, tally: Tally) -> None
     recorder = Recorder(request=5)
     Flow.from_spark(sc.parallelize(range(5), 1)).map(tally.counting(lambda n: n)).subscribe(recorder)
     recorder.cancel()
-    async with asyncio.timeout(20):
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.005)
+    await until(only_task)
 
     assert ["subscribe"] == recorder.kinds
     assert not tally.count
@@ -168,8 +163,7 @@ async def test_the_failure_of_one_partition_stops_those_ahead(sc: Any) -> None:
 async def test_the_task_of_the_source_cancelled_by_somebody_else(sc: Any) -> None:
     recorder = Recorder(request=5)
     Flow.from_spark(sc.parallelize(range(10**6), 2)).subscribe(recorder)
-    while len(recorder.items) < 5:
-        await asyncio.sleep(0.005)
+    await until(lambda: len(recorder.items) >= 5)
     (task,) = asyncio.all_tasks() - {asyncio.current_task()}
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -189,8 +183,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_job(sc: Any) -> None:
         nonlocal recorder
         recorder = Recorder(request=5)
         Flow.from_spark(sc.parallelize(range(10**6), 2)).subscribe(recorder)
-        while len(recorder.items) < 5:
-            await asyncio.sleep(0.005)
+        await until(lambda: len(recorder.items) >= 5)
 
     asyncio.run(leave())
 
@@ -211,14 +204,20 @@ async def test_on_a_thread_of_its_own(sc: Any) -> None:
 @pytest.mark.usefixtures("nothing_left")
 async def test_many_subscriptions_leave_no_socket_behind(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(1000), 3)).map(lambda n: n)
-    counts = []
-    for _ in range(6):
+
+    async def subscribe() -> None:
         assert [0] == await flow.take(1).to_list()
         assert 1000 == await flow.count()
         gc.collect()
-        counts.append(sockets())
 
-    assert counts[-1] <= counts[1] + 2, counts  # py4j keeps a few connections of its own
+    for _ in range(2):
+        await subscribe()
+    before = sockets()
+    for _ in range(4):
+        await subscribe()
+
+    # py4j keeps a few connections of its own, and lets go of those of threads that have ended when it comes to it.
+    await until(lambda: sockets() <= before + 2)
 
 
 @pytest.mark.usefixtures("nothing_left")

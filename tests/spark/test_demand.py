@@ -6,7 +6,7 @@ import asyncio
 import mmap
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,11 @@ import pytest
 
 from reactive_aio import Flow
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
-
-
-async def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-def only_task() -> bool:
-    return asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 5])
@@ -126,7 +117,7 @@ async def test_the_loop_turns_while_the_jvm_is_asked(sc: Any, monkeypatch: pytes
 
     def slow(self: Any, task: Any) -> Any:
         for _ in range(100):
-            assert turns.acquire(timeout=30), "the event loop stood still"
+            assert turns.acquire(timeout=LIMIT), "the event loop stood still"
         return ask(self, task)
 
     async def tick() -> None:

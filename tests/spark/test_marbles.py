@@ -11,6 +11,7 @@ from attrs import define, evolve, field
 from reactive_aio import UNBOUNDED, Flow, Subscriber, Subscription
 from tests.catalogue.recorded import Record, recorded_examples
 from tests.catalogue.running import Lane, marbles
+from tests.spark.waiting import LIMIT
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_factories=["asyncio"])]
 pytest.importorskip("pyspark")
@@ -92,7 +93,7 @@ async def test_from_spark_is_drawn_as_it_runs(sc: Any) -> None:
 
     flow: Flow[Any] = eval(FROM_SPARK.call, {"Flow": Flow, name: eval(made, {"sc": sc})})
     flow.subscribe(asking)
-    await asyncio.wait_for(asking.over.wait(), 120)
+    await asyncio.wait_for(asking.over.wait(), LIMIT)
 
     assert str(record) == str(FROM_SPARK), f"{AGAIN}\n{record}"
 
@@ -105,7 +106,7 @@ async def test_to_spark_is_drawn_as_it_runs(spark: Any) -> None:
     loop = asyncio.get_running_loop()
 
     def tell(*_: object) -> None:
-        asyncio.run_coroutine_threadsafe(told(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(told(), loop).result(LIMIT)
 
     async def told() -> None:
         record.tell()

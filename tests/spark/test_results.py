@@ -15,6 +15,7 @@ from reactive_aio import DriverUnreachableError, Flow, SourceCancelledError, Spa
 from reactive_aio.segments import TasksSnapshot
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -31,9 +32,7 @@ def nothing_left(sc: Any) -> Iterator[None]:
 
 async def idle() -> None:
     """Wait until the flow has cleaned up."""
-    async with asyncio.timeout(60):
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.005)
+    await until(only_task)
 
 
 # -- elements
@@ -152,18 +151,15 @@ async def test_a_job_that_fails_for_good_signals_once(spark: Any) -> None:
 
 async def test_leaving_early_stops_the_job_that_runs(sc: Any, tally: Tally) -> None:
     def slow(n: Any) -> Any:
-        import time
-
         if n >= 10:
-            time.sleep(60)
+            threading.Event().wait()
         return n
 
     flow = Flow.from_spark(sc.parallelize(range(20), 2), wire="results").map(slow).map(tally.counting(lambda n: n))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LIMIT):
         async with flow.open() as items:
             assert [*range(10)] == [await anext(items) for _ in range(10)]
-            while not active_jobs(sc):
-                await asyncio.sleep(0.005)
+            await until(lambda: active_jobs(sc))
         assert not active_jobs(sc)
 
 

@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 
 from reactive_aio.remote.frames import PART, Frame
 from reactive_aio.spark.results.subscription import ResultsSubscription
+from tests.spark.waiting import until
 
 
 class ByHand:
@@ -29,6 +30,10 @@ class ByHand:
         self.tasks = self.done = 0
         self.source = "from_spark(RDD)"
         self.subscription = ResultsSubscription(cast("Any", self), cast("Any", self))
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.delivered))
 
     @property
     def jobs(self) -> Any:
@@ -73,10 +78,8 @@ async def test_no_more_is_delivered_than_was_requested() -> None:
     for n in (2, 1, 3):
         wanted += n
         hand.subscription.request(n)
-        async with asyncio.timeout(60):
-            while (delivered := sum(map(len, hand.delivered))) < wanted:
-                await asyncio.sleep(0.001)
-        assert wanted == delivered
+        await until(lambda: hand.count >= wanted)  # noqa: B023 - it is asked while it is bound
+        assert wanted == hand.count
     assert not hand.over.is_set()
     hand.subscription.request(9)
     await hand.over.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import subprocess
@@ -17,18 +18,13 @@ import pytest
 from reactive_aio import Flow
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
 ROOT = Path(__file__).parents[2]
-
-
-async def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def parted(sc: Any, parts: list[list[Any]]) -> Any:
@@ -98,19 +94,21 @@ async def test_a_partition_that_stands_still_holds_up_nobody(sc: Any, tmp_path: 
 
     assert "complete" == recorder.kinds[-1]
     assert [[0], [*range(size)], [*range(size)]] == in_partitions(recorder.items, 3)
-    await until(lambda: len(asyncio.all_tasks()) == 1)
+    await until(only_task)
 
 
 async def test_no_partition_starves_beside_a_large_one(sc: Any) -> None:
-    parts = [[(0, n) for n in range(200_000)], [(1, n) for n in range(100)]]
-    taken = [0, 0]
-    async with Flow.from_spark(parted(sc, parts), ordered=False, prefetch=64).open() as pairs:
-        async for partition, _ in pairs:
-            taken[partition] += 1
-            if taken[1] == 100:
+    """The large one has no end, so that it is not luck that the other has its turn."""
+    data = sc.parallelize([0, 1], 2).flatMap(lambda part: range(100) if part else itertools.repeat(-1))
+    found: list[int] = []
+    async with asyncio.timeout(LIMIT), Flow.from_spark(data, ordered=False, prefetch=64).open() as items:
+        async for item in items:
+            if item >= 0:
+                found.append(item)
+            if len(found) == 100:
                 break
 
-    assert taken[0] < 200_000
+    assert [*range(100)] == found
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 5])
@@ -131,7 +129,7 @@ async def test_no_more_is_produced_than_requested_and_prefetched(sc: Any, tally:
     assert 114 == tally.count
 
     recorder.cancel()
-    await until(lambda: len(asyncio.all_tasks()) == 1)
+    await until(only_task)
     assert 114 == tally.count
 
 
@@ -153,7 +151,7 @@ async def test_a_failure_comes_behind_the_elements_of_its_partition(sc: Any) -> 
     recorder = Recorder(request=2**63 - 1)
     Flow.from_spark(parted(sc, parts), ordered=False).map(check).subscribe(recorder)
     await recorder.over.wait()
-    await until(lambda: len(asyncio.all_tasks()) == 1)
+    await until(only_task)
 
     assert type(recorder.error) is OSError
     assert "on element #7 of partition 1 of from_spark(RDD, ordered=False)" in recorder.error.__notes__[0]
@@ -201,7 +199,7 @@ def numbers(request: pytest.FixtureRequest, sc: Any) -> Callable[[], Flow[int]]:
 
 async def test_as_many_flows_as_slots_read_side_by_side(numbers: Callable[[], Flow[int]]) -> None:
     found = 0
-    async with asyncio.timeout(60), AsyncExitStack() as stack:
+    async with asyncio.timeout(LIMIT), AsyncExitStack() as stack:
         flows = [await stack.enter_async_context(numbers().open()) for _ in range(3)]
         for _ in range(3000):
             found += len([await anext(items) for items in flows])
@@ -209,16 +207,22 @@ async def test_as_many_flows_as_slots_read_side_by_side(numbers: Callable[[], Fl
     assert 9000 == found
 
 
+def running(items: Any) -> int:
+    """Give the tasks of a flow that run."""
+    found: int = items.snapshot().regions[0].tasks.running
+    return found
+
+
 @pytest.mark.parametrize("at_once", [1, 2])
 async def test_an_iterator_opened_later_and_read_in_turn_with_others(
     numbers: Callable[[], Flow[int]], at_once: int
 ) -> None:
     found = 0
-    async with asyncio.timeout(60), AsyncExitStack() as stack:
+    async with asyncio.timeout(LIMIT), AsyncExitStack() as stack:
         flows = [await stack.enter_async_context(numbers().open()) for _ in range(at_once)]
         for items in flows:
             await anext(items)
-        await asyncio.sleep(0.5)  # let them take what they can
+        await until(lambda: sum(running(items) for items in flows) == 2)  # that is all they may have
         flows.append(await stack.enter_async_context(numbers().open()))
         for _ in range(2999):
             found += len([await anext(items) for items in flows])
@@ -238,21 +242,21 @@ async def in_turn(ordered):
     async with flow.open() as some, flow.open() as others:
         return sum([await anext(items) for _ in range(1000) for items in (some, others)])
 
-print([asyncio.run(asyncio.wait_for(in_turn(ordered), 60)) for ordered in (True, False)])
+print([asyncio.run(asyncio.wait_for(in_turn(ordered), 120)) for ordered in (True, False)])
 """
 
 
 def test_two_slots_will_do_for_two_flows() -> None:
     """In a process of its own, whose session has no more."""
     command = [sys.executable, "-c", TWO_SLOTS]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
 
     assert done.stdout == "[999000, 999000]\n", done.stderr
 
 
 async def test_a_job_for_each_element(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(12), 6), ordered=False, prefetch=1)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT):
         counts = [await asyncio.to_thread(sc.parallelize(range(n), 3).count) async for n in flow]
 
     assert list(range(12)) == sorted(counts)

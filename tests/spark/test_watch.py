@@ -14,8 +14,7 @@ from attrs import define
 from reactive_aio.spark import watch
 from reactive_aio.spark.connecting import Address
 from reactive_aio.spark.watch import Watch, reset
-
-LIMIT = 20.0
+from tests.spark.waiting import LIMIT
 
 
 @define(eq=False)

@@ -14,12 +14,12 @@ import pytest
 from reactive_aio import Flow, UnsupportedOnSparkError
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
-LIMIT = 60.0
 VARIABLE: ContextVar[int] = ContextVar("variable", default=0)
 
 
@@ -68,16 +68,23 @@ async def test_elements_may_travel_as_results_too(sc: Any) -> None:
 
 
 async def test_no_more_are_under_way_than_concurrency_in_each_task(sc: Any, tmp_path: Path) -> None:
-    folder = str(tmp_path)
+    """The first two wait for the third."""
+    folder, third = tmp_path / "under way", str(tmp_path / "third")
+    folder.mkdir()
+    path = str(folder)
 
     async def most(n: int) -> int:
         import asyncio
         import os
 
-        mine = os.path.join(folder, str(n))
+        mine = os.path.join(path, str(n))
         open(mine, "w").close()
+        if n == 2:
+            open(third, "w").close()
+        while n < 2 and not os.path.exists(third):
+            await asyncio.sleep(0.001)
         await asyncio.sleep(0.01)
-        found = len(os.listdir(folder))
+        found = len(os.listdir(path))
         os.remove(mine)
         return found
 
@@ -139,11 +146,9 @@ async def test_a_cancel_ends_what_is_awaited(sc: Any, tmp_path: Path) -> None:
     recorder = Recorder(request=1)
     Flow.from_spark(sc.parallelize(range(3), 1)).map_async(hang, 2).subscribe(recorder)
     async with asyncio.timeout(LIMIT):
-        while not begun.exists():
-            await asyncio.sleep(0.01)
+        await until(begun.exists)
         recorder.cancel()
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.01)
+        await until(only_task)
     assert ended.exists()
     assert not active_jobs(sc)
 
@@ -181,9 +186,7 @@ async def test_what_is_awaited_goes_on_while_nothing_is_wanted(sc: Any, tmp_path
 
     recorder = Recorder(request=1)
     Flow.from_spark(sc.parallelize(range(2), 1), prefetch=1).map_async(tell, 2).subscribe(recorder)
-    async with asyncio.timeout(LIMIT):
-        while not mark.exists():
-            await asyncio.sleep(0.01)
+    await until(mark.exists)
     recorder.request(9)
     await recorder.over.wait()
     assert [0, 1] == recorder.items

@@ -11,6 +11,7 @@ import pytest
 from reactive_aio import Flow, RegionSnapshot, Snapshot
 from reactive_aio.cli import words
 from reactive_aio.segments import TasksSnapshot
+from tests.spark.waiting import LIMIT
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
@@ -68,7 +69,7 @@ async def test_a_snapshot_counts_the_tasks(sc: Any, tmp_path: Path) -> None:
 
     async with Flow.from_spark(sc.parallelize(range(4), 4)).map(held).open() as items:
         assert [0, 1] == [await anext(items), await anext(items)]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LIMIT):
             while (found := items.snapshot().regions[0].tasks) != TasksSnapshot(total=4, running=1, done=3):
                 assert found is not None
                 await asyncio.sleep(0.01)

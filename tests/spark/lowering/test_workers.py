@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 
 from reactive_aio import Flow
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
+from reactive_aio.spark import subscription  # noqa: E402
+from reactive_aio.spark.job import Job  # noqa: E402
 from reactive_aio.spark.lowering import sparing  # noqa: E402
 from reactive_aio.spark.lowering.sparing import read_on  # noqa: E402
 
@@ -60,7 +64,7 @@ async def test_parts_are_computed_side_by_side_and_combined_in_their_order(sc: A
         return "abcd"[n]
 
     flow = Flow.from_spark(sc.parallelize(range(4), 4), ordered=False).map(letter)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LIMIT):
         assert "abcd" == await flow.reduce(operator.add, associative=True)
 
 
@@ -117,7 +121,9 @@ def test_a_failure_in_what_is_left_is_nobodys() -> None:
     read_on(failing())
 
 
-async def test_a_worker_is_used_again_though_its_task_needed_no_more(sc: Any) -> None:
+async def test_a_worker_is_used_again_though_its_task_needed_no_more(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "Job", partial(Job, grace=LIMIT))  # tasks end by themselves, however slowly
+
     def worker(_: Any) -> int:
         import os
 

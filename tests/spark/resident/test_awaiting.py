@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,19 +14,12 @@ from attrs import define, field
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
+from reactive_aio.operators.awaiting.worker_loop import Side
 from tests.schedulers import work
 from tests.spark.jobs import active_jobs
 from tests.spark.resident.by_hand import Cluster
+from tests.spark.waiting import only_task, until
 from tests.subscribers import Recorder
-
-LIMIT = 60.0
-"""Seconds after which a wait in a test has failed."""
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 @define(eq=False)
@@ -105,6 +98,22 @@ async def test_other_orders_and_other_workers_await_here(cluster: Cluster) -> No
         assert region.startswith("all of it under map_async")
 
 
+@pytest.fixture
+def only_waiting_takes_time(monkeypatch: pytest.MonkeyPatch, still: list[float]) -> None:
+    """Have the clocks go on while a task waits for what is awaited beside it, and stand else."""
+    wait = Side.wait
+
+    def timed(side: Side, seconds: float) -> bool:
+        before = time.perf_counter()
+        came = wait(side, seconds)
+        still[0] += time.perf_counter() - before
+        return came
+
+    monkeypatch.setattr(Side, "wait", timed)
+    monkeypatch.setattr("reactive_aio.remote.worker.perf_counter_ns", lambda: int(still[0] * 1e9))
+
+
+@pytest.mark.usefixtures("only_waiting_takes_time")
 async def test_waiting_is_not_taken_for_work_so_that_a_task_has_many_under_way(cluster: Cluster) -> None:
     """A task that works for long on an element is given one at a time."""
     under_way.clear()
@@ -129,7 +138,7 @@ async def test_a_cancel_ends_what_is_awaited(cluster: Cluster, holding: Held) ->
     await until(lambda: holding.begun)
     recorder.cancel()
 
-    await until(lambda: len(asyncio.all_tasks()) == 1)
+    await until(only_task)
     assert sorted(holding.begun) == sorted(holding.ended)
 
 

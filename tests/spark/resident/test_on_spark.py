@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,12 +17,11 @@ from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
-
-LIMIT = 60.0
 
 
 @pytest.fixture
@@ -80,15 +78,11 @@ async def test_no_more_is_under_way_than_the_prefetch(spark: Any, tally: Tally) 
     recorder = Recorder(request=3)
     counted = tally.counting(lambda n: n)
     Flow.range(10**6).publish_on(schedulers.spark(spark, 2), prefetch=8).map(counted).subscribe(recorder)
-    async with asyncio.timeout(LIMIT):
-        while len(recorder.items) < 3:
-            await asyncio.sleep(0.005)
+    await until(lambda: len(recorder.items) >= 3)
 
     assert tally.count <= 3 + 8
     recorder.cancel()
-    async with asyncio.timeout(LIMIT):
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.005)
+    await until(only_task)
     assert tally.count <= 3 + 8
 
 
@@ -112,9 +106,7 @@ async def test_a_failure_keeps_type_message_and_traceback(spark: Any) -> None:
     assert "on element #5" in operator
     assert trace.startswith("traceback in task ")
     assert "return 1 / (5 - n)" in trace
-    async with asyncio.timeout(LIMIT):
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0.005)
+    await until(only_task)
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -137,55 +129,6 @@ async def test_killed_workers_cost_no_element_and_double_none(spark: Any, tmp_pa
     assert {"100", "101", "1500"} == set(os.listdir(path))
 
 
-def test_cancelling_makes_no_noise_and_a_dead_jvm_is_an_error_and_no_hang(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        """
-import asyncio, os, signal, sys, time
-from reactive_aio import Flow, SparkJobError, schedulers
-from reactive_aio.spark.session import local_session
-
-session = local_session("dies", "local[2,4]")
-jvm = session.sparkContext._gateway.proc.pid
-
-def slow(n):
-    if n == 9:
-        time.sleep(60)
-    return n
-
-async def main():
-    on = schedulers.spark(session, 1)
-    async with Flow.range(10**6).publish_on(on, prefetch=4).map(lambda n: n).open() as items:
-        await anext(items)
-    async with Flow.range(10**6).publish_on(on, prefetch=4).map(slow).open() as items:
-        await anext(items)
-        for _ in range(6):
-            await anext(items)
-        start = time.monotonic()
-    print("left", time.monotonic() - start < 20)
-    session.sparkContext.parallelize(range(2), 2).count()
-    print("killing", file=sys.stderr, flush=True)
-    items = Flow.range(10**6).publish_on(schedulers.spark(session, 1), prefetch=4).map(lambda n: n).open()
-    async with items as items:
-        print(await anext(items))
-        os.kill(jvm, signal.SIGKILL)
-        try:
-            while True:
-                await anext(items)
-        except SparkJobError as error:
-            print(type(error).__name__)
-
-asyncio.run(asyncio.wait_for(main(), 60))
-os._exit(0)
-"""
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
-
-    assert done.stdout.split() == ["left", "True", "0", "SparkJobError"], done.stderr
-    quiet = done.stderr.partition("killing")[0]
-    assert not [line for line in quiet.splitlines() if "ERROR" in line or "Exception" in line or "Traceback" in line]
-
-
 # -- cancel, and slots
 
 
@@ -193,7 +136,7 @@ os._exit(0)
 async def test_leaving_early_stops_the_tasks(spark: Any, sc: Any) -> None:
     async with Flow.range(10**6).publish_on(schedulers.spark(spark, 2)).map(lambda n: n).open() as items:
         assert [0, 1, 2] == [await anext(items) for _ in range(3)]
-        assert sc.statusTracker().getActiveJobsIds()
+        assert active_jobs(sc)
 
     assert not active_jobs(sc)
     assert {asyncio.current_task()} == asyncio.all_tasks()
@@ -226,8 +169,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_tasks(spark: Any, sc: Any) -> 
         nonlocal recorder
         recorder = Recorder(request=5)
         Flow.range(10**6).publish_on(schedulers.spark(spark, 2)).map(lambda n: n).subscribe(recorder)
-        while len(recorder.items) < 5:
-            await asyncio.sleep(0.005)
+        await until(lambda: len(recorder.items) >= 5)
 
     asyncio.run(leave())
 
@@ -248,8 +190,7 @@ async def test_an_idle_region_gives_its_slots_back(spark: Any, sc: Any) -> None:
     flow = Flow.from_async_iterable(numbers()).publish_on(schedulers.spark(spark, 2, idle=0.05)).map(lambda n: -n)
     async with asyncio.timeout(LIMIT), flow.open() as items:
         assert -1 == await anext(items)
-        while sc.statusTracker().getActiveJobsIds():
-            await asyncio.sleep(0.005)
+        await until(lambda: not active_jobs(sc))
         more.set()
         assert -2 == await anext(items)
 

@@ -19,12 +19,11 @@ pytest.importorskip("pyspark")
 from reactive_aio import Flow, SparkJobError, WorkerDiedError
 from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, LAST, PART, READY, REGION, Decoder, Frame
 from reactive_aio.remote.handshake import REPLY, Greeter
+from reactive_aio.spark.resident import region
 from tests.schedulers import work
 from tests.spark.resident.by_hand import Cluster
+from tests.spark.waiting import LIMIT, until
 from tests.subscribers import Recorder
-
-LIMIT = 20.0
-"""Seconds after which a wait in a test has failed."""
 
 
 def tasks() -> list[str]:
@@ -35,12 +34,6 @@ def tasks() -> list[str]:
 def nothing_left() -> Iterator[None]:
     yield
     assert not tasks()
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 async def through(items: Any) -> list[Any]:
@@ -136,7 +129,8 @@ async def test_a_chunk_of_a_lost_task_is_done_by_another(cluster: Cluster) -> No
     gate = Gate()
     end = asyncio.create_task(Flow.range(200).publish_on(cluster.workers(), prefetch=16).map(gate).to_list())
     await until(gate.inside.is_set)
-    for at in range(len(cluster.connections)):
+    await until(lambda: len(cluster.connections) == 2)
+    for at in range(2):
         cluster.kill(at)
     gate.open.set()
 
@@ -308,18 +302,30 @@ async def join(cluster: Cluster, room: int = 1) -> Impostor:
     return played
 
 
-async def test_a_task_that_shows_no_sign_of_life_is_given_up(cluster: Cluster) -> None:
+@pytest.fixture
+def patience() -> Iterator[pytest.MonkeyPatch]:
+    """Have regions hear nothing for as long as the test likes; until it is undone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(region, "SILENCE", 10**9)
+        yield patch
+
+
+async def test_a_task_that_shows_no_sign_of_life_is_given_up(cluster: Cluster, patience: pytest.MonkeyPatch) -> None:
     end, silent = await impostor(cluster, beat=0.05)
     await silent.hear(CHUNK)
+    patience.undo()
 
     assert [0, 1, 4, 9, 16] == await end
     assert await silent.hung_up()
     silent.connection.close()
 
 
-async def test_signs_of_life_keep_a_task_that_takes_long(cluster: Cluster) -> None:
+async def test_signs_of_life_keep_a_task_that_takes_long(cluster: Cluster, patience: pytest.MonkeyPatch) -> None:
     end, slow = await impostor(cluster, elements=1, beat=0.02)
     chunk = await slow.hear(CHUNK)
+    slow.say(Frame(BEAT))
+    await asyncio.sleep(0.02)  # it has been heard
+    patience.undo()
     for _ in range(20):
         slow.say(Frame(BEAT))
         await asyncio.sleep(0.02)

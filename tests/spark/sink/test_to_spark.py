@@ -18,6 +18,7 @@ pytest.importorskip("pyspark")
 
 from reactive_aio.spark.sink import Batch, Committed, Files, Frames, Table
 from tests.spark.jobs import active_jobs
+from tests.spark.waiting import LIMIT, until
 
 pytestmark = pytest.mark.spark
 
@@ -128,7 +129,7 @@ async def test_the_event_loop_goes_on_while_spark_writes(spark: Any) -> None:
 
     def write(*_: object) -> None:
         loop.call_soon_threadsafe(writing.set)
-        waited.append(go_on.wait(20))
+        waited.append(go_on.wait(LIMIT))
 
     end = asyncio.create_task(Flow.range(1).to_spark(Frames(spark, write), "n long"))
     await writing.wait()
@@ -287,11 +288,9 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
     count = tally.counting(lambda n: n)
 
     def slow(batches: Any) -> Iterator[Any]:
-        import time
-
         for batch in batches:
             count(1)
-            time.sleep(30)
+            threading.Event().wait()
             yield batch
 
     class Slow(Files):
@@ -299,11 +298,10 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
             super().write(frame.mapInArrow(slow, frame.schema) if batch.id else frame, batch)
 
     end = asyncio.create_task(readings(5).to_spark(Slow(spark, tmp_path, run="a"), Reading, batch=2))
-    while not tally.count:
-        await asyncio.sleep(0.005)
+    await until(lambda: tally.count)
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.glob("batch=*")]  # none that is only begun
     end.cancel()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         with pytest.raises(asyncio.CancelledError):
             await end
 

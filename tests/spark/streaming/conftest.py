@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import LOOPS
 from tests.spark.jobs import active_jobs
 from tests.spark.streaming.files import Folder
+from tests.spark.waiting import LIMIT
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -38,7 +39,7 @@ def nothing_left(spark: Any) -> Iterator[None]:
     yield
     assert not spark.streams.active
     assert not [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
-    deadline = time.monotonic() + 10  # Spark cancels the jobs of a query behind its back
+    deadline = time.monotonic() + LIMIT  # Spark cancels the jobs of a query behind its back
     while active_jobs(spark.sparkContext) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not active_jobs(spark.sparkContext)

@@ -12,6 +12,7 @@ import pytest
 
 from reactive_aio import Flow, SchemaMismatchError, SparkJobError
 from tests.spark.streaming.wire import overheard
+from tests.spark.waiting import until
 
 pytest.importorskip("pyspark")
 
@@ -120,8 +121,7 @@ async def test_no_more_is_asked_for_than_ahead_of_what_spark_has_admitted(spark:
             for _ in range(3):
                 batch = await anext(items)
                 rows = await batch.rows.to_list()
-                while made < at + 8:
-                    await asyncio.sleep(0.01)
+                await until(lambda: made >= at + 8)  # noqa: B023 - it is asked while it is bound
                 await asyncio.to_thread(spark.range(3).count)
                 assert at + 8 == made
                 batch.acknowledge()

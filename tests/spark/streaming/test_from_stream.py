@@ -12,6 +12,7 @@ import pytest
 from reactive_aio import Flow, SourceCancelledError, SparkJobError, UnsupportedOnSparkError
 from tests.spark.streaming.files import Folder, committed
 from tests.spark.streaming.taking import NOW, Reading, reading, taken
+from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -112,17 +113,14 @@ async def test_no_batch_is_made_without_demand_nor_before_the_one_before_is_ackn
     assert ["subscribe"] == recorder.kinds
 
     recorder.request(3)
-    while not recorder.items:
-        await asyncio.sleep(0.01)
+    await until(lambda: recorder.items)
     recorder.items[0].acknowledge()
-    while len(recorder.items) < 2:
-        await asyncio.sleep(0.01)
+    await until(lambda: len(recorder.items) >= 2)
 
     assert {0} == committed(checkpoint)
     assert not Path(checkpoint, "offsets", "2").exists()
     recorder.cancel()
-    while len(asyncio.all_tasks()) > 1:
-        await asyncio.sleep(0.01)
+    await until(only_task)
     assert {0} == committed(checkpoint)
     recorder.items[1].fail(ValueError("nobody hears this"))
 
@@ -150,19 +148,17 @@ async def test_a_flow_cancelled_before_its_query_has_started(folder: Folder, che
     batches(folder, checkpoint).subscribe(recorder)
     await the_task_of_the_source()
     recorder.cancel()
-    while len(asyncio.all_tasks()) > 1:
-        await asyncio.sleep(0.01)
+    await until(only_task)
 
     assert ["subscribe"] == recorder.kinds
 
 
 async def test_a_cancel_while_spark_has_nothing_to_do(folder: Folder, checkpoint: str) -> None:
     end = asyncio.create_task(taken(batches(folder, checkpoint)))
-    while not folder.spark.streams.active:
-        await asyncio.sleep(0.01)
+    await until(lambda: folder.spark.streams.active)
     end.cancel()
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(LIMIT):
         with pytest.raises(asyncio.CancelledError):
             await end
 
@@ -258,8 +254,7 @@ async def test_the_task_of_the_source_cancelled_by_somebody_else(folder: Folder,
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    while len(asyncio.all_tasks()) > 1:
-        await asyncio.sleep(0.01)
+    await until(only_task)
 
     assert type(recorder.error) is SourceCancelledError
 
@@ -270,8 +265,7 @@ def test_a_loop_that_ends_in_the_middle_stops_the_query(folder: Folder, checkpoi
     async def leave() -> None:
         recorder = Recorder(request=1)
         batches(folder, checkpoint).subscribe(recorder)
-        while not recorder.items:
-            await asyncio.sleep(0.01)
+        await until(lambda: recorder.items)
 
     asyncio.run(leave())
 

@@ -14,6 +14,7 @@ import pytest
 
 from reactive_aio import Flow, SourceConsumedError, SparkJobError
 from reactive_aio.remote.frames import BEAT, PART, Frame
+from tests.spark.waiting import LIMIT, until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -34,7 +35,7 @@ class Reading:
 async def opened(as_: type[Any], **options: Any) -> AsyncGenerator[Inbox[Any]]:
     """Open an inbox, and in the end hang up for all who have been played."""
     try:
-        async with asyncio.timeout(20), inbox(as_, **options) as own:
+        async with asyncio.timeout(LIMIT), inbox(as_, **options) as own:
             yield own
     finally:
         await hang_up_all()
@@ -50,10 +51,8 @@ async def read(own: Inbox[Any], request: int = 100) -> AsyncGenerator[tuple[Writ
         yield batch, recorder
 
 
-async def until(recorder: Recorder, count: int) -> list[Any]:
-    async with asyncio.timeout(10):
-        while len(recorder.items) < count:
-            await asyncio.sleep(0.001)
+async def arrived(recorder: Recorder, count: int) -> list[Any]:
+    await until(lambda: len(recorder.items) >= count)
     return recorder.items
 
 
@@ -92,7 +91,7 @@ async def test_partitions_interleave_each_in_its_order() -> None:
                         task.ready(2)
                         assert 2 == await task.granted()
                     task.send(10 * n + turn)
-                    await until(rows, 2 * turn + n + 1)
+                    await arrived(rows, 2 * turn + n + 1)
             assert [0, 10, 1, 11] == rows.items
             batch.acknowledge()
 
@@ -105,7 +104,7 @@ async def test_a_micro_batch_is_offered_when_it_is_requested() -> None:
         await task.begun()
         assert [] == recorder.items
         recorder.request(1)
-        (batch,) = await until(recorder, 1)
+        (batch,) = await arrived(recorder, 1)
         batch.acknowledge()
 
 
@@ -129,7 +128,7 @@ async def test_no_task_is_granted_more_than_was_requested() -> None:
             task.ready(100)
             assert 4 == await task.granted()
             task.send(1, 2, 3, 4)
-            assert [1] == await until(rows, 1)
+            assert [1] == await arrived(rows, 1)
             rows.request(2)  # three of four have been used
             assert 3 == await task.granted()
             batch.acknowledge()
@@ -166,13 +165,13 @@ async def test_a_task_that_falls_silent_is_hung_up_and_what_it_was_granted_goes_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with opened(Reading, prefetch=4) as own:
-        monkeypatch.setattr("reactive_aio.spark.streaming.hearing.BEAT", 0.001)
         silent = await Process.task(own.options)
         async with read(own) as (batch, _):
             await silent.begun()
-            silent.say(Frame(BEAT, 0))
             silent.ready(9)
             assert 4 == await silent.granted()
+            monkeypatch.setattr("reactive_aio.spark.streaming.hearing.BEAT", 0.001)
+            silent.say(Frame(BEAT, 0))  # from the next frame on it is heard by short beats
             assert await silent.hear() is None
             monkeypatch.undo()
             other = await Process.task(own.options)
@@ -191,7 +190,7 @@ async def test_a_query_whose_tasks_stay_away_fails_the_rows_in_time(patience: fl
             lost.ready(2)
             await lost.granted()
             lost.send(1)
-            await until(rows, 1)
+            await arrived(rows, 1)
             await lost.hang_up()
             if patience == math.inf:
                 assert 1 == await (await Process.task(own.options)).begun()
@@ -229,10 +228,10 @@ async def test_an_attempt_goes_on_behind_what_the_one_before_has_sent() -> None:
             first.ready(3)
             await first.granted()
             first.send(1)
-            await until(rows, 1)
+            await arrived(rows, 1)
             second = await Process.task(own.options)  # it waits to see whether the first is lost
             first.send(2)
-            await until(rows, 2)
+            await arrived(rows, 2)
             await first.hang_up()
             assert 2 == await second.begun()
             second.ready(1)
@@ -262,7 +261,7 @@ async def test_an_attempt_that_has_ended_may_turn_out_to_have_failed() -> None:
             second.ready(1)
             await second.granted()
             second.send(2)
-            assert [1, 2] == await until(rows, 2)
+            assert [1, 2] == await arrived(rows, 2)
             batch.acknowledge()
 
 
@@ -275,7 +274,7 @@ async def test_an_attempt_that_computed_other_rows_fails_the_micro_batch(again: 
             task.ready(3)
             await task.granted()
             task.send(1, 2, 3)
-            await until(rows, 3)
+            await arrived(rows, 3)
             driver = await Process.driver(own.options, p0=again)
             assert f"computed again, with {again} rows, after 3" in await driver.refused()
             await rows.over.wait()
@@ -333,7 +332,7 @@ async def test_a_query_that_begins_again_is_not_taken_for_the_one_that_was_lost(
             lost.ready(2)
             await lost.granted()
             lost.send(1)
-            await until(rows, 1)
+            await arrived(rows, 1)
             await lost.hang_up()
             again = await Process.task(own.options, Delivery("query", "another run", 0))
             await rows.over.wait()

@@ -14,6 +14,7 @@ from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
 from tests.spark.streaming.files import Folder, committed
 from tests.spark.streaming.taking import NOW, Reading, reading, taken
 from tests.spark.streaming.wire import overheard
+from tests.spark.waiting import until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -131,13 +132,11 @@ async def test_credits_throttle_the_tasks(folder: Folder, checkpoint: str) -> No
         async with own.batches.open() as batches:
             batch = await anext(batches)
             batch.rows.subscribe(recorder)
-            while len(recorder.items) < 3:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(recorder.items) >= 3)
             await asyncio.to_thread(folder.spark.range(3).count)  # it has had all the time
             assert wire.rows <= 3 + 8
             recorder.request(100)
-            while len(recorder.items) < 103:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(recorder.items) >= 103)
             assert wire.rows <= 103 + 8
             batch.acknowledge()
             await asyncio.to_thread(query.processAllAvailable)
@@ -259,8 +258,7 @@ async def test_an_inbox_that_is_closed_stops_the_query_that_was_started_here(fol
         query = await own.start(folder.stream(), checkpoint=checkpoint)
         recorder = Recorder(request=1)
         own.batches.subscribe(recorder)
-        while not recorder.items:
-            await asyncio.sleep(0.01)
+        await until(lambda: recorder.items)
 
     assert not query.isActive
     assert query.exception() is None  # it was stopped, and has not failed

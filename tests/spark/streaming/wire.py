@@ -10,6 +10,7 @@ from attrs import define, field
 
 from reactive_aio.remote.frames import PART, Decoder
 from reactive_aio.remote.handshake import GREETING, PROOF
+from tests.spark.waiting import LIMIT
 
 
 @define(eq=False)
@@ -63,4 +64,4 @@ async def overheard(options: Mapping[str, str], *, frames: bool = True) -> Async
     async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
         wire.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         yield wire
-        await asyncio.wait_for(asyncio.gather(*tasks), 10)
+        await asyncio.wait_for(asyncio.gather(*tasks), LIMIT)
