@@ -358,7 +358,8 @@ class Ends(Reductions[T_co]):
         It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
         on a thread of its own.
         Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
-        Errors: those of the flow, or what ``end`` raises. What can't be called is refused with TypeError.
+        Errors: those of the flow, or what ``end`` raises. What can't be called is refused with TypeError, and a flow that
+        is placed on the event loop that the call blocks with RuntimeError.
         (Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``.)
 
         >>> from reactive_aio import Flow
@@ -373,6 +374,6 @@ class Ends(Reductions[T_co]):
 
         flow = self.as_flow()
         if end is None:
-            return run_in_loop(flow.to_list)
+            return run_in_loop(flow, flow.to_list)
         check_function("run_sync", end)
-        return run_in_loop(lambda: end(flow))
+        return run_in_loop(flow, lambda: end(flow))

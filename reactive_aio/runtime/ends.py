@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from time import perf_counter
@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from attrs import define, field
 
 from ..hooks import discard, drop_error
+from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
 from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn
 from ..spec import Subscriber, Subscription
@@ -311,8 +312,8 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]])
             await fn(item)
 
 
-def run_in_loop(main: Callable[[], Awaitable[R]]) -> R:
-    """Run a coroutine to its end on a loop of its own; beside a running loop, on a thread of its own."""
+def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
+    """Run a coroutine that awaits ``flow`` on a loop of its own; beside a running loop, on a thread of its own."""
 
     async def call() -> R:
         return await main()
@@ -320,5 +321,24 @@ def run_in_loop(main: Callable[[], Awaitable[R]]) -> R:
     if _no_loop():
         with asyncio.Runner() as runner:
             return runner.run(call())
+    for place in _places(flow):
+        if place.is_here():
+            raise RuntimeError(
+                f"run_sync() would wait for itself: a region of the flow is to run on {place.name}, which the call blocks. "
+                "Await an end of the flow instead, or place it elsewhere"
+            )
     with start_blocking_portal() as portal:
         return portal.call(call)
+
+
+def _places(flow: FlowLike) -> Iterator[Scheduler]:
+    """Give the schedulers of a flow and of those that it reads, as far as they are places of their own."""
+    flows = [flow]
+    while flows:
+        flow = flows.pop()
+        flows += flow.source.operator.inner
+        for step in flow.steps:
+            if isinstance(step.operator, (PublishOn, SubscribeOn)):
+                scheduler = step.operator.scheduler
+                if not getattr(scheduler, "stays", False):
+                    yield scheduler
