@@ -91,6 +91,7 @@ async def test_a_failure_behind_the_end_is_nobodys(sc: Any) -> None:
 # -- the rest of a task's input
 
 
+@pytest.mark.usefixtures("still")
 def test_what_is_left_is_read_if_it_is_little() -> None:
     items = iter(range(100))
     read_on(items)
