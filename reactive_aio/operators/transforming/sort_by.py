@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
@@ -37,6 +37,12 @@ class SortBy(Stage[T, T]):
         """Sort what the parts have sorted, which is to merge it."""
         return Parts(self, self)
 
+    def refuse(self) -> NoReturn:
+        """Fail, since there are too many."""
+        raise LimitExceededError(
+            f"sort_by() of more than {self.max_size} elements: raise max_size, or sort where the data is"
+        )
+
 
 @define
 class Sorting(Transform[T, T]):
@@ -63,9 +69,7 @@ class Sorting(Transform[T, T]):
 
     def refuse(self) -> None:
         """Fail, since there is one too many."""
-        raise LimitExceededError(
-            f"sort_by() of more than {self.max_size} elements: raise max_size, or sort where the data is"
-        )
+        self.stage.refuse()
 
     def demand(self, n: int) -> int:
         """Ask for all there is, since any may be the first."""

@@ -1,8 +1,7 @@
 """Ranges of keys, into which the workers cut what they have sorted, and merge it again.
 
-Elements are sampled, and not keys, for those need not be picklable (as of `functools.cmp_to_key`). Ranges are a matter of
-balance only: where there are none, because elements can't be compared or are more than there may be, one partition gets
-all of them, and fails as ``sort_by`` does anywhere.
+Elements are sampled, and not keys, for those need not be picklable (as of `functools.cmp_to_key`). A failure before
+anything is read travels in place of the elements, and is the first that the flow hears of.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class Ranges:
     """The stage in words."""
     starts: tuple[Any, ...] = ()
     """The least element of each range but the first, in ascending order."""
-    failed: bool = False
-    """Whether some partition has failed, so that nothing but failures is of interest."""
+    failure: bytes | None = None
+    """A frame, where a partition has failed, or its elements can't be compared, or are more than there may be."""
 
     @contextmanager
     def key(self) -> Generator[tuple[SortBy[Any], Callable[[Any], Any]]]:
@@ -60,35 +59,38 @@ class Ranges:
     def by(self, samples: list[bytes], most: int) -> Ranges:
         """Choose ranges of about as many elements each, no more than ``most``."""
         runs = [_frame(each) for each in samples]
-        if any(run.kind == FAILED for run in runs):
-            return evolve(self, failed=True)
+        failed = (data for data, run in zip(samples, runs, strict=True) if run.kind == FAILED)
+        if (failure := next(failed, None)) is not None:
+            return evolve(self, failure=failure)
         total = sum(run.place for run in runs)
         try:
             with self.key() as (stage, key):
                 if total > stage.max_size:
-                    return self
+                    stage.refuse()
                 weighed = [(key(item), run.place / run.count, item) for run in runs for item in run.loads()]
                 return evolve(self, starts=tuple(_starts(weighed, max(SMALLEST, total / most))))
-        except Exception:
-            return self
+        except Exception as error:
+            return evolve(self, failure=self._failure(error, "samples of the partitions"))
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
         """Cut a sorted partition, of which ``run`` is the number: give the number of a range, and what belongs there."""
+        if self.failure is not None:
+            if run == 0:
+                yield 0, (run, 0, self.failure)
+            return
         for place, data in enumerate(map(_data, watched(iter(records)))):
-            if self.failed and _frame(data).kind != FAILED:
-                continue
-            if not self.starts:
-                yield 0, (run, place, data)
-                continue
             items: list[Any] = _frame(data).loads()
             try:
                 parts = list(self._parts(items))
             except Exception as error:
-                failure = pack(error, f"partition {run}", lambda error: error.add_note(f"in {self.where}"))
-                yield 0, (run, place, b"".join(Frame(FAILED, pickled=failure).encoded()))
+                yield 0, (run, place, self._failure(error, f"partition {run}"))
                 return
             for number, part in parts:
                 yield number, (run, place, data if len(part) == len(items) else b"".join(_packed(part).encoded()))
+
+    def _failure(self, error: Exception, where: str) -> bytes:
+        packed = pack(error, where, lambda error: error.add_note(f"in {self.where}"))
+        return b"".join(Frame(FAILED, pickled=packed).encoded())
 
     def _parts(self, items: list[Any]) -> Iterator[tuple[int, list[Any]]]:
         """Cut a sorted list; with ``reverse`` the greatest range is the first."""

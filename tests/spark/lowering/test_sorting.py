@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Flow, LimitExceededError, UnsupportedOnSparkError
@@ -57,7 +57,8 @@ CHAINS: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 
 @pytest.mark.parametrize("name", CHAINS)
 @given(parts=PARTS)
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(parts=[[n * 7 % 19 - 9 for n in range(12)], [], [n * 5 % 19 - 9 for n in range(12)], [3]])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_as_on_the_event_loop(sc: Any, name: str, parts: list[list[int]]) -> None:
     """Elements have their numbers, so that it is seen which of those that are equal comes first."""
     numbered = iter(range(100))
@@ -187,8 +188,12 @@ def test_a_failure_before_it_is_told_once_and_by_the_first_partition_that_has_on
 
 @pytest.mark.parametrize(
     "parts",
-    [[[1, "a"], []], [[3, 1, 2], ["a", "b"]], [[(1, n) for n in range(30)], [(0, 0), (1, "a"), (2, "b")] * 9]],
-    ids=["in one partition", "of two partitions", "that samples may not show"],
+    [
+        [[1, "a"], []],
+        [[3, 1, 2], ["a", "b"]],
+        [[(1, n) for n in range(300)], [*((0, n) for n in range(150)), (1, "a"), *((2, n) for n in range(149))]],
+    ],
+    ids=["in one partition", "of two partitions", "that are not among the samples"],
 )
 def test_elements_that_can_not_be_compared(sc: Any, parts: list[list[Any]]) -> None:
     error = failure(Flow.from_spark(in_partitions(sc, parts)).sort_by(max_size=MANY))
