@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from attrs import asdict, field, frozen
 
 from ...errors import SparkJobError, UnsupportedOnSparkError
+from ...operators._fluent import is_async
 from ..calls import is_connect
 
 if TYPE_CHECKING:
@@ -156,10 +157,10 @@ class Files(BatchWriter):
         return Committed(self.run, len(own), last["before"] + last["rows"])
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
-        """Write beside, with the manifest, and rename."""
+        """Write beside, with the manifest, and rename; by a name of its own, should another process be at the same run."""
         java, files = self._hadoop()
         fs = java.org.apache.hadoop.fs
-        aside = self._path(f"_writing-{batch.name}")
+        aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
         frame = frame if self.parts is None else frame.coalesce(self.parts)
         try:
             frame.write.mode("overwrite").format(self.format).options(**self.options).save(str(aside))
@@ -171,9 +172,12 @@ class Files(BatchWriter):
             # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
             files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
         except Exception:
-            with suppress(Exception):  # the failure says more, and what is left is hidden and will be overwritten
+            with suppress(Exception):  # the failure says more, and what is left is hidden
                 files.delete(aside, True)
             raise
+        with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
+            for left in files.util().globStatus(self._path(f"_writing-{batch.name}*")) or ():
+                files.delete(left.getPath(), True)
 
     def _hadoop(self) -> tuple[Any, Any]:
         context: Any = self.session.sparkContext
@@ -258,6 +262,8 @@ class Frames(BatchWriter):
     def __attrs_post_init__(self) -> None:
         if not callable(self.fn):
             raise TypeError(f"Frames(fn={self.fn!r}): a function of a DataFrame and a number is needed")
+        if is_async(self.fn):
+            raise TypeError(f"Frames(fn={self.fn!r}): it is called on a thread, where nobody awaits what it gives")
 
     def committed(self) -> Committed:
         """Know of none."""

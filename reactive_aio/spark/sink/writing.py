@@ -112,7 +112,7 @@ class Sink:
 
     def _is_there(self, batch: Batch) -> bool:
         try:
-            return self.writer.committed().rows >= batch.before + batch.rows
+            return self.writer.committed() == Committed(batch.run, batch.id + 1, batch.before + batch.rows)
         except Exception:
             return False  # the failure of the write says more
 

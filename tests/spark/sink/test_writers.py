@@ -1,0 +1,54 @@
+"""What writers refuse, and two of them at one run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, SparkJobError
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark.sink import Batch, Committed, Files, Frames
+
+pytestmark = pytest.mark.spark
+
+
+async def test_a_function_that_nobody_would_await_is_refused(spark: Any) -> None:
+    async def write(frame: Any, batch: int) -> None:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="nobody awaits"):
+        Frames(spark, write)
+
+
+async def test_two_writers_of_a_run_never_mix_their_rows(spark: Any, tmp_path: Path) -> None:
+    """Whichever renames its batch first has written it; for the other one it is there, or it fails."""
+
+    def written() -> Any:
+        return Flow.range(6).to_spark(Files(spark, tmp_path, run="a"), "id long", batch=2)
+
+    for ended in await asyncio.gather(written(), written(), written(), return_exceptions=True):
+        assert ended == Committed("a", 3, 6) or isinstance(ended, SparkJobError), ended
+
+    rows = sorted(row.id for row in spark.read.parquet(str(tmp_path)).collect())
+    assert [*range(len(rows))] == rows
+    assert await written() == Committed("a", 3, 6)
+    assert 6 == spark.read.parquet(str(tmp_path)).count()
+    assert {f"batch=a-0000000{n}" for n in range(3)} == {path.name for path in tmp_path.iterdir()}
+
+
+async def test_a_batch_of_another_writer_is_not_taken_for_ones_own(spark: Any, tmp_path: Path) -> None:
+    """It has another number of rows, so what comes behind it would be lost."""
+    writer, three = Files(spark, tmp_path, run="a"), spark.range(3)
+
+    class Late(Files):
+        def write(self, frame: Any, batch: Batch) -> None:
+            writer.write(three, Batch("a", 0, 3, 0))
+            super().write(frame, batch)
+
+    with pytest.raises(SparkJobError, match="batch #0 was not written"):
+        await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", batch=2)
