@@ -50,14 +50,23 @@ class _Team:
         with self._lock:
             if self._told or self._ended:
                 return False
+            if self._left >= len(self._threads) < self.most:
+                self._grow()
             self._left += 1
-            if self._left > len(self._threads) < self.most:
-                thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
-                self._threads.append(thread)
-                thread.start()
             # Before `stop`, from whichever thread, has told the threads to end: they would leave the job undone.
             self._jobs.put(job)
         return True
+
+    def _grow(self) -> None:
+        """Start one more thread; where the machine gives none, those that there are have to do."""
+        thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+        else:
+            self._threads.append(thread)
 
     def serve(self) -> None:
         """Do jobs until there will be no more."""
@@ -129,7 +138,11 @@ class _Member:
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Have a chunk worked on."""
         self._chunks[chunk] = _Chunk(chunk, items, index, self.context.copy())
-        self.go_on(chunk)
+        try:
+            self.go_on(chunk)
+        except RuntimeError as error:  # not one thread is to be had
+            del self._chunks[chunk]
+            self.reports.reported(Report(chunk, [], 0, 0.0, True, error))
 
     def go_on(self, chunk: int) -> None:
         """Have a chunk go on."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
+from reactive_aio.schedulers.threads import _Thread
 from reactive_aio.testing import VirtualTimeLoop
 from tests.subscribers import Recorder
 
@@ -106,6 +107,31 @@ async def test_threads_start_only_as_there_is_work() -> None:
     # A result may be there before its thread is free again, so each element may find the others' threads busy.
     await Flow.range(5).publish_on(schedulers.threads(8), prefetch=1).map(count).to_list()
     assert max(seen) <= 5
+
+
+def giving(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Have the machine give so many threads and no more."""
+    start, given = _Thread.start, iter(range(threads))
+
+    def started(thread: _Thread) -> None:
+        if next(given, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(_Thread, "start", started)
+
+
+async def test_where_the_machine_gives_fewer_threads_these_do_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    giving(monkeypatch, 1)
+
+    assert await Flow.range(50).publish_on(schedulers.threads(3)).map(str).count() == 50
+
+
+async def test_where_the_machine_gives_no_thread_the_flow_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    giving(monkeypatch, 0)
+
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        await Flow.range(50).publish_on(schedulers.threads(3)).map(str).count()
 
 
 @pytest.mark.parametrize("how", ["end", "failure", "cancel", "leave"])
