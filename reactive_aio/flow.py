@@ -139,4 +139,5 @@ class Flow(
         return self.diagram()
 
     def __repr__(self) -> str:
-        return ".".join(["Flow", str(self.source.operator), *(str(step.operator) for step in self.steps)])
+        steps = [str(step.operator) for step in self.steps]
+        return f"Flow.{self.source.operator}" + "".join(step if step.startswith("[") else f".{step}" for step in steps)

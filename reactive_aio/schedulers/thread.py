@@ -117,7 +117,7 @@ class _Attached:
             released()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class ThreadScheduler(Kept):
     """A thread with an event loop of its own, shared by the regions that are placed on it."""
 
@@ -132,6 +132,9 @@ class ThreadScheduler(Kept):
     def name(self) -> str:
         """How plans show the place."""
         return f"thread({self.label!r})"
+
+    def __repr__(self) -> str:
+        return self.name
 
     def _new_loop(self) -> asyncio.AbstractEventLoop:
         return _new_event_loop()
@@ -220,6 +223,8 @@ def thread(name: str) -> ThreadScheduler:
     >>> Flow.range(3).subscribe_on(schedulers.thread("numbers")).map(lambda n: n * n).run_sync()
     [0, 1, 4]
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(f"thread() takes a name, not {type(name).__name__}")
     if not name:
         raise ValueError("thread() takes a name, so that the thread can be told from others")
     return ThreadScheduler(name)

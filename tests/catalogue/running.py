@@ -195,6 +195,10 @@ class Doubled(Stage[int, int]):
         for item in items:
             yield 2 * item
 
+    @property
+    def pending(self) -> bool:
+        return False
+
 
 HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, parse, Doubled)}
 """What examples may call, beside what there is anyway."""

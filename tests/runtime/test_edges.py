@@ -312,6 +312,8 @@ async def test_every_subscription_uses_a_subscriber_of_its_own() -> None:
         (lambda: Flow.from_publisher([1]), TypeError, "subscribe"),
         (lambda: Flow.create(print), TypeError, "async def"),
         (lambda: schedulers.thread(""), ValueError, "name"),
+        (lambda: schedulers.thread(3), TypeError, "takes a name, not int"),
+        (lambda: Flow.of(1).on_error_resume_next(3), TypeError, "a flow or a function that returns one, not int"),
         (lambda: schedulers.loop(3), TypeError, "event loop"),
     ],
 )

@@ -199,3 +199,11 @@ def test_a_region_elsewhere_stands_behind_the_flow_that_it_reads() -> None:
         "R3  the subscriber's loop   (elements pass as they are)",
         "R1  by four tasks",
     ]
+
+
+def test_a_flow_shows_itself_as_it_was_written() -> None:
+    worker = schedulers.thread("worker")
+    flow = Flow.range(9)[2:5].publish_on(worker, prefetch=4).map(str)
+
+    assert "Flow.range(0, 9)[2:5].publish_on(thread('worker'), prefetch=4).map(str)" == repr(flow)
+    assert "thread('worker')" == repr(worker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...segments import joined
 from .._fluent import Fluent, check_count, check_errors, check_flag, check_flow, check_function, check_seconds, is_flow
@@ -141,9 +141,12 @@ class Recovering(Fluent[T_co]):
         check_errors("on_error_resume_next", errors)
         if is_flow(fallback):
             return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), Always(fallback), errors))
+        if not callable(fallback):
+            raise TypeError(
+                f"on_error_resume_next() takes a flow or a function that returns one, not {type(fallback).__name__}"
+            )
         check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
-        choose = cast("Callable[[BaseException], Flow[U]]", fallback)
-        return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), choose, errors))
+        return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), fallback, errors))
 
     def on_error_return(self, value: U, *, errors: Errors = BaseException) -> Flow[T_co | U]:
         """Emit ``value`` and complete when this flow fails; with ``errors`` only by failures of these types.
