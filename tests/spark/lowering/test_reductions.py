@@ -27,6 +27,18 @@ async def joined(flow: Flow[Any]) -> str | None:
         return None
 
 
+async def means(flow: Flow[int]) -> dict[int, float]:
+    """An aggregate of groups: the sum and the count for each key travel, and no element."""
+    folded = flow.fold_by_key(
+        lambda n: n % 3, (0, 0), lambda so_far, n: (so_far[0] + n, so_far[1] + 1), combine=added_up
+    )
+    return {key: total / count for key, (total, count) in (await folded).items()}
+
+
+def added_up(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+    return left[0] + right[0], left[1] + right[1]
+
+
 async def doubled(n: int) -> int:
     import asyncio
 
@@ -57,6 +69,8 @@ ENDS: dict[str, End] = {
     "to_sorted_list": lambda flow: flow.to_sorted_list(key=lambda n: n % 9, reverse=True),
     "count_by_key": lambda flow: flow.count_by_key(lambda n: n % 3),
     "fold_by_key": lambda flow: flow.fold_by_key(bool, "", lambda text, n: f"{text},{n}", combine=operator.add),
+    "means_by_key": means,
+    "flat_map_iterable": lambda flow: flow.flat_map_iterable(lambda n: range(n % 4)).filter(bool).to_list(),
     "single": lambda flow: flow.filter(lambda n: n == 50).single(default=None),
     "drain": Flow.drain,
     "first": lambda flow: flow.first(default=None),

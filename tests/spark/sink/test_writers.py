@@ -52,3 +52,13 @@ async def test_a_batch_of_another_writer_is_not_taken_for_ones_own(spark: Any, t
 
     with pytest.raises(SparkJobError, match="batch #0 was not written"):
         await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", batch=2)
+
+
+async def test_what_a_writer_that_was_killed_has_left_goes_with_the_commit_of_its_batch(
+    spark: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "_writing-a-00000000-dead").mkdir()
+
+    await Flow.range(1).to_spark(Files(spark, tmp_path, run="a"), "id long")
+
+    assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir()]
