@@ -216,8 +216,9 @@ def thread(name: str) -> ThreadScheduler:
 
     The thread starts with the first region placed on it and ends with the last, before the terminal
     returns. ``async with schedulers.thread("io") as io:`` keeps it for many flows; leaving the block, or
-    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError. Regions of
-    several flows share the thread. (Reactor: ``Schedulers.single``.)
+    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError; so they do when a
+    function on it raises SystemExit or KeyboardInterrupt, which is the cause of that. Regions of several flows share the
+    thread. (Reactor: ``Schedulers.single``.)
 
     >>> from reactive_aio import Flow, schedulers
     >>> Flow.range(3).subscribe_on(schedulers.thread("numbers")).map(lambda n: n * n).run_sync()
