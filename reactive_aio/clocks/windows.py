@@ -186,11 +186,18 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
             queue[0].set_result(None)
 
 
+def _runs_on(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether the running loop shows that something is ready."""
+    ready = ready_of(loop)
+    return ready is not None and any(map(_counts, ready.copy()))
+
+
 async def _rest(loop: asyncio.AbstractEventLoop, busy: Callable[[], str | None], deadline: float) -> None:
     while True:
+        # A look at the others takes milliseconds, so not for each callback that is still to run here.
         # In this order, and without a turn of the loop between: what the others did before they came to rest is
         # scheduled here when the window opens.
-        reason = busy()
+        reason = None if _runs_on(loop) else busy()
         answered: asyncio.Future[Window] = loop.create_future()
         Window(loop, partial(_answer, answered)).open()
         if (await answered).heard:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.clocks.windows import Window
+from reactive_aio.clocks.windows import Window, settle_here
 from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, settle
 from tests.subscribers import Recorder
@@ -44,11 +44,28 @@ def test_it_waits_for_tasks_however_many_steps_they_need(runner: asyncio.Runner)
     async def main() -> bool:
         done = asyncio.Event()
         task = asyncio.create_task(relay(done, 1000))
-        await settle()
+        await settle(within=60)
         assert task.done()
         return done.is_set()
 
     assert runner.run(main())
+
+
+def test_other_threads_are_looked_at_when_nothing_is_left_to_run_here() -> None:
+    async def main() -> int:
+        done, looks = asyncio.Event(), 0
+
+        def busy() -> None:
+            nonlocal looks
+            looks += 1
+            assert done.is_set()
+
+        task = asyncio.create_task(relay(done, 1000))
+        await settle_here(busy, 60)
+        assert task.done()
+        return looks
+
+    assert 1 == asyncio.run(main())
 
 
 def test_it_waits_for_plain_callbacks_and_what_they_schedule(runner: asyncio.Runner) -> None:
