@@ -49,8 +49,8 @@ def _column(number: int, box: Box) -> tuple[str, str]:
 
 
 def _around(plan: Layout, draw: Drawing) -> list[str]:
-    """Give the lines on what is read, and on what subscribes to all of it again."""
-    lines = [f"R1  {line}" for line in plan.details]
+    """Give the lines on regions that are run elsewhere, on what is read, and on what subscribes to all of it again."""
+    lines = [f"R{number}  {line}" for number, box in enumerate(plan.boxes, 1) for line in box.details]
     for name, inner in plan.reads:
         lines += ["", f"where {name} reads:", *(f"    {line}" for line in draw(inner))]
     lines += [f"all of it under {each}" for each in plan.under]

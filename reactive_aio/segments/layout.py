@@ -23,6 +23,8 @@ class Box:
     """Where it runs."""
     work: tuple[str, ...]
     """What is done in it; nothing where elements pass as they are."""
+    details: tuple[str, ...] = ()
+    """What else there is to say about it, where it is run elsewhere."""
 
 
 @frozen
@@ -39,8 +41,6 @@ class Layout:
     """The flows that a combinator reads, by the combinator's name."""
     end: str = ""
     """What consumes the flow, where it can't be shown as part of the last region."""
-    details: tuple[str, ...] = ()
-    """What there is to say about the first region, where it is run elsewhere."""
 
 
 def layout(flow: FlowLike, end: str = "") -> Layout:
@@ -73,7 +73,7 @@ def _row(plan: Plan) -> Layout:
             before = _row(Plan.of(source.inner[0]))
             before = evolve(before, notes=(*before.notes, elsewhere.front))
         done = () if elsewhere.work.startswith("(") else tuple(elsewhere.work.split(" -> "))
-        before = evolve(before, boxes=(*before.boxes, Box(elsewhere.place, done)))
+        before = evolve(before, boxes=(*before.boxes, Box(elsewhere.place, done, source.details)))
         note, work = elsewhere.boundary, []
     boxes, notes = list(before.boxes), list(before.notes)
     for region in plan.regions:
@@ -87,7 +87,7 @@ def _row(plan: Plan) -> Layout:
     reads = before.reads
     if elsewhere is None or not elsewhere.front:
         reads = tuple((source.name, layout(inner)) for inner in source.inner)
-    return Layout(tuple(boxes), tuple(notes), reads=reads, details=source.details)
+    return Layout(tuple(boxes), tuple(notes), reads=reads)
 
 
 def _only_combines(plan: Plan) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark import RDD
+from pyspark import RDD, SparkContext
 
 from .lowering.delivery import DeliveryAtEnd
 from .ordered import MOST_AHEAD, OrderedDelivery
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def details(source: FromSpark) -> tuple[str, ...]:
     """Tell how the partitions are run, how elements travel, and where to look at it."""
-    return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source))
+    return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source.context))
 
 
-def ui_of(source: FromSpark) -> tuple[str, ...]:
+def ui_of(context: SparkContext) -> tuple[str, ...]:
     """Tell where Spark shows its jobs."""
     try:
-        link = source.context.uiWebUrl
+        link = context.uiWebUrl
     except Exception:  # the session has ended; the plan is to be seen all the same
         return ()
     return (f"Spark UI {link}" if link else "the Spark UI is off",)

@@ -55,6 +55,12 @@ class OnWorkers(Pushed[Any]):
         work = " -> ".join(str(placed.operator) for placed in self.stages) or "(elements pass as they are)"
         return Elsewhere(self.workers.name, work, "in order, as requested", f"boundary, prefetch {self.ahead}")
 
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the workers say of themselves; most need not say anything."""
+        told: tuple[str, ...] = getattr(self.workers, "details", ())
+        return told
+
     def absorb(self, stage: Placed[Stage[Any, Any]]) -> OnWorkers | None:
         """Have a stage run by the workers, unless it depends on the order of the whole."""
         return None if stage.operator.positional else evolve(self, stages=(*self.stages, stage))

@@ -16,6 +16,7 @@ from ...remote.frames import REGION, Frame
 from ...remote.variables import Variable, values_in, variables
 from ...schedulers.base import Hired, Reports, Work
 from ...schedulers.threads import check_workers
+from ..insight import ui_of
 from ..pickling import dumps, dumps_by_value
 from ..portable import check_importable, check_portable
 from .region import ResidentRegion
@@ -44,6 +45,12 @@ class SparkWorkers:
     def name(self) -> str:
         """How plans show the place."""
         return f"spark({self.context.master}, slots={self.count})"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """When there are tasks, how elements travel, and where to look at it; for plans."""
+        tasks = f"a task for each chunk that waits, up to {self.count}, which ends after {self.idle:g} s without work"
+        return (tasks, "pickled chunks over TCP to this process and back", *ui_of(self.context))
 
     def check(self, stage: object) -> None:
         """Refuse what can't be sent to the cluster."""

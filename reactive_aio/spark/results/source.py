@@ -55,7 +55,7 @@ class FromResults(FromSpark):
                 f"{self._into}the results of a Connect server",
             )
         wire = f"{self._into}the results of a job for each partition, which the driver's JVM keeps while they are read"
-        return (f"{partitions_of(self)}, one after the other", wire, *ui_of(self))
+        return (f"{partitions_of(self)}, one after the other", wire, *ui_of(self.context))
 
     @property
     def _into(self) -> str:

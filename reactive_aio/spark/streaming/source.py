@@ -14,6 +14,7 @@ from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkErr
 from ...hooks import drop_error
 from ...segments import Elsewhere, Inlet, Pushed
 from ...spec import Subscription, add_demand
+from ..insight import ui_of
 from ..rows import Reading, reading
 from .microbatch import Handover, MicroBatch
 from .query import Query
@@ -52,6 +53,12 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
         """The query on Spark."""
         master = self.data.sparkSession.sparkContext.master
         return Elsewhere(f"Spark {master}", str(self), "micro-batches, each when the one before is acknowledged")
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the rows of a batch travel, and where to look at the query."""
+        rows = "Arrow into the workers, pickled chunks over TCP to this process, when the rows of a batch are asked for"
+        return (rows, *ui_of(self.data.sparkSession.sparkContext))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start the query."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, RegionSnapshot, Snapshot
+from reactive_aio import Flow, RegionSnapshot, Snapshot, schedulers
 from reactive_aio.cli import words
 from reactive_aio.segments import TasksSnapshot
 from tests.spark.waiting import LIMIT
@@ -47,6 +47,29 @@ def test_a_plan_links_to_the_ui(sc: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(type(sc), "uiWebUrl", "http://driver:4040")
 
     assert "R1  Spark UI http://driver:4040" == told(Flow.from_spark(sc.parallelize([1], 1)))[-1]
+
+
+def test_a_plan_tells_of_each_region_on_spark_under_its_number(spark: Any, sc: Any) -> None:
+    there = schedulers.spark(spark, 2, idle=0.5)
+    flow = Flow.from_spark(sc.parallelize([1], 1)).take(1).publish_on(there).map(str)
+
+    assert [
+        "R1  1 partition, one after the other, up to 3 ahead",
+        f"R1  {TCP}",
+        "R1  the Spark UI is off",
+        "R3  a task for each chunk that waits, up to 2, which ends after 0.5 s without work",
+        "R3  pickled chunks over TCP to this process and back",
+        "R3  the Spark UI is off",
+    ] == [line for line in flow.describe().splitlines() if line.startswith(("R1  ", "R3  "))][2:]
+
+
+def test_a_plan_of_a_stream_tells_how_its_rows_travel(spark: Any, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate").load()
+
+    assert [
+        "R1  Arrow into the workers, pickled chunks over TCP to this process, when the rows of a batch are asked for",
+        "R1  the Spark UI is off",
+    ] == told(Flow.from_spark(stream, checkpoint=tmp_path / "kept"))
 
 
 def test_a_plan_is_shown_though_the_data_can_not_be_looked_at(sc: Any, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ async def test_operators_that_depend_on_the_place_run_on_the_loop(spark: Any) ->
     flow = Flow.range(100).publish_on(schedulers.spark(spark, 2)).map(lambda n: n + 1).take(3).map(str)
 
     assert ["1", "2", "3"] == await flow.to_list()
-    _, _, region, boundary, rest = flow.describe().splitlines()
+    _, _, region, boundary, rest, *_ = flow.describe().splitlines()
     assert region.split() == ["R2", "spark(local[3,4],", "slots=2)", "map(<lambda>)"]
     assert boundary == " |  in order, as requested"
     assert rest.endswith("take(3) -> map(str)")
