@@ -259,7 +259,7 @@ def test_a_flow_is_no_sequence_for_all_that() -> None:
 
 
 def test_a_slice_is_shown_as_it_is_written() -> None:
-    assert "Flow.range(0, 9).[2:8:3].[:4]" == repr(Flow.range(9)[2:8:3][:4])
+    assert "Flow.range(0, 9)[2:8:3][:4]" == repr(Flow.range(9)[2:8:3][:4])
 
 
 # -- distinct
