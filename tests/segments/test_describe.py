@@ -197,7 +197,7 @@ def test_a_region_elsewhere_stands_behind_the_flow_that_it_reads() -> None:
         "R2  far away                far()",
         " |  credit boundary",
         "R3  the subscriber's loop   (elements pass as they are)",
-        "R1  by four tasks",
+        "R2  by four tasks",
     ]
 
 
