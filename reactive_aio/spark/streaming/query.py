@@ -82,7 +82,7 @@ def claimed(checkpoint: str, query: Query) -> Generator[None]:
         if not (other.stopping and other.wait(STOP)):
             raise SparkJobError(
                 f"{query.name}: {other.name} is being read by this checkpoint, which is for one query at a time: give each "
-                "subscription a checkpoint of its own, or have subscribers share() one flow"
+                "subscription a checkpoint of its own"
             )
     try:
         yield
