@@ -160,7 +160,9 @@ async def test_a_checkpoint_is_for_one_query_at_a_time(tmp_path: Path, monkeypat
     second, started = batches(tmp_path / "checkpoint")
     async with first.open() as items:
         batch = await anext(items)
-        with pytest.raises(SparkJobError, match="which is for one query at a time: give each subscription a checkpoint"):
+        with pytest.raises(
+            SparkJobError, match="which is for one query at a time: give each subscription a checkpoint"
+        ):
             await second.first()
         batch.acknowledge()
         assert 1 == (await anext(items)).id
