@@ -49,7 +49,7 @@ class Seat:
     """What one subscription holds."""
 
     wake: Callable[[], None]
-    """Called, on any thread, when a slot that was refused may be had."""
+    """Called, on any thread, when a slot that was refused may be had; then it takes, declines, or leaves."""
     slots: Slots
     held: int = field(init=False, default=0)
     refused: int = field(init=False, default=0)
@@ -77,6 +77,13 @@ class Seat:
                 self.refused = next(_TIMES)
         self._offer()
         return taken
+
+    def decline(self) -> None:
+        """Want no more than is held: those who were refused as well are not to wait for this one."""
+        if self.refused:
+            with _LOCK:
+                self.refused = 0
+            self._offer()
 
     def give_back(self) -> None:
         """Give back a slot whose task has ended."""

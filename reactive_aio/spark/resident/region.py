@@ -139,11 +139,12 @@ class ResidentRegion:
             starting = live - {desk.slot for desk in self._desks if desk.ready}
             slot = next((slot for slot in range(2 * self.workers.count) if slot not in self._running), None)
             if slot is None or len(live) >= self.workers.count or len(self._waiting) <= len(starting):
-                return
+                break
             if not self._seat.take():
                 return
             self._running.add(slot)
             self._job.run(slot)
+        self._seat.decline()  # what it was refused for may have been done by others meanwhile
 
     def _offered(self, _: None) -> None:
         self._staff()

@@ -20,6 +20,7 @@ from reactive_aio import Flow, SparkJobError, WorkerDiedError
 from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, LAST, PART, READY, REGION, Decoder, Frame
 from reactive_aio.remote.handshake import REPLY, Greeter
 from reactive_aio.spark.resident import region
+from reactive_aio.spark.slots import Seat
 from tests.schedulers import work
 from tests.spark.resident.by_hand import Cluster
 from tests.spark.waiting import LIMIT, until
@@ -136,6 +137,26 @@ async def test_a_chunk_of_a_lost_task_is_done_by_another(cluster: Cluster) -> No
 
     assert [n * n for n in range(200)] == await end
     assert len(cluster.connections) > 2
+
+
+async def test_a_slot_that_was_refused_and_is_not_needed_any_more_keeps_no_other_flow_from_it(cluster: Cluster) -> None:
+    workers, gate = cluster.workers(), Gate()
+    other = Seat.at(workers.context, lambda: None)
+    other.slots.total = 9
+    assert [True] * 8 + [False] == [other.take() for _ in range(9)]
+    other.decline()
+    elements = Flow.range(200).concat(Flow.never())
+    async with elements.publish_on(workers, prefetch=64).map(gate).open() as items:
+        reading = asyncio.create_task(anext(items))
+        await until(gate.inside.is_set)
+        (own,) = other.slots.seats - {other}
+        await until(lambda: own.refused)  # it has one slot, and would like two
+        gate.open.set()
+        assert [n * n for n in range(200)] == [await reading, *[await anext(items) for _ in range(199)]]
+
+        other.give_back()
+        other.give_back()
+        assert other.take()
 
 
 async def test_what_a_lost_task_has_given_of_a_chunk_is_neither_doubled_nor_lost(cluster: Cluster) -> None:
