@@ -41,7 +41,7 @@ def _reduced(value: Any) -> Reduced:
     if any(_is_extended(each) for each in value.schema.types):
         own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         return own
-    return restored, (isinstance(value, pa.Table), _stream(value))
+    return restored, (isinstance(value, pa.Table), stream_of(value))
 
 
 def _reduced_array(value: Any) -> Reduced:
@@ -53,7 +53,7 @@ def _reduced_array(value: Any) -> Reduced:
         return own
     is_chunked = isinstance(value, pa.ChunkedArray)
     made: Any = pa.Table if is_chunked else pa.RecordBatch
-    return restored_array, (is_chunked, _stream(made.from_arrays([value], [""])))
+    return restored_array, (is_chunked, stream_of(made.from_arrays([value], [""])))
 
 
 def _is_extended(type_: Any) -> bool:
@@ -64,7 +64,8 @@ def _is_extended(type_: Any) -> bool:
     )
 
 
-def _stream(value: Any) -> pickle.PickleBuffer:
+def stream_of(value: Any) -> pickle.PickleBuffer:
+    """Write a batch or a table as an IPC stream."""
     import pyarrow as pa
 
     sink: Any = pa.BufferOutputStream()

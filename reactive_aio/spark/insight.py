@@ -47,5 +47,4 @@ def _order(source: FromSpark) -> str:
 
 
 def _wire(source: FromSpark) -> str:
-    into = "" if source.reading is None else "Arrow into the workers, "
-    return f"{into}pickled chunks over TCP to this process; where workers can't connect to it, wire='results'"
+    return f"{source.carried} over TCP to this process; where workers can't connect to it, wire='results'"

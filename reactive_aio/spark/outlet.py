@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from attrs import define, field
 
 from ..remote.frames import FAILED, LAST, PART, Frame
 from ..remote.pickling import Buffers, picklable
 from .pickling import dumps
+from .slices import Chunk
 
 
 @define(eq=False)
@@ -32,17 +32,17 @@ class Outlet(ABC):
     def say(self, frame: Frame) -> None:
         """Have a frame go out."""
 
-    def send(self, items: list[Any]) -> Exception | None:
+    def send(self, items: Chunk) -> Exception | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
         failure: Exception | None = None
         buffers: Buffers = []
         try:
             data = dumps(items, buffers)
         except Exception as error:
-            items, failure, buffers = picklable(items, dumps), error, []
+            items, failure, buffers = picklable(list(items), dumps), error, []
             failure.add_note("an element that leaves the workers has to be picklable")
             data = dumps(items, buffers)
-        if items:
+        if len(items):
             self.granted -= len(items)
             self.say(Frame(PART, self.partition, len(items), pickled=data, buffers=buffers))
         return failure

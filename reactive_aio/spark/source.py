@@ -23,6 +23,7 @@ from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
 from .portable import check_importable, check_portable
 from .rows import Reading, reading
+from .slices import suit
 from .subscription import SparkSubscription
 from .unordered import UnorderedDelivery
 
@@ -88,6 +89,23 @@ class FromSpark(Pushed[Any]):
         return " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
 
     @property
+    def makes_rows(self) -> bool:
+        """Whether rows are made on the loop, since nothing is done with them in the workers; it may take a call into the JVM."""
+        frame: Any = self.data
+        return self.reading is not None and not self.stages and suit(self.reading, frame.schema)
+
+    @property
+    def carried(self) -> str:
+        """What travels, in words."""
+        if self.reading is None:
+            return "pickled chunks"
+        try:
+            here = self.makes_rows
+        except Exception:  # the session has ended; the plan is to be seen all the same
+            here = False
+        return f"Arrow into the workers{' and in slices, to be made rows here,' if here else ', pickled chunks'}"
+
+    @property
     def details(self) -> tuple[str, ...]:
         """How the partitions are run, how elements travel, and where to look at it."""
         return details(self)
@@ -149,18 +167,17 @@ class FromSpark(Pushed[Any]):
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
         """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
-        assert task.reading is not None
-        columns = task.reading.columns
-        frame = frame if columns is None else frame.select(*(f"`{name}`" for name in columns))
+        reading = task.reading
+        assert reading is not None
+        frame = frame if reading.columns is None else frame.select(*(f"`{name}`" for name in reading.columns))
         labels = tuple(frame.columns)
         if not labels:
             # Batches without columns would arrive without rows as well.
-            return frame.selectExpr("true"), evolve(task, reading=evolve(task.reading, blank=True))
-        if len({label.lower() for label in labels}) < len(labels):
+            frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
+        elif len({label.lower() for label in labels}) < len(labels):
             # Spark refers to columns by name here, so those that share one pass under another.
-            frame = frame.toDF(*map(str, range(len(labels))))
-            return frame, evolve(task, reading=evolve(task.reading, labels=labels))
-        return frame, task
+            frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
+        return frame, evolve(task, reading=reading, sliced=self.makes_rows)
 
 
 def from_spark(

@@ -10,7 +10,7 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
@@ -21,6 +21,7 @@ from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
 from .outlet import Outlet
+from .slices import Chunk, Slices
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ SLICE: Final = 2e-3
 """Seconds after which a pass returns, so that what there is goes out and orders are heard."""
 LARGEST_CHUNK: Final = 2048
 
+Input = TypeVar("Input")
 Stages = tuple[Placed[Stage[Any, Any]], ...]
 
 
@@ -44,6 +46,8 @@ class PartitionTask(ABC):
     stages: bytes = field(repr=False)
     """With the values of context variables; pickled apart: what can't be unpickled in a worker then is a failure like any other."""
     reading: Reading | None = None
+    sliced: bool = False
+    """Whether rows are made on the loop, of slices of the batches."""
 
     schema: ClassVar[str]
     """The schema of what comes out of a task over a DataFrame."""
@@ -56,12 +60,14 @@ class PartitionTask(ABC):
     def over_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run over a partition of a DataFrame."""
 
-    def elements(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-        """Turn the batches of a partition into elements."""
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any] | Slices:
+        """Turn the batches of a partition into elements, or into slices of which they are made."""
         assert self.reading is not None
+        if self.sliced:
+            return Slices(self.reading, watched(batches))
         return chain.from_iterable(map(self.reading.elements, watched(batches)))
 
-    def chunks(self, items: Iterator[Any], outlet: Outlet) -> Iterator[None]:
+    def chunks(self, items: Iterator[Any] | Slices, outlet: Outlet) -> Iterator[None]:
         """Run over a partition, with a pause behind each chunk that has gone out."""
         where = f"partition {outlet.partition} of {self.source}"
         try:
@@ -72,7 +78,10 @@ class PartitionTask(ABC):
             outlet.fail(pack(error, where, lambda error: error.add_note("while the region was unpickled in a worker")))
             return
         try:
-            yield from PartitionRun(run, items, outlet, where).chunks()
+            if isinstance(items, Slices):
+                yield from SlicedRun(run, items, outlet, where).chunks()
+            else:
+                yield from PartitionRun(run, items, outlet, where).chunks()
         except InputFailed as failed:
             outlet.fail(failed.packed)
         except InputLost as lost:
@@ -99,11 +108,11 @@ class RegionTask(PartitionTask):
 
     def over_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run over a partition of a DataFrame."""
-        self._run(self.elements(batches))
+        self._run(self.rows(batches))
         read_on(batches)
         return iter(())
 
-    def _run(self, items: Iterator[Any]) -> None:
+    def _run(self, items: Iterator[Any] | Slices) -> None:
         from pyspark import TaskContext
 
         task = TaskContext.get()
@@ -145,15 +154,13 @@ def watched(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 @define(eq=False)
-class PartitionRun:
-    """One region over one partition, as far and as fast as elements are granted."""
+class Work(ABC, Generic[Input]):
+    """What is done with one partition, as far and as fast as elements are granted."""
 
     run: RegionRun
-    items: Iterator[Any]
+    items: Input
     push: Outlet
     where: str
-    _pass: Iterator[Any] | None = field(init=False, default=None)
-    _finishing: bool = field(init=False, default=False)
     _over: bool = field(init=False, default=False)
 
     def to_end(self) -> None:
@@ -171,13 +178,25 @@ class PartitionRun:
             items, failure = self._step(min(push.skip or push.granted, LARGEST_CHUNK))
             if push.skip:
                 push.skip -= len(items)
-            elif items:
+            elif len(items):
                 failure = push.send(items) or failure
                 yield
             if failure is not None:
                 push.fail(pack(failure, self.where, self.run.locate))
                 return
         push.end()
+
+    @abstractmethod
+    def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
+        """Give some elements, no more than are wanted, and the failure behind them."""
+
+
+@define(eq=False)
+class PartitionRun(Work[Iterator[Any]]):
+    """One region over one partition."""
+
+    _pass: Iterator[Any] | None = field(init=False, default=None)
+    _finishing: bool = field(init=False, default=False)
 
     def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
@@ -200,6 +219,20 @@ class PartitionRun:
             self._over = True
         elif self.run.pace.ended or self.run.done:
             self._finishing = True
+
+
+@define(eq=False)
+class SlicedRun(Work[Slices]):
+    """The rows of one partition, of which the loop makes elements; its region has no stages."""
+
+    def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
+        """Cut off some rows."""
+        try:
+            items = self.items.take(wanted)
+        except Exception as error:
+            return [], error
+        self._over = not len(items)
+        return items, None
 
 
 @define(eq=False)

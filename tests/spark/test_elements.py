@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +94,31 @@ def points(spark: Any) -> Any:
     return spark.createDataFrame([(1, 2, "a"), (3, 4, "b")], "x long, y long, z string").coalesce(1)
 
 
-async def test_rows_are_spark_rows_as_in_collect(points: Any) -> None:
-    rows = await Flow.from_spark(points).to_list()
+@pytest.fixture(params=["loop", "workers"])
+def made_by(request: pytest.FixtureRequest) -> Callable[[Flow[Any]], Flow[Any]]:
+    """Rows are made by the loop where there is no function to call on them, else by the workers."""
+    return (lambda flow: flow) if request.param == "loop" else (lambda flow: flow.map(lambda row: row))
+
+
+Made = Callable[[Flow[Any]], Flow[Any]]
+
+
+async def test_rows_are_spark_rows_as_in_collect(points: Any, made_by: Made) -> None:
+    rows = await made_by(Flow.from_spark(points)).to_list()
 
     assert points.collect() == rows
     assert isinstance(rows[0], Row)
     assert (2, "a", ["x", "y", "z"]) == (rows[0].y, rows[0]["z"], rows[0].__fields__)
 
 
-async def test_rows_as_tuples(points: Any) -> None:
-    assert [(1, 2, "a"), (3, 4, "b")] == await Flow.from_spark(points, as_=tuple).to_list()
+async def test_rows_as_tuples(points: Any, made_by: Made) -> None:
+    assert [(1, 2, "a"), (3, 4, "b")] == await made_by(Flow.from_spark(points, as_=tuple)).to_list()
 
 
-async def test_rows_as_dicts(points: Any) -> None:
-    assert [1, 3] == await Flow.from_spark(points, as_=dict).map(lambda row: row["x"]).to_list()
+async def test_rows_as_dicts(points: Any, made_by: Made) -> None:
+    rows = await made_by(Flow.from_spark(points, as_=dict)).to_list()
+
+    assert [{"x": 1, "y": 2, "z": "a"}, {"x": 3, "y": 4, "z": "b"}] == rows
 
 
 async def test_rows_as_objects_of_a_class_whose_fields_are_columns_in_any_order(points: Any) -> None:
@@ -129,8 +141,11 @@ async def test_a_class_that_cannot_be_imported_travels_by_value(points: Any) -> 
     assert [Local(1), Local(3)] == found
 
 
-async def test_a_frame_without_columns_has_rows_all_the_same(points: Any) -> None:
-    assert [(), ()] == await Flow.from_spark(points.select(), as_=tuple).to_list()
+@pytest.mark.parametrize(("as_", "row"), [(tuple, ()), (dict, {}), (Row, Row())])
+async def test_a_frame_without_columns_has_rows_all_the_same(
+    points: Any, made_by: Made, as_: type[Any], row: Any
+) -> None:
+    assert [row, row] == await made_by(Flow.from_spark(points.select(), as_=as_)).to_list()
 
 
 COLUMNS: dict[str, list[Any]] = {
@@ -153,10 +168,10 @@ COLUMNS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_values_are_those_of_collect(spark: Any, kind: str) -> None:
+def test_values_are_those_of_collect(spark: Any, made_by: Made, kind: str) -> None:
     frame = spark.createDataFrame([(value,) for value in COLUMNS[kind]], f"v {kind}").coalesce(1)
 
-    rows = Flow.from_spark(frame).run_sync()
+    rows = made_by(Flow.from_spark(frame)).run_sync()
 
     assert frame.collect() == rows
     assert [repr(row) for row in frame.collect()] == [repr(row) for row in rows]

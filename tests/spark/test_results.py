@@ -194,7 +194,9 @@ def test_the_plan_tells_of_the_wire(spark: Any, sc: Any) -> None:
         "R1  2 partitions, one after the other\n"
         "R1  pickled chunks as the results of a job for each partition, which the driver's JVM keeps while they are read"
     ) in flow.describe()
-    assert "R1  Arrow into the workers, pickled chunks as" in Flow.from_spark(spark.range(3), wire="results").describe()
+    rows = Flow.from_spark(spark.range(3), wire="results")
+    assert "R1  Arrow into the workers and in slices, to be made rows here, as the results of" in rows.describe()
+    assert "R1  Arrow into the workers, pickled chunks as the results of" in rows.map(str).describe()
 
 
 # -- workers that can't connect

@@ -12,7 +12,11 @@ pytest.importorskip("pyspark")
 from reactive_aio.operators.filtering.filter import Filter
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
-from reactive_aio.spark.worker import InputLost, PartitionRun, Push, watched
+from reactive_aio.spark.rows import Reading
+from reactive_aio.spark.slices import Chunk, Slices
+from reactive_aio.spark.worker import InputLost, PartitionRun, Push, SlicedRun, watched
+
+pa: Any = pytest.importorskip("pyarrow")
 
 pytestmark = pytest.mark.usefixtures("still")
 """What is said here of a chunk is said of one pass, which ends by the clock."""
@@ -36,10 +40,10 @@ class Loop(Push):
             else:
                 self.stopped = True
 
-    def send(self, items: list[Any]) -> None:
+    def send(self, items: Chunk) -> None:
         assert len(items) <= self.granted
         self.granted -= len(items)
-        self.chunks.append(items)
+        self.chunks.append(list(items))
 
     def fail(self, packed: bytes) -> None:
         self.told = "failed"
@@ -103,4 +107,53 @@ def test_where_spark_fails_to_read_the_task_fails_so_that_spark_tries_again() ->
         run(loop, watched(batches()), Map(str))
 
     assert isinstance(lost.value.error, OSError)
+    assert "" == loop.told
+
+
+# -- rows that the loop makes, of slices of batches
+
+
+def cut(loop: Loop, batches: Iterator[Any]) -> None:
+    region = RegionRun(Region("data", (), None, None), counted=False)
+    SlicedRun(region, Slices(Reading(tuple), batches), loop, "here").to_end()
+
+
+def batch(*values: Any) -> Any:
+    return pa.record_batch({"n": list(values)})
+
+
+def test_no_more_rows_are_cut_off_than_granted_nor_waited_for_to_fill_a_chunk() -> None:
+    loop, batches = Loop(500, 300), iter([batch(*range(700)), batch(), batch(700), batch(701, 702)])
+    cut(loop, batches)
+
+    assert [500, 200, 1, 2] == [len(chunk) for chunk in loop.chunks]
+    assert [(n,) for n in range(703)] == [row for chunk in loop.chunks for row in chunk]
+    assert "ended" == loop.told
+
+
+def test_rows_that_an_earlier_attempt_has_sent_are_left_out() -> None:
+    loop = Loop(1000, skip=603)
+    cut(loop, iter([batch(*range(600)), batch(*range(600, 610))]))
+
+    assert [[(n,) for n in range(603, 610)]] == loop.chunks
+
+
+def test_the_failure_to_make_a_row_comes_behind_the_batches_before_it() -> None:
+    loop = Loop(9)  # so few that they are made where they are
+    cut(loop, iter([batch("a", "b"), pa.record_batch({"s": pa.array([b"\xff"]).cast(pa.string(), safe=False)})]))
+
+    assert [[("a",), ("b",)]] == loop.chunks
+    assert "failed" == loop.told
+
+
+def test_where_spark_fails_to_read_batches_the_task_fails_so_that_spark_tries_again() -> None:
+    def batches() -> Iterator[Any]:
+        yield batch(1)
+        raise OSError("stream ended early")
+
+    loop = Loop(1000)
+    with pytest.raises(InputLost):
+        cut(loop, watched(batches()))
+
+    assert [[(1,)]] == loop.chunks
     assert "" == loop.told

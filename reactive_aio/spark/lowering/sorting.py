@@ -44,8 +44,13 @@ class SparkSorted(FromSpark):
     @property
     def details(self) -> tuple[str, ...]:
         """How the partitions are run, how elements travel, and where to look at it."""
-        (first, *others), own = self.before.details, details(self)[0]
+        (first, *others), own = self._sorted.details, details(self)[0]
         return (f"{first.partition(', ')[0]}, shuffled into ranges of keys, {own.partition(', ')[2]}", *others)
+
+    @property
+    def _sorted(self) -> FromSpark:
+        """What is sorted, each partition for itself."""
+        return evolve(self.before, stages=(*self.before.stages, self.stages[0]))
 
     def within(self, context: Context) -> Self:
         """Give both sides with the values that their variables have."""
@@ -54,7 +59,7 @@ class SparkSorted(FromSpark):
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the ranges; this runs the job that sorts the partitions, and the one that shuffles them."""
         sort = self.stages[0]
-        whole = evolve(self.before, stages=(*self.before.stages, sort))
+        whole = self._sorted
         work = ResultsTask(str(whole), whole.pickled(), whole.reading)
         runs: RDD[Any] = RDD(whole.java_rdd(work), self.context)
         runs.persist(StorageLevel.DISK_ONLY)

@@ -46,6 +46,14 @@ class SparkUnion(FromSpark):
         first, *others = details(self)
         return (f"partitions of {len(self.parts)} flows, {first.partition(', ')[2]}", *others)
 
+    @property
+    def carried(self) -> str:
+        """What travels, in words, of one flow or another."""
+        return " or ".join(dict.fromkeys(self._whole(part).carried for part in self.parts))
+
+    def _whole(self, part: FromSpark) -> FromSpark:
+        return evolve(part, stages=(*part.stages, *self.stages))
+
     def within(self, context: Context) -> Self:
         """Give each source with the values that its variables have."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
@@ -55,9 +63,9 @@ class SparkUnion(FromSpark):
         context: Any = self.context
         rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
         for at, part in enumerate(self.parts):
-            whole = evolve(part, stages=(*part.stages, *self.stages))
+            whole = self._whole(part)
             own = evolve(task, source=str(part), stages=whole.pickled(), reading=part.reading)
-            rdds[at] = part.java_rdd(own)
+            rdds[at] = whole.java_rdd(own)
         return context._jsc.union(rdds)
 
 

@@ -52,14 +52,10 @@ class FromResults(FromSpark):
         if self.connect:
             return (
                 "partitions as Spark plans them, one after the other",
-                f"{self._into}the results of a Connect server",
+                f"{self.carried} as the results of a Connect server",
             )
-        wire = f"{self._into}the results of a job for each partition, which the driver's JVM keeps while they are read"
+        wire = f"{self.carried} as the results of a job for each partition, which the driver's JVM keeps while they are read"
         return (f"{partitions_of(self)}, one after the other", wire, *ui_of(self.context))
-
-    @property
-    def _into(self) -> str:
-        return "pickled chunks as " if self.reading is None else "Arrow into the workers, pickled chunks as "
 
     def sorts(self, stage: object) -> bool:
         """Leave it to the loop: Spark Connect has no shuffle of Python's."""

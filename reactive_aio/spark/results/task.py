@@ -11,6 +11,7 @@ from ...remote.frames import Frame
 from ...spec import UNBOUNDED
 from ..lowering.sparing import read_on
 from ..outlet import Outlet
+from ..slices import Slices
 from ..worker import PartitionTask
 
 if TYPE_CHECKING:
@@ -60,11 +61,11 @@ class ResultsTask(PartitionTask):
         import pyarrow as pa
 
         arrow: Any = pa  # whose stubs know arrays by halves
-        for frame in self._frames(self.elements(batches)):
+        for frame in self._frames(self.rows(batches)):
             yield arrow.RecordBatch.from_arrays([arrow.array([frame], arrow.binary())], ["frame"])
         read_on(batches)
 
-    def _frames(self, items: Iterator[Any]) -> Iterator[bytes]:
+    def _frames(self, items: Iterator[Any] | Slices) -> Iterator[bytes]:
         from pyspark import TaskContext
 
         task = TaskContext.get()

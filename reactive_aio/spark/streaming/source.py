@@ -57,7 +57,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
     @property
     def details(self) -> tuple[str, ...]:
         """How the rows of a batch travel, and where to look at the query."""
-        rows = "Arrow into the workers, pickled chunks over TCP to this process, when the rows of a batch are asked for"
+        rows = "Arrow into the workers, chunks over TCP to this process, when the rows of a batch are asked for"
         return (rows, *ui_of(self.data.sparkSession.sparkContext))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

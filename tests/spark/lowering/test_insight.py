@@ -17,6 +17,7 @@ pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
 TCP = "pickled chunks over TCP to this process; where workers can't connect to it, wire='results'"
+SLICES = f"Arrow into the workers and in slices, to be made rows here, {TCP.removeprefix('pickled chunks ')}"
 
 
 def told(flow: Flow[Any]) -> list[str]:
@@ -35,8 +36,10 @@ def test_a_plan_tells_of_partitions_their_order_the_wire_and_the_ui(spark: Any, 
     assert "R1  4 partitions, side by side, combined in order" == told(Flow.from_spark(rdd).take_last(2))[0]
     assert [
         "R1  partitions as Spark plans them, one after the other, up to 3 ahead",
-        f"R1  Arrow into the workers, {TCP}",
+        f"R1  {SLICES}",
     ] == told(Flow.from_spark(frame))[:2]
+    assert f"R1  Arrow into the workers, {TCP}" == told(Flow.from_spark(frame).map(str))[1]
+    assert f"R1  Arrow into the workers, {TCP}" == told(Flow.from_spark(frame).sort_by(max_size=10**9))[1]
 
 
 def test_the_line_has_the_details_as_well(sc: Any) -> None:
@@ -67,7 +70,7 @@ def test_a_plan_of_a_stream_tells_how_its_rows_travel(spark: Any, tmp_path: Path
     stream = spark.readStream.format("rate").load()
 
     assert [
-        "R1  Arrow into the workers, pickled chunks over TCP to this process, when the rows of a batch are asked for",
+        "R1  Arrow into the workers, chunks over TCP to this process, when the rows of a batch are asked for",
         "R1  the Spark UI is off",
     ] == told(Flow.from_spark(stream, checkpoint=tmp_path / "kept"))
 

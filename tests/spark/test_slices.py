@@ -1,0 +1,202 @@
+"""Rows that are made on the loop, of slices of Arrow batches: which, where, and how many at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from reactive_aio import Flow
+from reactive_aio.remote.frames import Decoder
+from reactive_aio.spark import slices
+from reactive_aio.spark.results.task import Kept
+from reactive_aio.spark.rows import Reading
+from reactive_aio.spark.slices import FEW, MOST_BYTES, MOST_VALUES, RowSlice, Slices
+
+pytestmark = pytest.mark.spark
+pa: Any = pytest.importorskip("pyarrow")
+sql: Any = pytest.importorskip("pyspark.sql")
+Row = sql.Row
+
+
+def batch(rows: int, columns: int = 1) -> Any:
+    return pa.record_batch({str(n): range(rows) for n in range(columns)})
+
+
+# -- the cut
+
+
+def taken(batch: Any, wanted: int = 10**6) -> list[int]:
+    cut = Slices(Reading(tuple), iter([batch]))
+    return [len(chunk) for chunk in iter(lambda: cut.take(wanted), [])]
+
+
+def test_a_slice_keeps_the_loop_for_so_many_values_at_a_time() -> None:
+    assert [MOST_VALUES // 8] * 3 == taken(batch(3 * MOST_VALUES // 8, columns=8))
+
+
+def test_a_slice_has_no_more_than_so_many_bytes() -> None:
+    large = pa.record_batch({"b": [bytes(MOST_BYTES // 4)] * 8})
+
+    assert [3, 3, 2] == taken(large)
+
+
+def test_a_row_that_is_larger_is_a_slice_by_itself() -> None:
+    assert [1, 1] == taken(pa.record_batch({"b": [bytes(2 * MOST_BYTES)] * 2}))
+
+
+def test_a_few_rows_at_a_time_are_made_where_they_are() -> None:
+    cut = Slices(Reading(tuple), iter([batch(FEW + 9), batch(9)]))
+
+    assert [(0,), (1,)] == cut.take(2)
+    assert [(n,) for n in range(2, FEW + 9)] == cut.take(10**6)  # the batch has been begun, and is not turned twice
+    assert isinstance(cut.take(FEW), RowSlice)
+    assert [] == cut.take(FEW)
+
+
+def test_a_slice_is_a_list_on_the_other_side() -> None:
+    outlet = Kept(0)
+    outlet.hear()
+    assert outlet.send(RowSlice(Reading(tuple), batch(10_000).slice(7, 3))) is None
+    (data,) = outlet.taken()
+    (frame,) = Decoder().feed(data)
+
+    assert (3, [(7,), (8,), (9,)]) == (frame.count, frame.loads())
+    assert len(data) < 1_000  # of the batch it has the slice alone
+
+
+# -- who makes the rows
+
+
+@attrs.frozen
+class Number:
+    id: int
+
+
+@pytest.fixture
+def made_here(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """All rows that are made in this process."""
+    rows: list[Any] = []
+    make = slices.made
+
+    def noting(reading: Reading, stream: Any) -> list[Any]:
+        made = make(reading, stream)
+        rows.extend(made)
+        return made
+
+    monkeypatch.setattr(slices, "made", noting)
+    return rows
+
+
+@pytest.mark.parametrize("as_", [Row, tuple, dict])
+@pytest.mark.parametrize("how", [{}, {"ordered": False}, {"wire": "results"}])
+async def test_the_loop_where_the_workers_have_nothing_to_do_with_them(
+    spark: Any, made_here: list[Any], as_: type[Any], how: dict[str, Any]
+) -> None:
+    frame = spark.range(0, 3000, 1, 2).selectExpr("id", "concat('r', id) AS name")
+    found = await Flow.from_spark(frame, as_=as_, **how).to_list()
+
+    assert found == made_here
+    assert sorted(found, key=lambda row: list(dict(row).values()) if as_ is dict else row) == [
+        row if as_ is Row else tuple(row) if as_ is tuple else row.asDict() for row in frame.collect()
+    ]
+
+
+async def test_the_loop_for_those_of_a_union(spark: Any, made_here: list[Any]) -> None:
+    flow = Flow.from_spark(spark.range(300), as_=tuple).concat(Flow.from_spark(spark.range(2000), as_=dict))
+    found = await flow.to_list()
+
+    assert [*((n,) for n in range(300)), *({"id": n} for n in range(2000))] == found == made_here
+    assert "Arrow into the workers and in slices, to be made rows here, over TCP" in flow.describe()
+    assert "Arrow into the workers, pickled chunks over TCP" in flow.map(str).describe()
+    assert 2300 == len(await flow.map(str).to_list())
+    assert 2300 == len(made_here)
+
+
+def whole(flow: Flow[Any]) -> Flow[Any]:
+    return flow
+
+
+@pytest.mark.parametrize(
+    ("column", "as_", "chain"),
+    [
+        ("id", tuple, lambda flow: flow.map(lambda row: row)),
+        ("id", Number, whole),
+        ("array(id) AS id", tuple, whole),
+        ("struct(id) AS id", Row, whole),
+        ("map(id, id) AS id", dict, whole),
+    ],
+    ids=["a function", "a class", "an array", "a struct", "a map"],
+)
+async def test_the_workers_where_they_have_a_function_to_call_or_values_to_reshape(
+    spark: Any, made_here: list[Any], column: str, as_: type[Any], chain: Any
+) -> None:
+    flow = chain(Flow.from_spark(spark.range(2000).selectExpr(column), as_=as_))
+
+    assert 2000 == len(await flow.to_list())
+    assert not made_here
+    assert "Arrow into the workers, pickled chunks over TCP" in flow.describe()
+
+
+async def test_the_workers_where_few_are_wanted_at_a_time(spark: Any, made_here: list[Any]) -> None:
+    flow = Flow.from_spark(spark.range(2000), as_=tuple, prefetch=FEW - 1)
+
+    assert [(n,) for n in range(2000)] == await flow.to_list()
+    assert not made_here
+
+
+# -- failures
+
+
+@pytest.fixture
+def small_batches(spark: Any) -> Iterator[None]:
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "5")
+    yield
+    spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("wire", ["tcp", "results"])
+async def test_a_row_that_cannot_be_made_fails_behind_those_before_it(spark: Any, wire: Any) -> None:
+    frame = spark.range(0, 20, 1, 1).selectExpr("if(id = 11, cast(x'ff' as string), concat('r', id)) AS name")
+    found: list[Any] = []
+    with pytest.raises(pa.ArrowException) as failed:
+        await Flow.from_spark(frame, as_=tuple, wire=wire).for_each(found.append)
+
+    assert [(f"r{n}",) for n in range(10)] == found
+    assert "while rows were made of the columns that Spark has sent" in failed.value.__notes__
+
+
+@pytest.mark.usefixtures("small_batches")
+async def test_a_task_that_is_done_again_goes_on_behind_the_rows_that_have_come(
+    spark: Any, made_here: list[Any], tmp_path: Path
+) -> None:
+    here, killed = tmp_path / "here", tmp_path / "killed"
+
+    def deadly(batches: Any, here: str = str(here), killed: str = str(killed)) -> Iterator[Any]:
+        import time
+
+        for each in batches:
+            if each.column(0)[0].as_py() == 3_000 and not os.path.exists(killed):
+                while not os.path.exists(here):
+                    time.sleep(0.01)
+                open(killed, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield each
+
+    found: list[Any] = []
+
+    def note(row: Any) -> None:
+        found.append(row)
+        if len(found) == 1_000:
+            here.touch()
+
+    await Flow.from_spark(spark.range(0, 4_000, 1, 1).mapInArrow(deadly, "id long"), as_=tuple).for_each(note)
+
+    assert [(n,) for n in range(4_000)] == found == made_here
+    assert killed.exists()
