@@ -16,6 +16,7 @@ from ..operators.transforming.sort_by import ROOM, SortBy
 from ..remote.variables import Values, Variable, values_in, variables
 from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided, in_any_part
 from ..spec import Subscription
+from .asking import asking
 from .calls import is_connect
 from .insight import details
 from .lowering.delivery import DeliveryAtEnd
@@ -211,12 +212,13 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
         raise TypeError("from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are")
     if not connect and not isinstance(data, (RDD, DataFrame)):
         raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
-    if isinstance(data, DataFrame) and data.isStreaming:
-        raise TypeError(
-            "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
-            "come; its elements are then micro-batches"
-        )
-    if connect or wire == "results":
-        return from_results(given, as_, prefetch)
-    reads = None if isinstance(data, RDD) else reading(as_ or Row, lambda: data.schema)
-    return FromSpark(given, reads, prefetch, ordered)
+    with asking("from_spark", given.context if isinstance(data, RDD) else given.sparkSession):
+        if isinstance(data, DataFrame) and data.isStreaming:
+            raise TypeError(
+                "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
+                "come; its elements are then micro-batches"
+            )
+        if connect or wire == "results":
+            return from_results(given, as_, prefetch)
+        reads = None if isinstance(data, RDD) else reading(as_ or Row, lambda: data.schema)
+        return FromSpark(given, reads, prefetch, ordered)

@@ -16,6 +16,7 @@ from ...remote.frames import REGION, Frame
 from ...remote.variables import Variable, values_in, variables
 from ...schedulers.base import Hired, Reports, Work
 from ...schedulers.threads import check_workers
+from ..asking import asking
 from ..insight import ui_of
 from ..pickling import dumps, dumps_by_value
 from ..portable import check_importable, check_portable
@@ -81,4 +82,5 @@ def workers(session: Any, slots: int | None, idle: float, context: Iterable[Cont
         raise ValueError(f"schedulers.spark(idle={idle!r}): a time without work in seconds, above 0")
     at = session.sparkContext
     found = check_importable("schedulers.spark", variables("schedulers.spark", context))
-    return SparkWorkers(at, slots or max(1, at.defaultParallelism - 1), idle, variables=found)
+    with asking("schedulers.spark", at):
+        return SparkWorkers(at, slots or max(1, at.defaultParallelism - 1), idle, variables=found)

@@ -9,6 +9,7 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
+from ..asking import STOPPED, check_running, is_stopped
 from ..calls import Calls, jobs_of
 from ..told import told
 from .columns import Columns, zone_of
@@ -36,6 +37,7 @@ async def to_spark(
             f"to_spark() takes a writer of reactive_aio.spark.sink, such as Files(session, path), not "
             f"{type(given).__name__}"
         )
+    check_running("to_spark", writer.session)
     check_schema("to_spark", schema)
     if retries and not writer.repeatable:
         raise ValueError(f"to_spark(retries={retries}): {writer} can't tell what is there of a batch that has failed")
@@ -76,8 +78,8 @@ class Sink:
     def _begin(self, schema: Schema) -> Committed:
         session = self.writer.session
         kind = schema if isinstance(schema, type) else None
-        struct = struct_of("to_spark", schema)
         try:
+            struct = struct_of("to_spark", schema)
             self._columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
             self.writer.prepare(session.createDataFrame([], struct))
             return self.writer.committed()
@@ -120,6 +122,7 @@ class Sink:
         """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
         from py4j.protocol import Py4JError
 
-        if not isinstance(error, (PySparkException, Py4JError, OSError)):
+        stopped = is_stopped(self.writer.session)  # then it may be an error of any type
+        if not stopped and not isinstance(error, (PySparkException, Py4JError, OSError)):
             raise error
-        raise SparkJobError(f"to_spark({self.writer}): {what}: {told(error)}") from error
+        raise SparkJobError(f"to_spark({self.writer}): {what}: {STOPPED if stopped else told(error)}") from error

@@ -17,6 +17,7 @@ from attrs import define, field
 
 from ...errors import SparkJobError
 from ...remote.handshake import Guard
+from ..asking import asking
 from ..connecting import listen
 from ..sink.columns import Columns, zone_of
 from ..sink.schema import Schema, check_schema, struct_of
@@ -106,7 +107,8 @@ def _processed(query: StreamingQuery) -> SparkJobError | None:
 
 
 def _asked(session: SparkSession, schema: Schema) -> tuple[Any, str]:
-    return struct_of("feed", schema), str(session.conf.get("spark.sql.session.timeZone"))
+    with asking("feed", session):
+        return struct_of("feed", schema), str(session.conf.get("spark.sql.session.timeZone"))
 
 
 @define(eq=False)

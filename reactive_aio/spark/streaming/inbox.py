@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from ...errors import SparkJobError
 from ...remote.frames import FAILED, STOP, Frame
 from ...remote.handshake import Guard
+from ..asking import asking
 from ..rows import reading
 from .arrival import Arrival, Writing, WrittenBatch
 from .hearing import hearing
@@ -182,14 +183,15 @@ class Inbox(Generic[T]):
 
     def _check(self, frame: DataFrame) -> None:
         """Refuse a frame that can't be written here; by calls into the JVM."""
-        if not frame.isStreaming:
-            raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
-        master = str(frame.sparkSession.sparkContext.master)
-        if self._host == LOOPBACK and not master.startswith("local"):
-            raise ValueError(
-                f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
-            )
-        reading(self._kind, lambda: frame.schema, "inbox")
+        with asking("Inbox.start", frame.sparkSession):
+            if not frame.isStreaming:
+                raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
+            master = str(frame.sparkSession.sparkContext.master)
+            if self._host == LOOPBACK and not master.startswith("local"):
+                raise ValueError(
+                    f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
+                )
+            reading(self._kind, lambda: frame.schema, "inbox")
 
     # -- life
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from ...errors import DriverUnreachableError, SparkJobError, UnsupportedOnSparkError
+from ..asking import asking
 from ..calls import is_connect
 from ..connecting import Address, connect
 
@@ -37,11 +38,12 @@ def register(session: SparkSession) -> None:
     from .datasource import FlowSource
 
     check_classic("register", session)
-    if session not in REGISTERED:
-        session.dataSource.register(FlowSource)
-        REGISTERED.add(session)
     own: Any = session
-    own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
+    with asking("register", session):
+        if session not in REGISTERED:
+            session.dataSource.register(FlowSource)
+            REGISTERED.add(session)
+        own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
 
 
 def option(options: Mapping[str, str], name: str) -> str:

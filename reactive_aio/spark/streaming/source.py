@@ -14,6 +14,7 @@ from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkErr
 from ...hooks import drop_error
 from ...segments import Elsewhere, Inlet, Pushed
 from ...spec import Subscription, add_demand
+from ..asking import asking, check_running
 from ..insight import ui_of
 from ..rows import Reading, reading
 from .microbatch import Handover, MicroBatch
@@ -68,6 +69,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
 
     def start(self, call: Any) -> StreamingQuery:
         """Start the query; on a thread."""
+        check_running("from_spark", self.data.sparkSession)
         writer = self.data.writeStream.outputMode(self.output_mode).option("checkpointLocation", self.checkpoint)
         if self.trigger:
             writer = writer.trigger(**self.trigger)
@@ -231,11 +233,15 @@ def from_stream(
             "from_spark(checkpoint=...) needs a classic session: with Spark Connect micro-batches can't be handed over to "
             "this process; build the session with .master(...) rather than .remote(...)"
         )
-    if not isinstance(data, ClassicDataFrame) or not data.isStreaming:
-        raise TypeError(
-            f"from_spark(checkpoint=...) takes a streaming DataFrame, of spark.readStream, not a {type(data).__name__} "
-            "that has an end: leave the checkpoint out"
-        )
+    ends = TypeError(
+        f"from_spark(checkpoint=...) takes a streaming DataFrame, of spark.readStream, not a {type(data).__name__} that has "
+        "an end: leave the checkpoint out"
+    )
+    if not isinstance(data, ClassicDataFrame):
+        raise ends
     folder, given = check_query("from_spark", checkpoint, output_mode, trigger)
-    kinds = reading(as_ or Row, lambda: data.schema)
+    with asking("from_spark", data.sparkSession):
+        if not data.isStreaming:
+            raise ends
+        kinds = reading(as_ or Row, lambda: data.schema)
     return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered)
