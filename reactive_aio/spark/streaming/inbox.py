@@ -7,11 +7,12 @@ commits a micro-batch when the subscriber has acknowledged it.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from math import inf
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import attrs
 from attrs import define, field
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+PAST: Final = 64
+"""Runs of a query that are remembered as over: tasks that Spark has given up do not come later than that."""
 
 
 @overload
@@ -117,6 +121,8 @@ class Inbox(Generic[T]):
     _reception: Reception = field(init=False)
     _arrival: Arrival | None = field(init=False, default=None)
     """The micro-batch that is written, or waits for its acknowledgement; the last one, for tasks that are late."""
+    _past: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=PAST))
+    """The runs of the query that have been followed by another."""
     _reader: Reader | None = field(init=False, default=None)
     _query: Query | None = field(init=False, default=None)
     _started: asyncio.Future[None] | None = field(init=False, default=None)
@@ -306,7 +312,9 @@ class Inbox(Generic[T]):
         hear = hearing(reader)
         said = await hear()
         delivery, more = named(said)
-        if said.kind == OPEN:
+        if said.kind == OPEN and self._is_late(delivery):
+            line.say(Frame(STOP))
+        elif said.kind == OPEN:
             try:
                 arrival = self._arriving(delivery, more["schema"])
             except (SparkJobError, TypeError) as error:
@@ -316,6 +324,13 @@ class Inbox(Generic[T]):
         elif said.kind in (COMMIT, ABORT):
             line.say(await self._judged(said.kind, delivery, more["rows"]))
         await writer.drain()
+
+    def _is_late(self, delivery: Delivery) -> bool:
+        """Tell whether Spark has given up a task before it came here, and the query has gone on meanwhile, or begun again."""
+        if delivery.run in self._past:
+            return True
+        now = None if self._arrival is None else self._arrival.delivery
+        return now is not None and (delivery.query, delivery.run) == (now.query, now.run) and delivery.batch < now.batch
 
     def _arriving(self, delivery: Delivery, schema: dict[str, Any]) -> Arrival:
         """Give the micro-batch that a task writes; it may be the first to do so."""
@@ -331,6 +346,8 @@ class Inbox(Generic[T]):
             raise SparkJobError("a stream without columns can't be written to an inbox")
         kinds = reading(self._kind, lambda: struct, "inbox")
         if arrival is not None:
+            if arrival.delivery.query == delivery.query and arrival.delivery.run != delivery.run:
+                self._past.append(arrival.delivery.run)
             arrival.give_up(SparkJobError(f"the query has begun again, and with it micro-batch {delivery.batch}"))
         patience = self._patience if self._query is None else inf  # for that of our own we hear otherwise
         self._arrival = arrival = Arrival(delivery, kinds, self.post, patience)

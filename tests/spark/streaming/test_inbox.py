@@ -294,6 +294,39 @@ async def test_a_task_that_is_late_is_told_what_was_decided() -> None:
             await (await Process.task(own.options)).stopped()
 
 
+async def test_a_task_that_comes_when_the_query_has_gone_on_does_not_end_the_micro_batch_in_hand() -> None:
+    second = Delivery("query", "run", 1)
+    async with opened(Reading) as own:
+        await (await Process.task(own.options)).begun()
+        async with own.batches.open() as batches:
+            (await anext(batches)).acknowledge()
+            await (await Process.driver(own.options, p0=None)).stopped()
+
+            task = await Process.task(own.options, second)
+            assert 0 == await task.begun()
+            await (await Process.task(own.options)).stopped()  # Spark gave it up while it was being started
+
+            batch = await anext(batches)
+            assert 1 == batch.id
+            batch.acknowledge()
+            await task.stopped()
+            await (await Process.driver(own.options, second, p0=None)).stopped()
+
+
+async def test_a_task_that_comes_when_the_query_has_begun_again_does_not_end_the_micro_batch_in_hand() -> None:
+    again = Delivery("query", "another run", 0)
+    async with opened(Reading) as own:
+        await (await Process.task(own.options)).begun()
+        async with own.batches.open() as batches:
+            task = await Process.task(own.options, again)
+            assert 0 == await task.begun()
+            await (await Process.task(own.options)).stopped()
+
+            (await anext(batches)).acknowledge()
+            await task.stopped()
+            await (await Process.driver(own.options, again, p0=None)).stopped()
+
+
 # -- the end of a micro-batch
 
 
