@@ -15,6 +15,41 @@ from reactive_aio.spark.told import told
 pytestmark = pytest.mark.spark
 
 
+FROM_THE_WORKER = """[STREAM_FAILED] Query [id = 1] terminated with exception: [RUNTIME] Failed to perform latestOffset: \
+Traceback (most recent call last):
+  File "runner.py", line 281, in main
+ValueError: old
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "datasource.py", line 155, in ask
+    raise SparkJobError(data.decode())
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+SparkJobError: the flow of the stream failed: ValueError: 3
+ SQLSTATE: 38000 SQLSTATE: XXKST
+=== Streaming Query ===
+Logical Plan:
++- ~StreamingDataSourceV2ScanRelation[id#0L] reactive_aio
+"""
+FROM_A_DISK = """An error occurred while calling o1.parquet.
+: org.apache.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows.
+	at org.apache.spark.Some
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+	at x
+Caused by: java.io.IOException: No space left on device
+	... 43 more
+"""
+
+
+class CausedError(Exception):
+    """As PySpark's are that know what they came from."""
+
+    def __init__(self, text: str, cause: Exception | None = None) -> None:
+        super().__init__(text)
+        self._cause = cause
+
+
 class GoneError(Exception):
     """As py4j's are that ask a JVM for their message which is no more."""
 
@@ -29,10 +64,35 @@ class GoneError(Exception):
         ("it failed:\n  at x\n\nValueError: 3", "it failed: ValueError: 3"),
         ("one\ntwo", "one"),
         ("", "RuntimeError"),
+        (
+            FROM_THE_WORKER,
+            (
+                "[STREAM_FAILED] Query [id = 1] terminated with exception: [RUNTIME] Failed to perform latestOffset: "
+                "SparkJobError: the flow of the stream failed: ValueError: 3"
+            ),
+        ),
+        (
+            FROM_A_DISK,
+            (
+                "org.apache.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows. "
+                "(caused by java.io.IOException: No space left on device)"
+            ),
+        ),
     ],
 )
 def test_a_line_of_what_there_is(text: str, line: str) -> None:
     assert line == told(RuntimeError(text))
+
+
+def test_what_it_all_began_with_is_told_once() -> None:
+    began = CausedError("[COMMIT] not all of the state\nhas been committed")
+    told_by_its_type = CausedError("org.apache.SparkException: it failed", began)
+
+    assert "it failed (caused by [COMMIT] not all of the state)" == told(CausedError("it failed", told_by_its_type))
+    assert "it failed: [COMMIT] not all of the state" == told(
+        CausedError("it failed: [COMMIT] not all of the state", began)
+    )
+    assert "it failed" == told(CausedError("it failed", CausedError("org.apache.SparkException: it failed")))
 
 
 def test_a_failure_whose_message_went_with_the_jvm_is_told_by_its_name() -> None:
