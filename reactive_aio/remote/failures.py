@@ -1,6 +1,7 @@
 """Exceptions as data: packed where they were raised, unpacked where the subscriber is.
 
-So an exception arrives with its own type, arguments and notes. What can't be pickled is stood in for.
+So an exception arrives with its own type, arguments and notes, with those of which it is a group, and with the one that
+led to it. What can't be pickled is stood in for.
 """
 
 from __future__ import annotations
@@ -8,32 +9,35 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeGuard
 
 from ..errors import RemoteError
+from ..notes import notes_of, set_cause, set_context, set_notes
 from .pickling import dumps_by_value
 
 Packed = tuple[bytes | None, str, list[str], str]
-"""The pickled exception, its type and message in a line, its notes, the traceback where it was raised."""
+"""The pickled exception, its type and message in a line, its notes, the traceback where it was raised, or an empty text."""
 
+AnyGroup = BaseExceptionGroup[BaseException]
 ByValue = Callable[[Any], bytes]
+
+DEEPEST: Final = 8
+"""Exceptions behind one another, each led to by the next or a member of it, that go along; the traceback has all."""
 
 
 def pack(
     error: BaseException,
     where: str,
-    locate: Callable[[Exception], None] | None = None,
+    locate: Callable[[BaseException], object] | None = None,
     by_value: ByValue = dumps_by_value,
 ) -> bytes:
     """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
     trace = error.__traceback__
     below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
     text = "".join(traceback.format_exception(type(error), error, below)).rstrip()
-    if locate is not None and isinstance(error, Exception):
+    if locate is not None:
         locate(error)
-    notes = [str(note) for note in getattr(error, "__notes__", ())]
-    packed: Packed = (_pickled(error, by_value), _summary(error), notes, f"traceback in {where}:\n{text}")
-    return pickle.dumps(packed)
+    return _packed(error, by_value, DEEPEST, f"traceback in {where}:\n{text}")
 
 
 def unpack(data: bytes | bytearray) -> BaseException:
@@ -49,47 +53,81 @@ def unpack(data: bytes | bytearray) -> BaseException:
     if error is None:
         error = RemoteError(summary)
     # Set anew: a class with a __reduce__ of its own loses its notes on the way.
-    error.__notes__ = [*notes, trace]
+    set_notes(error, [*notes, trace] if trace else notes)
     return error
 
 
+def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "") -> bytes:
+    packed: Packed = (_pickled(error, by_value, deep), _summary(error), notes_of(error), trace)
+    return pickle.dumps(packed)
+
+
 def _summary(error: BaseException) -> str:
-    text = str(error)
     name = type(error).__qualname__
+    try:
+        text = str(error)
+    except Exception:  # whatever a class does when it is shown
+        return name
     return f"{name}: {text}" if text else name
 
 
-def _pickled(error: BaseException, by_value: ByValue) -> bytes | None:
-    """Pickle an exception in the first of four ways by which it would come back; None if there is none."""
+def _pickled(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
+    """Pickle an exception, and the one that led to it if Python would show it; None if there is no way."""
+    data = _alone(error, by_value, deep)
+    is_cause = error.__suppress_context__
+    by = error.__cause__ if is_cause else error.__context__
+    if data is None or by is None or not deep:
+        return data
+    return pickle.dumps(_Made(_led, data, _packed(by, by_value, deep - 1), is_cause))
 
-    def in_parts(dumps: ByValue) -> ByValue:
-        return lambda error: dumps(_Parts(error))
 
-    ways: tuple[ByValue, ...] = (pickle.dumps, by_value, in_parts(pickle.dumps), in_parts(by_value))
-    for way in ways:
-        try:
-            data = way(error)
-            if type(pickle.loads(data)) is type(error):
-                return data
-        except Exception:  # whatever a class does when it is pickled
-            continue
+def _alone(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
+    """Pickle an exception in the first of several ways by which it would come back; None if there is none."""
+    # Many can't be called with what they keep, so they are also taken apart.
+    forms: tuple[object, ...] = (error, _Made(_revived, type(error), error.args, vars(error)))
+    if _is_group(error):
+        # Not as it is: each of its exceptions may be stood in for.
+        members = [_packed(each, by_value, deep - 1) for each in error.exceptions if deep]
+        forms = (_Made(_grouped, type(error), error.message, members, vars(error)),)
+    for form in forms:
+        for way in (pickle.dumps, by_value):
+            try:
+                data = way(form)
+                if type(pickle.loads(data)) is type(error):
+                    return data
+            except Exception:  # whatever a class does when it is pickled
+                continue
     return None
 
 
-class _Parts:
-    """Becomes the exception when it is unpickled: by parts, for the many that can't be called with what they keep."""
+def _is_group(error: BaseException) -> TypeGuard[AnyGroup]:
+    return isinstance(error, BaseExceptionGroup)
 
-    def __init__(self, error: Any) -> None:
-        self.error: BaseException = error
 
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[..., BaseException], tuple[type[BaseException], tuple[object, ...], dict[str, object]]]:
-        return _revived, (type(self.error), self.error.args, dict(vars(self.error)))
+class _Made:
+    """Becomes what a function makes of its arguments, when it is unpickled."""
+
+    def __init__(self, make: Callable[..., BaseException], *args: object) -> None:
+        self.parts = make, args
+
+    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[object, ...]]:
+        return self.parts
 
 
 def _revived(kind: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException:
     error = kind.__new__(kind, *args)
-    error.args = args
+    BaseException.__setattr__(error, "args", args)
     vars(error).update(state)
+    return error
+
+
+def _grouped(kind: type[AnyGroup], message: str, members: list[bytes], state: dict[str, object]) -> BaseException:
+    error = BaseExceptionGroup.__new__(kind, message, [unpack(each) for each in members])
+    vars(error).update(state)
+    return error
+
+
+def _led(pickled: bytes, packed: bytes, is_cause: bool) -> BaseException:
+    error: BaseException = pickle.loads(pickled)
+    (set_cause if is_cause else set_context)(error, unpack(packed))
     return error

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from ..notes import add_note
 from .channel import Channel
 from .failures import pack
 from .frames import CHUNK, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
@@ -177,7 +178,7 @@ class Region:
             self._context.run(set_values, variables)
             self._work = pickle.loads(pickled)
         except BaseException as error:  # importing a module runs its code
-            error.add_note("while the functions of the region were imported in a worker process")
+            add_note(error, "while the functions of the region were imported in a worker process")
             self._failure = pack(error, self.place)
 
     # -- work
@@ -216,7 +217,7 @@ class Region:
             try:
                 items = frame.loads()
             except Exception as error:
-                error.add_note("while elements were unpickled in a worker process")
+                add_note(error, "while elements were unpickled in a worker process")
                 raise
             chunk.run = self._work.begin(items, frame.place)
         results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
@@ -234,7 +235,7 @@ class Region:
             data = self.dumps(items, buffers)
         except Exception as error:
             failure, items, kind, buffers = error, picklable(items, self.dumps), PART, []
-            failure.add_note("an element that leaves a worker process has to be picklable")
+            add_note(failure, "an element that leaves a worker process has to be picklable")
             data = self.dumps(items, buffers)
         self.channel.send(Frame(kind, chunk.number, len(items), chunk.run.taken, nanoseconds, data, buffers))
         if failure is not None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..errors import SourceCancelledError
 from ..hooks import drop_error
+from ..notes import add_note, notes_of
 from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import FAILURES, Emission
@@ -28,8 +29,8 @@ DEEPEST: Final = 16
 def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
     error = SourceCancelledError("a function or source of the flow raised CancelledError")
     error.__cause__ = cancelled
-    for note in getattr(cancelled, "__notes__", ()):
-        error.add_note(note)
+    for note in notes_of(cancelled):
+        add_note(error, note)
     return error
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from ..hooks import discard, drop_error
+from ..notes import add_note
 from ..spec import Subscriber, Subscription, quote
 
 SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
@@ -84,7 +85,7 @@ class SubscriberEdge:
             method(value)
         except Exception as failure:
             # Rule 2.13: whoever raises from a signal counts as having cancelled, and hears no more.
-            failure.add_note(f"raised by a subscriber: {quote('2.13')}")
+            add_note(failure, f"raised by a subscriber: {quote('2.13')}")
             self._cancel()
             drop_error(failure)
 

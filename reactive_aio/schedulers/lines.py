@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..notes import add_note
 from ..remote.channel import Channel
 from ..remote.failures import unpack
 from ..remote.frames import CHUNK, FAILED, LAST, Frame
@@ -81,8 +82,8 @@ def chunk_frame(
         data = dumps(items, buffers)
     except Exception as error:
         failure, items, buffers = error, picklable(items, dumps), []
-        failure.add_note("an element that goes to a worker process has to be picklable")
-        failure.add_note(f"it is element #{index + len(items)}")
+        add_note(failure, "an element that goes to a worker process has to be picklable")
+        add_note(failure, f"it is element #{index + len(items)}")
         if not items:
             return None, failure
         data = dumps(items, buffers)
@@ -100,7 +101,7 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
         try:
             items = frame.loads()
         except Exception as error:
-            error.add_note("while elements that came from a worker process were unpickled")
+            add_note(error, "while elements that came from a worker process were unpickled")
             failure, over = error, True
     if over:
         failure = failure or failing

@@ -13,6 +13,7 @@ from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
+from ..notes import add_note
 from ..spec import UNBOUNDED
 from .fuse import NOTHING, AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
 from .plan import Placed, Region
@@ -252,9 +253,7 @@ class RegionRun:
             note = f"in {self._region.source}{element.replace('on', 'after', 1)}"
         else:
             note = f"in {self._stages[place]}{element} of {self._region.source}"
-        # One error may fail in one place any number of times, when a flow is retried.
-        if note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
+        add_note(error, note)
 
     def _failed_place(self, traceback: TracebackType | None) -> int | None:
         """Tell which stage the innermost frame of this region belongs to; None for the source."""

@@ -6,14 +6,16 @@ exception, so that it arrives with its own type, arguments and notes.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
 
-from ..errors import RemoteError
+from ..errors import SourceCancelledError
+from ..notes import notes_of, set_notes
 from ..remote import failures
 from .pickling import dumps_by_value
 
 
-def pack(error: BaseException, where: str, locate: Callable[[Exception], None]) -> bytes:
+def pack(error: BaseException, where: str, locate: Callable[[BaseException], object]) -> bytes:
     """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
     return failures.pack(error, where, locate, dumps_by_value)
 
@@ -23,6 +25,9 @@ def unpack(data: bytes) -> Exception:
     error = failures.unpack(data)
     if isinstance(error, Exception):
         return error
-    stands_in = RemoteError(repr(error))  # it would end the loop, or cancel the subscriber
-    stands_in.__notes__ = error.__notes__
-    return stands_in
+    # It would end the loop, or cancel the subscriber.
+    kind = SourceCancelledError if isinstance(error, CancelledError) else RuntimeError
+    failure = kind(f"a function of the flow raised {type(error).__name__} in a worker")
+    failure.__cause__ = error
+    set_notes(failure, notes_of(error))
+    return failure

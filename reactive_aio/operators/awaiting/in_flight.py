@@ -14,6 +14,7 @@ from attrs import define, field
 from ...gathering import Gathering, Inner
 from ...gathering.drain import TURN
 from ...hooks import discard, drop_error
+from ...notes import add_note
 from ...segments import label
 from ...segments.plan import FlowLike
 from ...spec import UNBOUNDED
@@ -229,7 +230,7 @@ class InFlight(Gathering):
             # What would end a generator is an error here.
             error, stop = RuntimeError(f"{label(self.fn)} raised {type(error).__name__}"), error
             error.__cause__ = stop
-        error.add_note(f"in {self.inlet.where}{'' if number is None else f', on element #{number}'}")
+        add_note(error, f"in {self.inlet.where}{'' if number is None else f', on element #{number}'}")
         late, self._failure = self._failure, error
         self._ended = True
         if self._flow is not None:

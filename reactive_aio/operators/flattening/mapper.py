@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from ...notes import add_note
 from ...segments import Inlet
 from ...segments.plan import FlowLike
 from .._fluent import is_flow
@@ -31,7 +32,7 @@ class Mapper:
         try:
             return self._flow(item)
         except FAILURES as error:
-            error.add_note(f"in {self.inlet.where}, on element #{self._count - 1}")
+            add_note(error, f"in {self.inlet.where}, on element #{self._count - 1}")
             raise
 
     def _flow(self, item: Any) -> FlowLike:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...notes import add_note
 from ...schedulers.current import Current
 from ...segments import Origin, calling_line
 from ...spec import UNBOUNDED
@@ -240,7 +241,4 @@ class Observing(Fluent[T_co]):
 
 
 def _note(description: str, origin: Origin, error: BaseException) -> None:
-    note = f"passed checkpoint {description!r}, chained at {origin}"
-    # One error may pass any number of times, when a flow is retried.
-    if note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+    add_note(error, f"passed checkpoint {description!r}, chained at {origin}")

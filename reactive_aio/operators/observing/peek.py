@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...hooks import drop_error
+from ...notes import set_context
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -98,7 +99,7 @@ class Peeking(Passing):
             self._call(self.listener.on_error, error)
         except Exception as failure:
             if failure.__context__ is None and failure is not error:
-                failure.__context__ = error
+                set_context(failure, error)
             self.inlet.on_error(failure)
         else:
             self.inlet.on_error(error)

@@ -11,6 +11,7 @@ from attrs import define, field
 
 from ...errors import BackpressureOverflowError
 from ...hooks import discard, drop_error
+from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import UNBOUNDED, Subscription, add_demand
@@ -163,7 +164,7 @@ class Intake:
             for item in lost:
                 on_drop(item)
         except (Exception, asyncio.CancelledError) as error:
-            error.add_note(f"raised by the on_drop of {self.inlet.where}")
+            add_note(error, f"raised by the on_drop of {self.inlet.where}")
             self._leave()
             self._end(error)
 

@@ -14,6 +14,7 @@ from attrs import define, field
 from ...arbiter import Coordinator
 from ...errors import SourceCancelledError
 from ...hooks import drop_error
+from ...notes import add_note
 from ...segments import label
 from ...segments.plan import FlowLike
 
@@ -70,7 +71,7 @@ class Asking(Coordinator):
 
     def failed(self, failure: BaseException, about: Any) -> None:
         """Fail, because ``decide`` did."""
-        failure.add_note(f"raised by the function of {self.inlet.where}")
+        add_note(failure, f"raised by the function of {self.inlet.where}")
         self.fail(failure)
 
     @abstractmethod

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, frozen
 
 from ...arbiter import Coordinator
+from ...notes import set_cause
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -63,5 +64,5 @@ class ErrorMapping(Coordinator):
             self.fail(in_place_of(failure, error))
             return
         if mapped is not error and mapped.__cause__ is None:
-            mapped.__cause__ = error
+            set_cause(mapped, error)
         self.fail(mapped)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
+from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -96,5 +97,5 @@ class Resumption(Coordinator):
                 self.advance(fallback)
                 return
         if error.__context__ is None and error is not first:
-            error.__context__ = first
+            set_context(error, first)
         self.fail(error)

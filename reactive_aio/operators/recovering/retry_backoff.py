@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -118,7 +119,7 @@ class SpacedAttempts(Waiting):
         if not isinstance(error, self.given.errors):
             self.fail(error)
         elif self._retries == backoff.max_retries:
-            error.add_note(f"given up after {self._retries} retries in a row: {self.inlet.where}")
+            add_note(error, f"given up after {self._retries} retries in a row: {self.inlet.where}")
             self.fail(error)
         else:
             self._retries += 1
@@ -136,7 +137,7 @@ class SpacedAttempts(Waiting):
                 flow = self.inlet.context.copy().run(self.given.resume, self._last[0])
                 check_flow("retry_backoff(resume=...)", flow)
             except Exception as failure:
-                failure.add_note(f"raised by the resume of {self.inlet.where}")
+                add_note(failure, f"raised by the resume of {self.inlet.where}")
                 self.fail(failure)
                 return
         self.advance(flow)

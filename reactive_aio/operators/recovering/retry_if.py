@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
+from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -63,5 +64,5 @@ class AttemptsIf(Coordinator):
 def in_place_of(failure: BaseException, error: BaseException) -> BaseException:
     """Give the failure of a function that was asked about an error, with the error as its context."""
     if failure.__context__ is None and failure is not error:
-        failure.__context__ = error
+        set_context(failure, error)
     return failure

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
+from ...notes import add_note
 from ...segments import Pulled, label
 from .task import Production, TaskSource
 
@@ -31,7 +32,7 @@ class FromAwaitable(TaskSource[T]):
                 )
             item = await awaitable
         except Exception as error:
-            error.add_note(f"in {production.inlet.where}")
+            add_note(error, f"in {production.inlet.where}")
             raise
         production.deliver([item])
 

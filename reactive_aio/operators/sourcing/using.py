@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from ...errors import SourceCancelledError
 from ...gathering import Inner
 from ...hooks import drop_error
+from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
@@ -131,7 +132,7 @@ class Holding:
 
     def _fail(self, error: BaseException) -> None:
         if error is not self._failure:
-            error.add_note(f"in {self.inlet.where}")
+            add_note(error, f"in {self.inlet.where}")
         if self._cancelled:
             drop_error(error)
         else:

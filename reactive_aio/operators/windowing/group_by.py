@@ -16,6 +16,7 @@ from ...gathering import Gathering, Inner
 from ...gathering.drain import TURN
 from ...gathering.timer import Timer
 from ...hooks import discard
+from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.origin import Origin
 from ...segments.plan import FlowLike
@@ -309,7 +310,7 @@ class Grouping(Gathering):
             # What would end a generator is an error here.
             error, stop = RuntimeError(f"{label(self.by.key)} raised StopIteration"), error
             error.__cause__ = stop
-        error.add_note(f"in {self.inlet.where}, on element #{index}")
+        add_note(error, f"in {self.inlet.where}, on element #{index}")
         return error
 
     def _one_too_many(self, key: Hashable) -> LimitExceededError:
