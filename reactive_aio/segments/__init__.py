@@ -7,8 +7,10 @@ from .fuse import Pace as Pace
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line
 from .parts import Combine as Combine
+from .parts import InTurn as InTurn
 from .parts import Partial as Partial
 from .parts import Parts as Parts
+from .parts import Placing as Placing
 from .parts import divided as divided
 from .parts import in_any_part as in_any_part
 from .plan import FlowLike as FlowLike

@@ -3,10 +3,16 @@
 Such a stage *in parts* is two stages: one is run on each part, wherever that lies, and the other combines what comes of the
 parts, in their order. Both together are the stage, whatever the parts are; empty ones and none at all included. So
 that an engine may have the parts of a stream worked on side by side, each near its data.
+
+From "whatever the parts are" it follows that a part which needs no more decides the whole: what comes behind it might
+as well have been the rest of that part.
+
+A stage *in turn* is one stage: it is run on one part after another, each told where in the whole it begins.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, TypeVar
 
 from attrs import frozen
@@ -61,6 +67,37 @@ class Combine(Stage[T, R]):
 
     def __str__(self) -> str:
         return f"{self.whole} combined"
+
+
+class Placing(Transform[T, R], ABC):
+    """A transform of which all that outlives an element is how many there have been."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def place(self) -> int:
+        """How many elements of the whole have come before the next one; to be set where a part begins, read where it ends."""
+
+    @place.setter
+    @abstractmethod
+    def place(self, value: int) -> None: ...
+
+
+class InTurn(Stage[T, R], ABC):
+    """A stage that depends on the place of each element in the whole, and on nothing else that is not in its part.
+
+    So it may be run on the parts of a stream, wherever they lie, if they have their turn one after another and each is
+    told how many elements have come to the stage in those before.
+    """
+
+    __slots__ = ()
+
+    positional = True
+
+    @abstractmethod
+    def transform(self) -> Placing[T, R]:
+        """Give the transform for one part; without a word, it is the first."""
 
 
 def in_any_part(operator: object) -> bool:

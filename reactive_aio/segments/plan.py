@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from attrs import frozen
 
 from .origin import Origin
-from .parts import divided, in_any_part
+from .parts import InTurn, divided, in_any_part
 
 if TYPE_CHECKING:
     from ..schedulers.base import Scheduler
@@ -135,7 +135,7 @@ class Plan:
         feed: object = flow.source
         boundary: PublishOn | None = None
         moved: Scheduler | None = None
-        source, steps = _absorb(flow)
+        source, steps = _absorb(flow.source, flow.steps)
         for step in steps:
             operator = step.operator
             if isinstance(operator, PublishOn):
@@ -156,24 +156,33 @@ def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: Publi
     return Region(feed, tuple(stages), None if boundary is None else boundary.scheduler, boundary)
 
 
-def _absorb(flow: FlowLike) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:
+Taken = tuple[Placed["Source[Any]"], tuple[Step, ...]]
+"""A source that has taken over stages, and the steps that are left."""
+
+
+def _absorb(source: Placed[Source[Any]], steps: tuple[Step, ...]) -> Taken:
     """Let the source take over the stages that it can run itself, up to the first that it can't, or only in parts."""
-    source = flow.source
-    for at, step in enumerate(flow.steps):
+    for at, step in enumerate(steps):
         operator = step.operator
         if isinstance(operator, (PublishOn, SubscribeOn)):
-            return source, flow.steps[at:]
+            return source, steps[at:]
         stage = Placed(operator, step.origin)
         wider = source.operator.absorb(stage)
         if wider is None:
-            return _in_parts(source, stage, flow.steps[at:])
+            return _in_parts(source, stage, steps[at:])
+        if isinstance(operator, InTurn):
+            return _in_turn(source, Placed(wider, source.origin), steps[at:])
         source = Placed(wider, source.origin)
     return source, ()
 
 
-def _in_parts(
-    source: Placed[Source[Any]], stage: Placed[Stage[Any, Any]], steps: tuple[Step, ...]
-) -> tuple[Placed[Source[Any]], tuple[Step, ...]]:
+def _in_turn(source: Placed[Source[Any]], wider: Placed[Source[Any]], steps: tuple[Step, ...]) -> Taken:
+    """Let the source run the first of ``steps`` in turn if that brings others along: its parts have to wait for it."""
+    taken = _absorb(wider, steps[1:])
+    return (source, steps) if taken[0] is wider else taken
+
+
+def _in_parts(source: Placed[Source[Any]], stage: Placed[Stage[Any, Any]], steps: tuple[Step, ...]) -> Taken:
     """Let the source run the first of ``steps`` in parts, if both can; what combines them then stands in its place."""
     both = divided(stage.operator)
     wider = None if both is None else source.operator.absorb(Placed(both[0], stage.origin))
@@ -197,9 +206,10 @@ class _Absorbed:
 
 def absorbed(flow: FlowLike, stage: Placed[Stage[Any, Any]]) -> FlowLike | None:
     """Give a flow, a part of another, with one more stage, all of whose stages are run by its source; None if they can't be."""
-    source, rest = _absorb(flow)
-    wider = None if rest or not in_any_part(stage.operator) else source.operator.absorb(stage)
-    return None if wider is None else _Absorbed(Placed(wider, source.origin))
+    if not in_any_part(stage.operator):
+        return None
+    source, rest = _absorb(flow.source, (*flow.steps, Placed(stage.operator, stage.origin)))
+    return None if rest else _Absorbed(source)
 
 
 def awaits(flow: FlowLike, stage: Stage[Any, Any]) -> bool:
@@ -214,7 +224,7 @@ def joined(flows: Sequence[FlowLike], method: str) -> Source[Any] | None:
     for flow in flows:
         if not flow.source.operator.lowers:
             return None
-        source, rest = _absorb(flow)
+        source, rest = _absorb(flow.source, flow.steps)
         if rest:
             return None
         sources.append(source.operator)

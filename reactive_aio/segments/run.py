@@ -16,6 +16,7 @@ from typing import Any
 from ..notes import add_note
 from ..spec import UNBOUNDED
 from .fuse import NOTHING, AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
+from .parts import Placing
 from .plan import Placed, Region
 from .stage import Stage, Transform
 
@@ -224,6 +225,17 @@ class RegionRun:
 
     def _heard(self, place: int) -> bool:
         return not any(later.done for later in self.transforms[place + 1 :])
+
+    @property
+    def place(self) -> int:
+        """How many elements of the whole have come to the stage that is done in turn; 0 where there is none."""
+        return next((each.place for each in self.transforms if isinstance(each, Placing)), 0)
+
+    @place.setter
+    def place(self, value: int) -> None:
+        for transform in self.transforms:
+            if isinstance(transform, Placing):
+                transform.place = value
 
     def demand(self, n: int) -> int:
         """Say how much input to ask for when ``n`` elements of output are wanted."""

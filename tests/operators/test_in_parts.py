@@ -1,4 +1,7 @@
-"""A stage in parts is the stage: what its two halves give, over any parts of a stream, is what it gives over the whole."""
+"""A stage in parts is the stage: what its two halves give, over any parts of a stream, is what it gives over the whole.
+
+So is a stage in turn, where each part is told its place.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpt
 from reactive_aio.operators.folding.fold import Count, Fold, Last, Reduce
 from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
+from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.sort_by import SortBy
-from reactive_aio.segments import Origin, Placed, Region, RegionRun, Stage
+from reactive_aio.segments import InTurn, Origin, Placed, Region, RegionRun, Stage
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.booleans(), st.floats(), st.fractions())
 WHOLE = st.integers(-3, 3)
@@ -82,9 +86,16 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
 ]
 
 
-def over(stage: Stage[Any, Any], items: Iterable[Any]) -> list[Any]:
+IN_TURN: list[InTurn[Any, Any]] = [Index(0), Index(-5)]
+
+
+def run_of(stage: Stage[Any, Any]) -> RegionRun:
+    return RegionRun(Region("test", (Placed(stage, Origin("here.py", 1)),), None, None), counted=False)
+
+
+def over(stage: Stage[Any, Any], items: Iterable[Any], run: RegionRun | None = None) -> list[Any]:
     """Run one stage to its end."""
-    run = RegionRun(Region("test", (Placed(stage, Origin("here.py", 1)),), None, None), counted=False)
+    run = run or run_of(stage)
     found: list[Any] = []
     try:
         if not run.done:
@@ -112,6 +123,45 @@ def test_in_parts_it_gives_what_it_gives_over_the_whole(
     parts = data.draw(st.lists(st.lists(items, max_size=5), max_size=4))
 
     assert repr(over(stage, chain.from_iterable(parts))) == repr(combined(stage, parts))
+
+
+@pytest.mark.parametrize(("stage", "items"), STAGES, ids=lambda value: str(value) if isinstance(value, Stage) else "")
+@given(data=st.data())
+@settings(max_examples=15)
+def test_a_part_that_needs_no_more_decides_the_whole(
+    stage: Stage[Any, Any], items: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    parts = data.draw(st.lists(st.lists(items, max_size=5), max_size=4))
+    halves = stage.in_parts()
+    assert halves is not None
+    needed: list[Any] = []
+    for part in parts:
+        run = run_of(halves.partial)
+        needed += over(halves.partial, part, run)
+        if run.done:
+            break
+
+    assert repr(over(stage, chain.from_iterable(parts))) == repr(over(halves.combine, needed))
+
+
+@pytest.mark.parametrize("stage", IN_TURN, ids=str)
+@given(parts=st.lists(st.lists(NUMBERS, max_size=5), max_size=4))
+@settings(max_examples=15)
+def test_in_turn_it_gives_what_it_gives_over_the_whole(stage: InTurn[Any, Any], parts: list[list[Any]]) -> None:
+    place = 0
+    found: list[Any] = []
+    for part in parts:
+        run = run_of(stage)
+        run.place = place
+        found += over(stage, part, run)
+        place = run.place
+
+    assert repr(over(stage, chain.from_iterable(parts))) == repr(found)
+    assert place == sum(map(len, parts))
+
+
+def test_every_stage_that_is_done_in_turn_is_tried_here() -> None:
+    assert {type(stage) for stage in IN_TURN} == _kinds(InTurn) - {InTurn}
 
 
 def test_every_stage_that_is_done_in_parts_is_tried_here() -> None:

@@ -11,6 +11,7 @@ from reactive_aio import Flow, schedulers
 from reactive_aio.operators.filtering import Take
 from reactive_aio.operators.folding.fold import AddUp, Count, ToList
 from reactive_aio.operators.transforming import Map
+from reactive_aio.operators.transforming.index import Index
 from reactive_aio.segments import (
     Combine,
     Origin,
@@ -154,6 +155,42 @@ def test_the_halves_of_a_stage_do_its_work_under_its_name() -> None:
     assert type(combine.transform()) is type(AddUp().transform())
     assert (partial.positional, combine.positional) == (True, True)
     assert divided(Map(abs)) is None
+
+
+# -- in turn
+
+
+IN_TURN = (*IN_PARTS, Index)
+
+
+def test_a_source_takes_over_a_stage_in_turn_with_what_follows() -> None:
+    for behind, left in (Map(str), []), (Count(), [Combine("count()", AddUp())]):
+        plan = Plan.of(written(Absorbing(IN_TURN), Map(abs), Index(5), behind))
+
+        first, numbered, _ = plan.source.operator.taken
+        assert (first, numbered) == (placed(Map(abs), 2), placed(Index(5), 3))
+        assert shape(plan) == [left]
+
+
+def test_a_source_is_not_made_to_take_turns_for_nothing() -> None:
+    there = schedulers.current()
+    for behind in (), (ToList(), Map(str)), (PublishOn(there, 1), Map(str)):
+        plan = Plan.of(written(Absorbing(IN_TURN), Map(abs), Index(5), *behind))
+
+        assert plan.source.operator.taken == (placed(Map(abs), 2),)
+        assert shape(plan)[0][0] == Index(5)
+
+
+def test_a_source_has_what_is_in_turn_with_one_more() -> None:
+    flow = written(Absorbing(IN_TURN), Index(0))
+    more = absorbed(flow, placed(Map(str), 9))
+
+    assert more is not None
+    assert more.source == Placed(Absorbing(IN_TURN, (placed(Index(0), 2), placed(Map(str), 9))), AT)
+    assert absorbed(flow, placed(Index(0), 9)) is None
+
+
+# -- one more
 
 
 def test_a_source_may_have_all_and_one_more() -> None:

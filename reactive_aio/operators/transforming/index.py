@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ...segments import InTurn, Placing, Template
 
 T = TypeVar("T")
 
 
 @frozen
-class Index(Stage[T, tuple[int, T]]):
+class Index(InTurn[T, tuple[int, T]]):
     """Stage of ``Flow.index``."""
 
     start_at: int
 
-    positional = True
-
-    def transform(self) -> Transform[T, tuple[int, T]]:
+    def transform(self) -> Placing[T, tuple[int, T]]:
         """Give a count."""
         return Numbering(self.start_at)
 
 
 @define
-class Numbering(Transform[T, tuple[int, T]]):
+class Numbering(Placing[T, tuple[int, T]]):
     """The number of the next element of one subscription."""
 
-    at: int
+    start_at: int
+    at: int = field(init=False)
 
     template = Template(
         """
@@ -39,3 +38,15 @@ class Numbering(Transform[T, tuple[int, T]]):
         local=("at",),
         plain=True,
     )
+
+    def __attrs_post_init__(self) -> None:
+        self.at = self.start_at
+
+    @property
+    def place(self) -> int:
+        """How many have been numbered."""
+        return self.at - self.start_at
+
+    @place.setter
+    def place(self, value: int) -> None:
+        self.at = self.start_at + value
