@@ -36,6 +36,12 @@ class Partition:
     """Further attempts of the task, which wait to see whether the first is lost; Spark bounds them."""
     begun: bool = False
     """Whether its task has been running."""
+    placed: bool = False
+    """Whether its task was told at which place it begins, and so is to tell how far it has come."""
+    passed: int = 0
+    """Elements that have come to the stage that is done in turn."""
+    decided: bool = False
+    """Whether it needed no more, so that nothing behind it matters."""
     ended: bool = False
     """Whether its task has said that this was all."""
     confirmed: bool = False
@@ -46,7 +52,7 @@ class Partition:
     @property
     def end(self) -> Exception | None:
         """How a partition ends that has failed or been confirmed."""
-        if self.failure is None and self.arrived and not self.ended:
+        if self.failure is None and (self.arrived or self.placed) and not self.ended:
             return SparkJobError(f"Spark took partition {self.index} for done, but it had not ended")
         return self.failure
 
@@ -118,6 +124,10 @@ class Delivery(ABC):
     def grant(self) -> None:
         """Grant what is free."""
 
+    def start(self, partition: Partition, link: Link) -> None:
+        """Have an attempt begin behind what has arrived."""
+        link.start(partition.arrived, 0)
+
     # -- what the tasks say
 
     def connected(self, link: Link) -> None:
@@ -149,12 +159,12 @@ class Delivery(ABC):
             self._release(partition, link)
             self.settle(partition)
 
-    def ended(self, link: Link) -> None:
+    def ended(self, link: Link, frame: Frame) -> None:
         """Note that all elements of a partition have come, if Spark confirms it."""
         partition = self._partition(link)
         link.stop()
         if partition is not None:
-            partition.ended = True
+            partition.ended, partition.passed, partition.decided = True, frame.place, bool(frame.detail)
             self._release(partition, link)
 
     def lost(self, link: Link) -> None:
@@ -173,7 +183,7 @@ class Delivery(ABC):
     def _adopt(self, partition: Partition, link: Link) -> None:
         partition.link = link
         self.running[partition.index] = partition
-        link.start(partition.arrived)
+        self.start(partition, link)
         self.grant()
 
     def _release(self, partition: Partition, link: Link) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark import RDD, SparkContext
 
 from .lowering.delivery import DeliveryAtEnd
+from .lowering.in_turn import DeliveryInTurn
 from .ordered import MOST_AHEAD, OrderedDelivery
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def partitions_of(source: FromSpark) -> str:
 def _order(source: FromSpark) -> str:
     if source.delivery is DeliveryAtEnd:
         return "side by side, combined in order"
+    if source.delivery is DeliveryInTurn:
+        return f"one after the other, numbered in turn, up to {MOST_AHEAD} wait ahead"
     if source.delivery is OrderedDelivery:
         return f"one after the other, up to {MOST_AHEAD} ahead"
     return "side by side"

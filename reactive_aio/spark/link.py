@@ -31,8 +31,8 @@ class Listener(Protocol):
     def failed(self, link: Link, data: bytes) -> None:
         """A partition has failed, behind what has come of it."""
 
-    def ended(self, link: Link) -> None:
-        """A partition has been read to its end."""
+    def ended(self, link: Link, frame: Frame) -> None:
+        """A partition has been read to its end, or as far as it matters."""
 
     def lost(self, link: Link) -> None:
         """The connection of one that was connected is gone."""
@@ -109,7 +109,7 @@ class Link(asyncio.Protocol):
         elif frame.kind == FAILED:
             self._listener.failed(self, bytes(frame.pickled))
         elif frame.kind == LAST:
-            self._listener.ended(self)
+            self._listener.ended(self, frame)
         else:
             self.drop()
 
@@ -121,9 +121,9 @@ class Link(asyncio.Protocol):
             self._listener.lost(self)
         self._gone()
 
-    def start(self, skip: int) -> None:
-        """Have the task begin, behind the elements that an earlier attempt has sent."""
-        self._say(Frame(CHUNK, self.partition, detail=skip))
+    def start(self, skip: int, place: int) -> None:
+        """Have the task begin, behind the elements that an earlier attempt has sent, and at a place in the whole."""
+        self._say(Frame(CHUNK, self.partition, place=place, detail=skip))
 
     def grant(self, n: int) -> None:
         """Let the task send ``n`` more elements."""

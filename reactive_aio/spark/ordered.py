@@ -78,8 +78,13 @@ class OrderedDelivery(Delivery):
     def _next_turn(self, partition: Partition) -> None:
         self.close(partition)
         self._turn += 1
+        if self._turn < len(self.partitions):
+            self.take_turn(self.partitions[self._turn])
         self.ask()
         self.grant()
+
+    def take_turn(self, partition: Partition) -> None:
+        """Note that it is the turn of a partition, before it is granted anything."""
 
     def grant(self) -> None:
         """Grant their shares to those ahead, the rest to the partition whose turn it is.

@@ -21,6 +21,8 @@ class Outlet(ABC):
     """Elements that may be sent."""
     skip: int = field(init=False, default=0)
     """Elements to leave out: an earlier attempt has sent them."""
+    place: int = field(init=False, default=0)
+    """Elements that came, in the partitions before, to the stage that is done in turn."""
     stopped: bool = field(init=False, default=False)
     """Whether nobody listens any more."""
 
@@ -51,6 +53,6 @@ class Outlet(ABC):
         """Send the failure that ends the partition."""
         self.say(Frame(FAILED, self.partition, pickled=packed))
 
-    def end(self) -> None:
-        """Say that all elements have been sent."""
-        self.say(Frame(LAST, self.partition))
+    def end(self, passed: int, *, decided: bool) -> None:
+        """Say that all elements have been sent, how many came to the stage in turn, and whether nothing behind them matters."""
+        self.say(Frame(LAST, self.partition, place=passed, detail=decided))

@@ -14,12 +14,13 @@ from pyspark.sql.classic.dataframe import DataFrame
 from ..errors import UnsupportedOnSparkError
 from ..operators.transforming.sort_by import ROOM, SortBy
 from ..remote.variables import Values, Variable, values_in, variables
-from ..segments import Elsewhere, Inlet, Partial, Placed, Pushed, Source, Stage, Step, divided, in_any_part
+from ..segments import Elsewhere, Inlet, InTurn, Partial, Placed, Pushed, Source, Stage, Step, divided, in_any_part
 from ..spec import Subscription
 from .asking import asking
 from .calls import is_connect
 from .insight import details
 from .lowering.delivery import DeliveryAtEnd
+from .lowering.in_turn import DeliveryInTurn
 from .ordered import OrderedDelivery
 from .pickling import dumps_by_value
 from .portable import check_importable, check_portable
@@ -63,10 +64,17 @@ class FromSpark(Pushed[Any]):
     @property
     def delivery(self) -> type[Delivery]:
         """The kind of delivery: what comes at the ends of partitions only is made side by side, and comes in order."""
+        if self.in_turn:
+            return DeliveryInTurn
         last = self.stages[-1].operator if self.stages else None
         if isinstance(last, Partial) and last.at_end:
             return DeliveryAtEnd
         return OrderedDelivery if self.ordered else UnorderedDelivery
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a partition has to know how many elements came before it."""
+        return any(isinstance(placed.operator, InTurn) for placed in self.stages)
 
     @property
     def ahead(self) -> int:
@@ -117,17 +125,28 @@ class FromSpark(Pushed[Any]):
             from .lowering.sorting import SparkSorted
 
             return SparkSorted.of(self, stage)
-        return evolve(self, stages=(*self.stages, stage)) if in_any_part(stage.operator) else None
+        if in_any_part(stage.operator) or self.numbers(stage.operator):
+            return evolve(self, stages=(*self.stages, stage))
+        return None
 
     def sorts(self, stage: object) -> bool:
-        """Tell whether a stage puts more into order than there is room for here, which takes a shuffle."""
-        return isinstance(stage, SortBy) and stage.max_size > ROOM
+        """Tell whether a stage puts more into order than there is room for here, which takes a shuffle of all partitions."""
+        return isinstance(stage, SortBy) and stage.max_size > ROOM and not self.in_turn
+
+    def numbers(self, stage: object) -> bool:
+        """Tell whether a stage is to be run on the partitions in turn; each tells of one such stage how far it has come."""
+        return isinstance(stage, InTurn) and self.ordered and not self.in_turn
 
     def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
         """Refuse a stage that would run in the workers, on the whole or in parts, and can't be sent there."""
-        if not all(in_any_part(step.operator) or self.sorts(step.operator) for step in before):
-            return
-        if not stage.operator.positional:
+        source: FromSpark = self
+        for step in before:
+            operator = step.operator
+            wider = source.absorb(Placed(operator, step.origin)) if isinstance(operator, Stage) else None
+            if wider is None:
+                return
+            source = wider
+        if source.absorb(stage) is not None:
             check_portable(stage, stage)
         elif (both := divided(stage.operator)) is not None:
             check_portable(stage, both[0])

@@ -171,6 +171,8 @@ class Work(ABC, Generic[Input]):
     def chunks(self) -> Iterator[None]:
         """Do the same, with a pause behind each chunk."""
         push = self.push
+        push.hear()  # which also says where to begin
+        self.run.place = push.place
         while not self._over:
             push.hear()
             if push.stopped:
@@ -184,7 +186,7 @@ class Work(ABC, Generic[Input]):
             if failure is not None:
                 push.fail(pack(failure, self.where, self.run.locate))
                 return
-        push.end()
+        push.end(self.run.place - push.place, decided=self.run.done)
 
     @abstractmethod
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
@@ -268,7 +270,7 @@ class Push(Outlet):
             if frame.kind == CREDIT:
                 self.granted += frame.count
             elif frame.kind == CHUNK:
-                self._started, self.skip = True, frame.detail
+                self._started, self.skip, self.place = True, frame.detail, frame.place
             elif frame.kind == STOP:
                 self.stopped = True
 
@@ -277,9 +279,9 @@ class Push(Outlet):
         super().fail(packed)
         self._await_stop()
 
-    def end(self) -> None:
+    def end(self, passed: int, *, decided: bool) -> None:
         """Say that all elements have been sent."""
-        super().end()
+        super().end(passed, decided=decided)
         self._await_stop()
 
     def _await_stop(self) -> None:

@@ -11,11 +11,12 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio.errors import SparkJobError
-from reactive_aio.remote.frames import PART, Frame
+from reactive_aio.remote.frames import LAST, PART, Frame
 from reactive_aio.spark.delivery import Delivery
 from reactive_aio.spark.failures import pack
 from reactive_aio.spark.link import Link
 from reactive_aio.spark.lowering.delivery import DeliveryAtEnd
+from reactive_aio.spark.lowering.in_turn import DeliveryInTurn
 from reactive_aio.spark.ordered import OrderedDelivery
 from reactive_aio.spark.unordered import UnorderedDelivery
 
@@ -56,6 +57,7 @@ class Task:
         self.attempt = attempt
         self.granted = 0
         self.skip: int | None = None
+        self.place: int | None = None
         self.stopped = False
         loop.delivery.connected(self.link)
 
@@ -63,15 +65,19 @@ class Task:
     def link(self) -> Link:
         return cast("Link", self)
 
-    def start(self, skip: int) -> None:
+    def start(self, skip: int, place: int) -> None:
         assert self.skip is None
-        self.skip = skip
+        self.skip, self.place = skip, place
 
     def grant(self, n: int) -> None:
         assert n > 0
         assert self.skip is not None
         assert not self.stopped
         self.granted += n
+
+    def told(self) -> tuple[int | None, int | None, int]:
+        """What to leave out, where to begin, and how much to send."""
+        return self.skip, self.place, self.granted
 
     def stop(self) -> None:
         self.stopped = True
@@ -81,8 +87,8 @@ class Task:
         self.granted -= len(items)
         self.loop.delivery.chunk(self.link, Frame(PART, self.partition, len(items), pickled=pickle.dumps(list(items))))
 
-    def end(self) -> None:
-        self.loop.delivery.ended(self.link)
+    def end(self, passed: int = 0, *, decided: bool = False) -> None:
+        self.loop.delivery.ended(self.link, Frame(LAST, self.partition, place=passed, detail=decided))
 
     def die(self) -> None:
         self.loop.delivery.lost(self.link)
@@ -218,6 +224,91 @@ def test_a_connection_for_a_partition_that_is_over_is_told_so() -> None:
 
     assert Task(loop, 0, attempt=1).stopped
     assert Task(loop, 99).stopped
+
+
+# -- in turn
+
+
+def test_in_turn_a_task_ahead_hears_where_it_begins_when_the_one_before_has_ended() -> None:
+    loop = Loop(DeliveryInTurn, prefetch=16)
+    first, ahead = Task(loop, 0), Task(loop, 1)
+    assert [0, 1] == loop.running
+    assert (0, 0, 16) == first.told()
+    assert (None, None, 0) == ahead.told()
+
+    first.send("a")
+    first.end(passed=5)
+    assert ahead.skip is None  # Spark may still try again
+    loop.delivery.confirmed(0)
+    assert (0, 5, 15) == ahead.told()
+
+    late = Task(loop, 2)
+    ahead.end(passed=2)
+    loop.delivery.confirmed(1)
+    assert 7 == late.place
+
+
+def test_in_turn_a_task_that_comes_when_it_is_its_turn_begins_at_once() -> None:
+    loop = Loop(DeliveryInTurn)
+    confirm(loop, Task(loop, 0))
+
+    assert (0, 0, 16) == Task(loop, 1).told()
+
+
+def test_in_turn_another_attempt_begins_in_the_same_place() -> None:
+    loop = Loop(DeliveryInTurn)
+    Task(loop, 0).end(passed=4)
+    loop.delivery.confirmed(0)
+    first, speculative = Task(loop, 1), Task(loop, 1, attempt=1)
+    first.send("a", "b")
+    first.die()
+    assert (2, 4) == (speculative.skip, speculative.place)
+
+    speculative.end(passed=9)  # Python saw its input end, because Spark failed to read it
+    again = Task(loop, 1, attempt=2)
+    assert (2, 4) == (again.skip, again.place)
+    again.end(passed=3)
+    loop.delivery.confirmed(1)
+    assert 7 == Task(loop, 2).place
+
+
+def test_in_turn_an_attempt_ahead_that_is_lost_leaves_its_turn_to_the_next() -> None:
+    loop = Loop(DeliveryInTurn)
+    first, lost, next_ = Task(loop, 0), Task(loop, 1), Task(loop, 1, attempt=1)
+    lost.die()
+    assert next_.skip is None
+
+    first.end(passed=2)
+    loop.delivery.confirmed(0)
+    assert (0, 2, 16) == next_.told()
+
+
+def test_in_turn_a_partition_without_a_task_is_empty() -> None:
+    loop = Loop(DeliveryInTurn, partitions=2)
+    loop.delivery.confirmed(0)
+
+    assert 0 == Task(loop, 1).place
+
+
+def test_in_turn_a_task_that_has_not_said_how_many_there_were_is_an_error() -> None:
+    loop = Loop(DeliveryInTurn, partitions=2)
+    Task(loop, 0)
+    loop.delivery.confirmed(0)
+
+    assert isinstance(loop.error, SparkJobError)
+
+
+def test_in_turn_a_partition_that_needs_no_more_is_the_last() -> None:
+    loop = Loop(DeliveryInTurn)
+    first, ahead = Task(loop, 0), Task(loop, 1)
+    first.send("a")
+    first.end(passed=1, decided=True)
+    loop.delivery.confirmed(0)
+
+    assert ["a"] == loop.items
+    assert loop.ended
+    assert loop.error is None
+    assert ahead.skip is None
 
 
 # -- as it comes
@@ -358,7 +449,7 @@ def test_no_partitions_are_an_end() -> None:
 # -- both
 
 
-@pytest.mark.parametrize("kind", [OrderedDelivery, DeliveryAtEnd, UnorderedDelivery])
+@pytest.mark.parametrize("kind", [OrderedDelivery, DeliveryAtEnd, DeliveryInTurn, UnorderedDelivery])
 @pytest.mark.parametrize("seed", range(300))
 def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type[Delivery], seed: int) -> None:
     """Tasks that run, die and come again, and a subscriber that requests as the region does, at random."""
@@ -393,13 +484,15 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type
         elif task.skip is not None:
             at = sent.setdefault(index, task.skip)
             if at == sizes[index] and (task.granted or task.stopped):
-                task.end()
+                task.end(passed=sizes[index])
                 loop.delivery.confirmed(index)
                 done.add(index)
             elif task.granted:
                 n = chance.randint(1, min(task.granted, sizes[index] - at))
                 sent[index] = at + n
                 task.send(*data[index][at : at + n])
+        if kind is DeliveryInTurn and task is not None and task.skip is not None:
+            assert task.place == sum(sizes[:index])
         held = sum(task.granted for task in tasks.values())
         assert requested - used <= prefetch
         assert held <= requested - len(loop.items)

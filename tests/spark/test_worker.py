@@ -10,7 +10,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio.operators.filtering.filter import Filter
+from reactive_aio.operators.filtering.take import Take
+from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.map import Map
+from reactive_aio.operators.transforming.map_batches import MapBatches
 from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
 from reactive_aio.spark.rows import Reading
 from reactive_aio.spark.slices import Chunk, Slices
@@ -25,8 +28,9 @@ pytestmark = pytest.mark.usefixtures("still")
 class Loop(Push):
     """The other end of the wire: grants what it is told to and takes what is sent."""
 
-    def __init__(self, *orders: int, skip: int = 0) -> None:
+    def __init__(self, *orders: int, skip: int = 0, place: int = 0) -> None:
         self.orders = list(orders)
+        self.place = place
         self.granted = 0
         self.skip = skip
         self.stopped = False
@@ -48,8 +52,9 @@ class Loop(Push):
     def fail(self, packed: bytes) -> None:
         self.told = "failed"
 
-    def end(self) -> None:
+    def end(self, passed: int, *, decided: bool) -> None:
         self.told = "ended"
+        self.passed, self.decided = passed, decided
 
 
 def run(loop: Loop, items: Iterator[Any], *stages: Stage[Any, Any]) -> None:
@@ -157,3 +162,46 @@ def test_where_spark_fails_to_read_batches_the_task_fails_so_that_spark_tries_ag
 
     assert [[(1,)]] == loop.chunks
     assert "" == loop.told
+
+
+# -- in turn
+
+
+def test_a_partition_is_numbered_from_its_place_and_tells_how_many_were() -> None:
+    loop = Loop(100, place=7)
+    run(loop, iter(range(9)), Filter(lambda n: n % 2), Index(1), Filter(lambda pair: pair[1] > 3))
+
+    assert [[(10, 5), (11, 7)]] == loop.chunks
+    assert ("ended", 4, False) == (loop.told, loop.passed, loop.decided)
+
+
+def test_what_a_stage_keeps_up_to_the_end_is_numbered_as_well() -> None:
+    loop = Loop(100, place=7)
+    run(loop, iter(range(5)), MapBatches(list, 3, list), Index(0))
+
+    assert [(7 + n, n) for n in range(5)] == [pair for chunk in loop.chunks for pair in chunk]
+    assert 5 == loop.passed
+
+
+def test_a_later_attempt_numbers_what_it_leaves_out() -> None:
+    loop = Loop(100, skip=2, place=7)
+    run(loop, iter("abcd"), Index(0))
+
+    assert [[(9, "c"), (10, "d")]] == loop.chunks
+    assert 4 == loop.passed
+
+
+def test_an_empty_partition_counts_for_none() -> None:
+    loop = Loop(100, place=7)
+    run(loop, iter(()), Index(0))
+
+    assert ("ended", 0, False) == (loop.told, loop.passed, loop.decided)
+
+
+def test_a_partition_that_needs_no_more_says_so() -> None:
+    loop, items = Loop(100, place=7), iter(range(9))
+    run(loop, items, Index(0), Take(2))
+
+    assert [[(7, 0), (8, 1)]] == loop.chunks
+    assert ("ended", True) == (loop.told, loop.decided)
+    assert 2 == next(items)

@@ -149,7 +149,7 @@ class Transforming(Fluent[T_co]):
 
         Demand: passed on one for one; nothing is buffered.
         Errors: what is no whole number is refused with TypeError when the flow is built.
-        Spark: runs after the boundary, since it depends on the order of the whole.
+        Spark: runs in the workers with what follows, one partition after another, each told how many elements came before it.
         (Reactor: ``index``; Pekko: ``zipWithIndex``; Kotlin: ``withIndex``.)
 
         >>> from reactive_aio import Flow

@@ -76,7 +76,11 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
         parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
     first = parts[0]
     alike = all(
-        type(part) is FromSpark and part.ordered and part.prefetch == first.prefetch and part.context is first.context
+        type(part) is FromSpark
+        and part.ordered
+        and not part.in_turn
+        and part.prefetch == first.prefetch
+        and part.context is first.context
         for part in parts
     )
     if not alike or len(parts) > MOST:

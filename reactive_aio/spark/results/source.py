@@ -61,6 +61,10 @@ class FromResults(FromSpark):
         """Leave it to the loop: Spark Connect has no shuffle of Python's."""
         return False
 
+    def numbers(self, stage: object) -> bool:
+        """Leave it to the loop: what a task tells at its end comes too late for one that is pickled with it."""
+        return False
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Wait for demand; then run the jobs."""
         source = self.within(inlet.context)

@@ -35,7 +35,7 @@ class Kept(Outlet):
         """Keep a frame."""
         self.frames.append(frame)
 
-    def end(self) -> None:
+    def end(self, passed: int, *, decided: bool) -> None:
         """Say nothing: Spark takes the results of a task all together or not at all."""
 
     def taken(self) -> Iterator[bytes]:
