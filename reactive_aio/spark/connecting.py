@@ -97,7 +97,8 @@ def _unreachable(address: Address, error: OSError) -> str:
     return (
         f"a task on {socket.gethostname()} can't connect to the event loop at {address.host}:{address.port} "
         f"({error}): set spark.driver.host or {HOST} to a name by which the workers reach the driver, and {PORTS} to "
-        "ports that are open to them; or have elements travel by Spark itself, Flow.from_spark(..., wire='results')"
+        "ports that are open to them (an inbox has both of its own: inbox(host=..., port=...)); or have elements travel by "
+        "Spark itself, Flow.from_spark(..., wire='results')"
     )
 
 

@@ -63,6 +63,6 @@ def dial(options: Mapping[str, str], whom: str, partition: int = 0, attempt: int
     try:
         return connect(address, partition, attempt)
     except DriverUnreachableError as error:
-        raise SparkJobError(f"{whom} is closed, or out of reach: {error}") from None
+        raise DriverUnreachableError(f"{whom} is closed, or out of reach: {error}") from None
     except OSError as error:
         raise SparkJobError(f"{whom} is closed: {error}") from None

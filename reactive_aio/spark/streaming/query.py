@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field
 
 from ...errors import SparkJobError
-from ..told import told
+from ..connecting import unreachable
+from ..told import text_of, told
 from .microbatch import Handover
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ class Query:
             return None  # nobody will hear of it
         if isinstance(error, SparkJobError):
             return error
-        failure = SparkJobError(f"the streaming query of {self.name} failed: {told(error)}")
+        cut_off = unreachable(text_of(error))
+        failure = cut_off or SparkJobError(f"the streaming query of {self.name} failed: {told(error)}")
         failure.__cause__ = error
         return failure

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
+from reactive_aio import DriverUnreachableError, Flow, SparkJobError, UnsupportedOnSparkError
 from tests.spark.streaming.files import Folder, committed
 from tests.spark.streaming.taking import NOW, Reading, reading, taken
 from tests.spark.streaming.wire import overheard
@@ -20,6 +20,7 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import SqliteLedger, WrittenBatch, exactly_once, inbox, register
+from reactive_aio.spark.streaming.reception import Reception
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 
@@ -250,6 +251,21 @@ async def test_where_the_query_fails_so_does_the_flow(folder: Folder, checkpoint
         await own.start(frame, checkpoint=checkpoint)
         with pytest.raises(SparkJobError, match="the streaming query of Inbox"):
             await taken(own.batches)
+
+
+async def test_tasks_that_cannot_connect_fail_the_flow_with_what_was_tried(
+    folder: Folder, checkpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Reception, "address", "127.0.0.2:9")  # where nobody listens
+    folder.add(1)
+    async with inbox(tuple) as own:
+        await own.start(folder.stream(), checkpoint=checkpoint, trigger=NOW)
+        with pytest.raises(
+            DriverUnreachableError, match=r"can't connect to .* 127\.0\.0\.2:9 .*inbox\(host="
+        ) as raised:
+            await own.batches.drain()
+
+    assert "\n" not in str(raised.value)
 
 
 async def test_an_inbox_that_is_closed_stops_the_query_that_was_started_here(folder: Folder, checkpoint: str) -> None:
