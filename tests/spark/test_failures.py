@@ -222,7 +222,8 @@ KILL = """
 import asyncio, os, signal, subprocess, sys, threading
 from reactive_aio import Flow, SparkJobError, schedulers
 from reactive_aio.spark.session import local_session
-from reactive_aio.spark.sink import Frames
+from reactive_aio.spark.sink import Files, Frames
+from reactive_aio.spark.streaming import inbox
 from tests.spark.jobs import active_jobs
 
 spark = local_session("killed", "local[6]")
@@ -253,6 +254,32 @@ for _ in range(3):
     asyncio.run(leave(Flow.from_spark(sc.range(0, 10**3, 1, 4), wire="results").map(slow)))
     asyncio.run(leave(Flow.range(10**6).publish_on(schedulers.spark(spark, 1), prefetch=4).map(lambda n: n)))
 asyncio.run(leave(Flow.range(10**6).publish_on(schedulers.spark(spark, 1), prefetch=4).map(stuck), last=6))
+
+async def leave_files():
+    written = asyncio.Event()
+    flow = Flow.range(10**9).map(lambda n: (n,))
+    end = asyncio.create_task(
+        flow.to_spark(Files(spark, sys.argv[1] + "/files"), "n long", batch=50000, progress=lambda _: written.set())
+    )
+    await written.wait()
+    async with asyncio.timeout(60):
+        while not active_jobs(sc):
+            await asyncio.sleep(0)
+    end.cancel()
+    await asyncio.wait([end])
+
+async def leave_streams():
+    endless = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10**5).load().select("value")
+    async with Flow.from_spark(endless, as_=tuple, checkpoint=sys.argv[1] + "/read").open() as batches:
+        async with (await anext(batches)).rows.open() as rows:
+            await anext(rows)
+    async with inbox(tuple) as own:
+        await own.start(endless, checkpoint=sys.argv[1] + "/written")
+        async with own.batches.open() as batches, (await anext(batches)).rows.open() as rows:
+            await anext(rows)
+
+asyncio.run(leave_files())
+asyncio.run(leave_streams())
 print("left", flush=True)
 
 async def kill():
@@ -290,10 +317,10 @@ os._exit(0)  # Spark's own shutdown wants to ask the JVM
 """
 
 
-def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error_for_whatever_runs() -> None:
+def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error_for_whatever_runs(tmp_path: Path) -> None:
     """In a process of its own, whose JVM may be killed and whose stderr can be read."""
     done = subprocess.run(
-        [sys.executable, "-c", KILL],
+        [sys.executable, "-c", KILL, str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
