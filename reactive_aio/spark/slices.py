@@ -81,7 +81,7 @@ class Slices:
     _most: int = field(init=False, default=0)
     """The rows that a slice of it may have."""
     _rows: Iterator[Any] = field(init=False, factory=lambda: iter(()))
-    """What is left of a batch whose rows are made here."""
+    """What is left of a few rows that have been made here."""
 
     def take(self, wanted: int) -> Chunk:
         """Give some rows, no more than are wanted, nor than are there without waiting; none at the end."""
@@ -90,11 +90,13 @@ class Slices:
         if not self._rest and not self._next():
             return []
         if wanted < FEW:
-            self._rows, self._rest = self.reading.elements(self._rest), None
+            self._rows = self.reading.elements(self._cut(FEW))
             return list(islice(self._rows, wanted))
-        count = min(wanted, self._most)
+        return RowSlice(self.reading, self._cut(min(wanted, self._most)))
+
+    def _cut(self, count: int) -> Any:
         taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
-        return RowSlice(self.reading, taken)
+        return taken
 
     def _next(self) -> bool:
         for batch in self._batches:
