@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from ...errors import SparkJobError
+from ...operators._fluent import check_count, check_function
 from ...remote.handshake import Guard
 from ..asking import asking
 from ..connecting import listen
@@ -69,22 +70,42 @@ async def feed(
     Trigger: by ``availableNow=True`` the query runs to the end of the flow.
     (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
     """
+    _check_source(flow)
     if callable(flow) and name is None:
         raise ValueError(
             "feed(): a function from the offset to the flow needs a name=..., by which checkpoints know it"
         )
     if not callable(flow) and name is not None:
         raise ValueError("feed(name=...): needs a function from the offset to the flow, to find its place again by")
+    if name == "":
+        raise ValueError("feed(name=''): checkpoints need a name to know the stream by")
     for label, count in (("ahead", ahead), ("batch", batch), ("partitions", partitions)):
-        if count < 1:
-            raise ValueError(f"feed({label}={count}): {label} must be at least 1")
-    check_classic("feed", session)
+        check_count("feed", label, count, 1)
+    _check_session(session)
     check_schema("feed", schema)
     struct, zone = await asyncio.to_thread(_asked, session, schema)
     columns = Columns(struct, schema if isinstance(schema, type) else None, zone_of(zone))
     own = Feed(flow, session, columns, ahead, batch, partitions, secrets.token_hex(8) if name is None else name)
     async with own.open():
         yield own
+
+
+def _check_source(source: object) -> None:
+    """Refuse what is neither a flow nor makes one."""
+    from ...flow import Flow
+
+    if callable(source):
+        check_function("feed", source, "it is to give the flow at once")
+    elif not isinstance(source, Flow):
+        raise TypeError(f"feed() takes a flow, or a function from an offset to one, not {type(source).__name__}")
+
+
+def _check_session(session: object) -> None:
+    from pyspark.sql import SparkSession
+
+    check_classic("feed", session)
+    if not isinstance(session, SparkSession):
+        raise TypeError(f"feed(session={session!r}): a session of Spark is needed")
 
 
 def _active(query: StreamingQuery) -> bool:
@@ -199,11 +220,28 @@ class Feed:
             raise SparkJobError(
                 f"the stream was read up to row {offset} by another process; a flow begins with its first"
             )
-        flow = self._source(offset) if callable(self._source) else self._source
+        flow = self._flow_from(offset)
         self._backlog = Backlog(self._columns.table, offset)
         self._admitted = offset
         self._complete, self.error = False, None
         self._pump = asyncio.create_task(self._run(flow))
+
+    def _flow_from(self, offset: int) -> Flow[Any]:
+        from ...flow import Flow
+
+        if not callable(self._source):
+            return self._source
+        try:
+            flow: Any = self._source(offset)
+            kind: type = type(flow)
+            if not issubclass(kind, Flow):
+                raise TypeError(f"the function of feed(name={self._name!r}) gave {kind.__name__}, not a flow")
+        except Exception as error:
+            self.error = error
+            raise SparkJobError(
+                f"the flow of the stream could not begin at {offset}: {type(error).__name__}: {error}"
+            ) from error
+        return flow
 
     async def _run(self, flow: Flow[Any]) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -268,11 +269,39 @@ async def test_the_secret_never_travels(spark: Any, checkpoint: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"ahead": 0}, "ahead"), ({"batch": 0}, "batch"), ({"partitions": 0}, "partitions"), ({"name": "a"}, "name")],
+    [
+        ({"ahead": 0}, "ahead"),
+        ({"batch": 0}, "batch"),
+        ({"partitions": 0}, "partitions"),
+        ({"name": "a"}, "name"),
+        ({"name": ""}, "name"),
+    ],
 )
 async def test_bad_options_are_refused(spark: Any, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         async with feed(readings(1), spark, Reading, **options):
+            pass
+
+
+async def no_coroutine(offset: int) -> Flow[int]:
+    return Flow.range(offset, 3)
+
+
+@pytest.mark.parametrize(
+    ("flow", "options", "told"),
+    [
+        ([1, 2], {}, "feed() takes a flow, or a function from an offset to one, not list"),
+        (no_coroutine, {"name": "a"}, "feed() takes an ordinary function, but no_coroutine is async def"),
+        (Flow.range(3), {"batch": 1.5}, "feed(batch=1.5): batch is a whole number"),
+        (Flow.range(3), {"session": None}, "feed(session=None): a session of Spark is needed"),
+    ],
+)
+async def test_what_is_no_flow_and_no_session_is_refused(
+    spark: Any, flow: Any, options: dict[str, Any], told: str
+) -> None:
+    given = {"session": spark, "schema": "n long", **options}
+    with pytest.raises(TypeError, match=re.escape(told)):
+        async with feed(flow, **given):
             pass
 
 

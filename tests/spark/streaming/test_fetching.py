@@ -85,3 +85,28 @@ async def test_rows_that_another_query_has_had_are_refused(spark: Any) -> None:
         other = FlowReader(own.options)
         with pytest.raises(SparkJobError, match="have been committed: a feed is for one query"):
             await asked(other, rows, other, 0, 1)
+
+
+def _no_flow(_: int) -> Any:
+    return [1, 2]
+
+
+def _lost(offset: int) -> Flow[int]:
+    raise KeyError(offset)
+
+
+@pytest.mark.parametrize(
+    ("begin", "told", "error"),
+    [
+        (_no_flow, r"could not begin at 5: TypeError: .* gave list, not a flow", TypeError),
+        (_lost, r"could not begin at 5: KeyError: 5", KeyError),
+    ],
+)
+async def test_a_function_that_gives_no_flow_is_named_to_the_query_and_the_feed_keeps_its_error(
+    spark: Any, begin: Callable[[int], Flow[int]], told: str, error: type[Exception]
+) -> None:
+    async with feed(begin, spark, "n long", name="numbers") as own:
+        reader = FlowReader(own.options)
+        with pytest.raises(SparkJobError, match=told):
+            await asked(reader, reader.latestOffset, {"feed": "numbers", "offset": 5}, ReadMaxRows(3))
+        assert error is type(own.error)
