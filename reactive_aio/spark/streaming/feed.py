@@ -232,10 +232,10 @@ class Feed:
         if not callable(self._source):
             return self._source
         try:
-            flow: Any = self._source(offset)
-            kind: type = type(flow)
-            if not issubclass(kind, Flow):
-                raise TypeError(f"the function of feed(name={self._name!r}) gave {kind.__name__}, not a flow")
+            flow = self._source(offset)
+            given: object = flow
+            if not isinstance(given, Flow):
+                raise TypeError(f"the function of feed(name={self._name!r}) gave {type(given).__name__}, not a flow")
         except Exception as error:
             self.error = error
             raise SparkJobError(
