@@ -45,16 +45,10 @@ class Ranges:
     failure: bytes | None = None
     """A frame, where a partition has failed, or its elements can't be compared, or are more than there may be."""
 
-    @contextmanager
-    def key(self) -> Generator[tuple[SortBy[Any], Callable[[Any], Any]]]:
-        """Give the stage and what tells its keys, for a block in which the variables are set."""
-        known: tuple[SortBy[Any], Values] = pickle.loads(self.sort)
-        stage, values = known
-        tokens = set_values(values)
-        try:
-            yield stage, stage.key or itself
-        finally:
-            reset(tokens)
+    @property
+    def keys(self) -> Keys:
+        """What tells the keys."""
+        return Keys(*pickle.loads(self.sort))
 
     def by(self, samples: list[bytes], most: int) -> Ranges:
         """Choose ranges of about as many elements each, no more than ``most``."""
@@ -64,9 +58,10 @@ class Ranges:
             return evolve(self, failure=failure)
         total = sum(run.place for run in runs)
         try:
-            with self.key() as (stage, key):
-                if total > stage.max_size:
-                    stage.refuse()
+            keys = self.keys
+            with keys.known() as key:
+                if total > keys.stage.max_size:
+                    keys.stage.refuse()
                 weighed = [(key(item), run.place / run.count, item) for run in runs for item in run.loads()]
                 return evolve(self, starts=tuple(_starts(weighed, max(SMALLEST, total / most))))
         except Exception as error:
@@ -78,10 +73,12 @@ class Ranges:
             if run == 0:
                 yield 0, (run, 0, self.failure)
             return
+        cuts: Cuts | None = None
         for place, data in enumerate(map(_data, watched(iter(records)))):
             items: list[Any] = _frame(data).loads()
             try:
-                parts = list(self._parts(items))
+                cuts = cuts or Cuts.of(self)
+                parts = list(cuts.parts(items))
             except Exception as error:
                 yield 0, (run, place, self._failure(error, f"partition {run}"))
                 return
@@ -92,15 +89,48 @@ class Ranges:
         packed = pack(error, where, lambda error: error.add_note(f"in {self.where}"))
         return b"".join(Frame(FAILED, pickled=packed).encoded())
 
-    def _parts(self, items: list[Any]) -> Iterator[tuple[int, list[Any]]]:
+
+@frozen
+class Keys:
+    """The stage and the values of context variables, where elements are compared."""
+
+    stage: SortBy[Any]
+    values: Values
+
+    @contextmanager
+    def known(self) -> Generator[Callable[[Any], Any]]:
+        """Give what tells the key of an element, for a block in which the variables are set."""
+        tokens = set_values(self.values)
+        try:
+            yield self.stage.key or itself
+        finally:
+            reset(tokens)
+
+
+@frozen
+class Cuts:
+    """Where the lists of a task are cut, which has many of them."""
+
+    keys: Keys
+    starts: list[Any]
+    """The key of the least element of each range but the first."""
+
+    @staticmethod
+    def of(ranges: Ranges) -> Cuts:
+        """Tell the keys of where ranges start."""
+        keys = ranges.keys
+        with keys.known() as key:
+            return Cuts(keys, [key(start) for start in ranges.starts])
+
+    def parts(self, items: list[Any]) -> Iterator[tuple[int, list[Any]]]:
         """Cut a sorted list; with ``reverse`` the greatest range is the first."""
-        with self.key() as (stage, key):
-            way = -1 if stage.reverse else 1
-            ascending, begin = items[::way], 0
-            ends = [begin := bisect_left(ascending, key(start), begin, key=key) for start in self.starts]
-            for number, (start, end) in enumerate(zip([0, *ends], [*ends, len(items)], strict=True)):
-                if start < end:
-                    yield number if way > 0 else len(ends) - number, ascending[start:end][::way]
+        way = -1 if self.keys.stage.reverse else 1
+        ascending, begin = items[::way], 0
+        with self.keys.known() as key:
+            ends = [begin := bisect_left(ascending, start, begin, key=key) for start in self.starts]
+        for number, (start, end) in enumerate(zip([0, *ends], [*ends, len(items)], strict=True)):
+            if start < end:
+                yield number if way > 0 else len(ends) - number, ascending[start:end][::way]
 
 
 def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any]:
