@@ -90,14 +90,19 @@ async def feed(
         yield own
 
 
-def _check_source(source: object) -> None:
-    """Refuse what is neither a flow nor makes one."""
+def _check_flow(given: object, told: str) -> None:
     from ...flow import Flow
 
+    if not isinstance(given, Flow):
+        raise TypeError(told)
+
+
+def _check_source(source: object) -> None:
+    """Refuse what is neither a flow nor makes one."""
     if callable(source):
         check_function("feed", source, "it is to give the flow at once")
-    elif not isinstance(source, Flow):
-        raise TypeError(f"feed() takes a flow, or a function from an offset to one, not {type(source).__name__}")
+    else:
+        _check_flow(source, f"feed() takes a flow, or a function from an offset to one, not {type(source).__name__}")
 
 
 def _check_session(session: object) -> None:
@@ -227,15 +232,11 @@ class Feed:
         self._pump = asyncio.create_task(self._run(flow))
 
     def _flow_from(self, offset: int) -> Flow[Any]:
-        from ...flow import Flow
-
         if not callable(self._source):
             return self._source
         try:
             flow = self._source(offset)
-            given: object = flow
-            if not isinstance(given, Flow):
-                raise TypeError(f"the function of feed(name={self._name!r}) gave {type(given).__name__}, not a flow")
+            _check_flow(flow, f"the function of feed(name={self._name!r}) gave {type(flow).__name__}, not a flow")
         except Exception as error:
             self.error = error
             raise SparkJobError(
