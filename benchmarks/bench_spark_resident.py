@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.spark.session import local_session
 
 from .harness import WALL, Bar, Contestant, Figures, Row
+from .spark_session import session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -69,11 +69,11 @@ def rows(n: int) -> list[Row]:
 
 @cache
 def context() -> SparkContext:
-    return local_session("benchmarks").sparkContext
+    return session().sparkContext
 
 
 def workers(slots: int) -> SparkWorkers:
-    return schedulers.spark(local_session("benchmarks"), slots)
+    return schedulers.spark(session(), slots)
 
 
 def _percentiles(seconds: Sequence[float], right: bool) -> Figures:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from reactive_aio import Flow
-from reactive_aio.spark.session import local_session
 
 from .bench_spark import CPU_OF_ALL, PROC, timed
 from .harness import WALL, Bar, Contestant, Row
+from .spark_session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,12 +39,14 @@ class Reading:
 
 @cache
 def frame(n: int, partitions: int = PARTITIONS) -> DataFrame:
-    return local_session("benchmarks").range(0, n, 1, partitions).selectExpr(*COLUMNS)
+    return session().range(0, n, 1, partitions).selectExpr(*COLUMNS)
 
 
 def rows(n: int) -> list[Row]:
     """Rows to the loop as tuples; and rows made into objects of a class in the workers, each of which is looked at.
 
+    The JVM has the flags that it has on a cluster. With the first compiler alone, as `local_session` has it for a quick start,
+    it takes up to twice as long for each row, of which ours are made from it while the loop is at work, and others wait for it.
     For its limit of bytes in a batch, Spark weighs a batch anew with each row that it adds. Without the limit
     (``spark.sql.execution.arrow.maxBytesPerBatch`` at 2**31 - 1) it does not, which takes a third off what Arrow costs the JVM.
     """
@@ -90,7 +92,7 @@ def ours(n: int, *, ordered: bool, wire: str = "tcp") -> int:
 
 
 def ours_unlimited(n: int) -> int:
-    conf = local_session("benchmarks").conf
+    conf = session().conf
     before = str(conf.get(LIMIT))
     conf.set(LIMIT, str(2**31 - 1))
     try:

@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from reactive_aio import Flow
-from reactive_aio.spark.session import local_session
 
 from .bench_spark_rows import COLUMNS
+from .spark_session import session
 
 LOOKS = 5
 """How often to look at the heap on the way."""
@@ -65,10 +65,10 @@ def peak_kib() -> int:
 
 
 def main(way: str, n: int, heap: str) -> None:
-    session = local_session("growth", "local[2]", spark__driver__memory=heap)
-    frame = session.range(0, n, 1, 1).selectExpr(*COLUMNS)
-    session.range(1).mapInArrow(lambda batches: batches, "id long").collect()  # so that a worker is there
-    sums = Sums(session.sparkContext, n)
+    spark = session("local[2]", heap)
+    frame = spark.range(0, n, 1, 1).selectExpr(*COLUMNS)
+    spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()  # so that a worker is there
+    sums = Sums(spark.sparkContext, n)
     start = perf_counter()
     if way == "reactive_aio":
         asyncio.run(ours(frame, sums))

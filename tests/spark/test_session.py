@@ -1,0 +1,55 @@
+"""The options of a session on this machine, with Spark's builder played by hand."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark import session
+from reactive_aio.spark.session import QUICK_START, QUIET, local_session
+
+JAVA = "spark.driver.extraJavaOptions"
+
+
+class Builder:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self
+
+    def config(self, name: str, value: str) -> Builder:
+        self.told[name] = value
+        return self
+
+
+@pytest.fixture
+def builder(monkeypatch: pytest.MonkeyPatch) -> Builder:
+    made = Builder()
+    monkeypatch.setattr(session, "SparkSession", type("Session", (), {"builder": made}))
+    monkeypatch.setattr(atexit, "register", lambda *_: None)
+    return made
+
+
+def test_it_starts_quickly_and_says_nothing(builder: Builder) -> None:
+    local_session("tests")
+
+    assert f"{QUICK_START} {QUIET}" == builder.told[JAVA]
+
+
+def test_it_says_nothing_with_a_jvm_as_on_a_cluster_either(builder: Builder) -> None:
+    local_session("tests", quick_start=False)
+
+    assert builder.told[JAVA] == QUIET
+
+
+def test_options_of_ones_own_come_first(builder: Builder) -> None:
+    local_session("tests", spark__ui__enabled="true", spark__driver__extraJavaOptions="-ea")
+
+    assert ("true", "-ea") == (builder.told["spark.ui.enabled"], builder.told[JAVA])
