@@ -153,6 +153,8 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     """Give what makes of a value what Arrow takes, or None where that is the value itself."""
     if isinstance(wanted, TimestampType):
         return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
+    if isinstance(wanted, TimestampNTZType):
+        return _without_zone
     if isinstance(wanted, ArrayType):
         item = _inside(wanted.elementType, zone, wanted.containsNull)
         return lambda value: [item(each) for each in value]
@@ -169,6 +171,13 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
             name: part(each) for name, part, each in zip(names, parts, _row(value, names, None), strict=True)
         }
     return None
+
+
+def _without_zone(value: datetime) -> datetime:
+    """Refuse a time of a zone, which Arrow would turn into one of UTC."""
+    if value.tzinfo is not None:
+        raise _Unfit("it has a zone")
+    return value
 
 
 def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], Any]:

@@ -45,11 +45,25 @@ PLAIN: Final[dict[Any, DataType]] = {
 def struct_of(method: str, schema: Schema) -> StructType:
     """Give the columns; a text is parsed by the JVM, so that this belongs on a thread."""
     if isinstance(schema, str):
-        return _parsed(method, schema)
-    struct = schema if isinstance(schema, StructType) else _of_class(method, schema)
+        struct = _parsed(method, schema)
+    else:
+        struct = schema if isinstance(schema, StructType) else _of_class(method, schema)
     if not struct.fields:
         raise ValueError(f"{method}(schema=...): there are no columns")
+    _check_arrow(method, struct)
     return struct
+
+
+def _check_arrow(method: str, struct: StructType) -> None:
+    """Refuse columns that do not travel as Arrow, such as those of varchar(9), which a string does for."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    for each in struct.fields:
+        try:
+            to_arrow_schema(StructType([each]), timezone="UTC")
+        except PySparkException as error:
+            raise TypeError(f"{method}(schema=...), column {each.name}: {str(error).splitlines()[0]}") from error
 
 
 def check_schema(method: str, schema: object) -> None:

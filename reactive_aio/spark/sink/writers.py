@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from attrs import asdict, field, frozen
 
 from ...errors import SparkJobError, UnsupportedOnSparkError
-from ...operators._fluent import is_async
+from ...operators._fluent import check_count, is_async
 from ..calls import is_connect
 
 if TYPE_CHECKING:
@@ -114,6 +114,11 @@ def _path(path: str | PathLike[str]) -> str:
     return fspath(path)
 
 
+def _check_parts(_: object, __: object, parts: int | None) -> None:
+    if parts is not None:
+        check_count("Files", "parts", parts, 1)
+
+
 def _check_folder(_: object, __: object, path: str) -> None:
     if not path:
         raise ValueError("Files(path=''): a path is needed")
@@ -134,7 +139,7 @@ class Files(BatchWriter):
     session: SparkSession = field(repr=False, validator=_check_classic)
     path: str = field(converter=_path, validator=_check_folder)
     format: str = field(default="parquet", kw_only=True)
-    parts: int | None = field(default=1, kw_only=True)
+    parts: int | None = field(default=1, kw_only=True, validator=_check_parts)
     """The files of a batch; None for as many as Spark makes."""
     options: Mapping[str, str] = field(factory=dict[str, str], kw_only=True)
     """Options of the DataFrameWriter, such as the compression."""
@@ -151,7 +156,11 @@ class Files(BatchWriter):
         own = [name for name in names if re.fullmatch(rf"{COLUMN}={re.escape(self.run)}-\d{{8,}}", name)]
         if not own:
             return Committed(self.run)
-        last = json.loads(bytes(files.open(self._path(own[-1], MANIFEST)).readAllBytes()))
+        text = bytes(files.open(self._path(own[-1], MANIFEST)).readAllBytes())
+        try:
+            last = json.loads(text)
+        except ValueError as error:
+            raise SparkJobError(f"{self}: {own[-1]}/{MANIFEST} is damaged: {error}") from error
         if last["id"] + 1 != len(own):
             raise SparkJobError(f"{self}: there are {len(own)} batches of the run, but the last is #{last['id']}")
         return Committed(self.run, len(own), last["before"] + last["rows"])

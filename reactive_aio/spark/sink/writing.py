@@ -9,6 +9,7 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
+from ...notes import add_note
 from ..asking import STOPPED, check_running, is_stopped
 from ..calls import Calls, jobs_of
 from ..told import told
@@ -52,11 +53,16 @@ async def to_spark(
             )
         rest = flow.skip(first)
         batched = rest.buffer(batch) if seconds is None else rest.buffer_timeout(batch, seconds)
-        async with batched.open() as batches:
-            async for items in batches:
-                await sink.add(items)
-                if progress is not None:
-                    progress(sink.done)
+        try:
+            async with batched.open() as batches:
+                async for items in batches:
+                    await sink.add(items)
+                    if progress is not None:
+                        progress(sink.done)
+        except BaseException as error:  # whoever has failed, or cancelled
+            done = sink.done
+            add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
+            raise
     return sink.done
 
 
@@ -90,11 +96,7 @@ class Sink:
         """Write a batch."""
         done = self.done
         batch = Batch(done.run, done.batches, len(items), done.rows)
-        try:
-            await self.calls(self._add, items, batch)
-        except Exception as error:
-            error.add_note(f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
-            raise
+        await self.calls(self._add, items, batch)
         self.done = Committed(done.run, done.batches + 1, done.rows + len(items))
 
     def _add(self, items: list[Any], batch: Batch) -> None:

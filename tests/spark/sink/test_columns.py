@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampNTZType
 
 from reactive_aio import SchemaMismatchError
 from reactive_aio.spark.sink.columns import Columns, zone_of
@@ -106,6 +106,14 @@ def test_a_number_too_large_for_its_column_is_not_cut() -> None:
 
     with pytest.raises(SchemaMismatchError, match=r"element #1, field n: 1099511627776 is not int"):
         columns(small).table([1, 2**40], 0)
+
+
+def test_a_time_of_a_zone_is_not_taken_for_one_without() -> None:
+    struct = StructType([StructField("at", TimestampNTZType())])
+
+    assert [HERE] == columns(struct).table([HERE], 0)["at"].to_pylist()
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field at: .* is not timestamp_ntz: it has a zone"):
+        columns(struct).table([HERE, HERE.replace(tzinfo=UTC)], 0)
 
 
 @pytest.mark.parametrize(

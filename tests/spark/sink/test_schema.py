@@ -81,6 +81,12 @@ def test_what_is_no_schema_is_refused(schema: Any) -> None:
         check_schema("to_spark", schema)
 
 
-def test_no_columns_are_refused() -> None:
+@pytest.mark.parametrize("schema", [StructType([]), ""])
+def test_no_columns_are_refused(spark: Any, schema: Any) -> None:
     with pytest.raises(ValueError, match="no columns"):
-        struct_of("to_spark", StructType([]))
+        struct_of("to_spark", schema)
+
+
+def test_a_column_that_does_not_travel_is_refused_by_its_name(spark: Any) -> None:
+    with pytest.raises(TypeError, match=r"to_spark\(schema=\.\.\.\), column short: .*VarcharType\(2\)"):
+        struct_of("to_spark", "id long, short varchar(2)")

@@ -275,9 +275,10 @@ async def test_what_a_function_raises_comes_as_it_is(spark: Any) -> None:
 async def test_the_failure_of_the_source_leaves_whole_batches(spark: Any, tmp_path: Path) -> None:
     flow = readings(5).map(lambda each: Reading(10 // (3 - each.id)))
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as caught:
         await flow.to_spark(Files(spark, tmp_path, run="a"), Reading, batch=2)
 
+    assert "to_spark: 1 batches of run 'a' are committed, 2 rows" in caught.value.__notes__
     assert [3, 5] == ids(spark, tmp_path)
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir()]
 
@@ -302,9 +303,10 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.glob("batch=*")]  # none that is only begun
     end.cancel()
     async with asyncio.timeout(LIMIT):
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as caught:
             await end
 
+    assert ["to_spark: 1 batches of run 'a' are committed, 2 rows"] == caught.value.__notes__
     assert [0, 1] == ids(spark, tmp_path)
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir() if path.name != "tally"]
     assert not active_jobs(spark.sparkContext)

@@ -62,3 +62,17 @@ async def test_what_a_writer_that_was_killed_has_left_goes_with_the_commit_of_it
     await Flow.range(1).to_spark(Files(spark, tmp_path, run="a"), "id long")
 
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir()]
+
+
+async def test_a_damaged_manifest_is_named(spark: Any, tmp_path: Path) -> None:
+    writer = Files(spark, tmp_path, run="a")
+    await Flow.range(3).to_spark(writer, "n long")
+    (tmp_path / "batch=a-00000000" / "_batch.json").write_text("{")
+
+    with pytest.raises(SparkJobError, match=r"batch=a-00000000/_batch\.json is damaged"):
+        await asyncio.to_thread(writer.committed)
+
+
+def test_there_is_a_file_in_each_batch(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Files\(parts=0\): parts must be at least 1"):
+        Files(spark, tmp_path, parts=0)
