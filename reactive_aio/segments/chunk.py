@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from ..notes import notes_of, set_notes
 from .fuse import Call, Fused, Pace, gathering
 from .plan import Placed, Region
 from .run import RegionRun
@@ -75,6 +76,7 @@ def _as_failure(run: RegionRun, error: BaseException) -> BaseException:
     # An exit or an interrupt is not for a worker to act upon; the subscriber is told of it.
     failure = RuntimeError(f"a function of the flow raised {type(error).__name__} in a worker")
     failure.__cause__ = error
+    set_notes(failure, notes_of(error))
     return failure
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import define, field
 
 from ..errors import SparkJobError
+from ..notes import add_note
 from .failures import unpack
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class Delivery(ABC):
         try:
             items = frame.loads()
         except Exception as error:
-            error.add_note("while elements that came from Spark were unpickled")
+            add_note(error, "while elements that came from Spark were unpickled")
             self.work.finish(error)
         else:
             self.inlet.on_chunk(items)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 from attrs import define, field
 
+from ..notes import add_note
 from ..remote.frames import FAILED, LAST, PART, Frame
 from ..remote.pickling import Buffers, picklable
 from .pickling import dumps
@@ -42,7 +43,7 @@ class Outlet(ABC):
             data = dumps(items, buffers)
         except Exception as error:
             items, failure, buffers = picklable(list(items), dumps), error, []
-            failure.add_note("an element that leaves the workers has to be picklable")
+            add_note(failure, "an element that leaves the workers has to be picklable")
             data = dumps(items, buffers)
         if len(items):
             self.granted -= len(items)

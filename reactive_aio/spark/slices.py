@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field, frozen
 
+from ..notes import add_note
 from ..remote.columns import restored, stream_of
 from .fitting import ARRIVES_AS
 from .rows import Reading
@@ -58,7 +59,7 @@ def made(reading: Reading, stream: Any) -> list[Any]:
     try:
         return list(reading.elements(restored(False, stream)))
     except Exception as error:
-        error.add_note("while rows were made of the columns that Spark has sent")
+        add_note(error, "while rows were made of the columns that Spark has sent")
         raise
 
 

@@ -6,7 +6,6 @@ import pickle
 import select
 import socket
 from abc import ABC, abstractmethod
-from asyncio import CancelledError
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from time import perf_counter
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
+from ..notes import add_note
 from ..remote.frames import CHUNK, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
 from ..segments import Placed, Region, RegionRun, Stage
@@ -74,8 +74,8 @@ class PartitionTask(ABC):
             sent: tuple[Stages, Values] = pickle.loads(self.stages)
             run = RegionRun(Region(where, sent[0], None, None), counted=False)
             tokens = set_values(sent[1])
-        except Exception as error:
-            outlet.fail(pack(error, where, lambda error: error.add_note("while the region was unpickled in a worker")))
+        except BaseException as error:  # importing a module runs its code
+            outlet.fail(pack(error, where, lambda error: add_note(error, "while the region was unpickled in a worker")))
             return
         try:
             if isinstance(items, Slices):
@@ -209,7 +209,9 @@ class PartitionRun(Work[Iterator[Any]]):
         items: list[Any] = []
         try:
             items.extend(islice(self._pass, wanted))
-        except (Exception, CancelledError) as error:  # what is awaited may cancel itself
+        except (InputLost, InputFailed):
+            raise
+        except BaseException as error:  # of an exit or an interrupt, too, the subscriber is to hear
             return items, error
         if len(items) < wanted:
             self._pass_ended()

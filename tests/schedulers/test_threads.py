@@ -226,6 +226,7 @@ async def test_an_exit_of_a_function_is_a_failure_of_the_flow() -> None:
         await Flow.of(1).publish_on(schedulers.threads(1)).map(leave).to_list()
 
     assert type(raised.value.__cause__) is SystemExit
+    assert "in map(leave)" in raised.value.__notes__[0]
 
 
 async def test_an_open_pool_serves_many_flows_with_the_same_threads() -> None:

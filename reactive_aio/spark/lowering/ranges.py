@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
+from ...notes import add_note
 from ...operators._itself import itself
 from ...operators.transforming.sort_by import SortBy
 from ...remote.frames import FAILED, Decoder, Frame
@@ -86,7 +87,7 @@ class Ranges:
                 yield number, (run, place, data if len(part) == len(items) else b"".join(_packed(part).encoded()))
 
     def _failure(self, error: Exception, where: str) -> bytes:
-        packed = pack(error, where, lambda error: error.add_note(f"in {self.where}"))
+        packed = pack(error, where, lambda error: add_note(error, f"in {self.where}"))
         return b"".join(Frame(FAILED, pickled=packed).encoded())
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import SourceConsumedError, SparkJobError
+from ...notes import add_note
 from ...remote.frames import BEAT as ALIVE
 from ...remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...segments import Inlet, Pushed
@@ -185,7 +186,7 @@ class Arrival:
                 columns = self.reading.columns
                 items.extend(self.reading.elements(batch if columns is None else batch.select(columns)))
         except Exception as failure:
-            failure.add_note(f"while a row of micro-batch {self.delivery.batch} was made an element")
+            add_note(failure, f"while a row of micro-batch {self.delivery.batch} was made an element")
             error = failure
         if items:
             self._inlet.post(self._inlet.on_chunk, items)
