@@ -93,6 +93,11 @@ class Delivery(ABC):
             self.work.finish(None)
         self.ask()
 
+    @property
+    def leaves_some(self) -> bool:
+        """Whether there are partitions of which not all is wanted, so that their tasks may still run."""
+        return not all(partition.over for partition in self.partitions)
+
     def request(self, n: int) -> None:
         """Let tasks send ``n`` more elements."""
         self.free += n

@@ -96,7 +96,7 @@ class SparkSubscription:
                 drop_error(error)
             return
         self._delivery.over = True
-        self._stop(cancel=error is not None)
+        self._stop(cancel=error is not None or self._delivery.leaves_some)
         if error is None:
             self.inlet.on_complete()
         else:

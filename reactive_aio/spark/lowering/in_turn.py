@@ -43,6 +43,7 @@ class DeliveryInTurn(OrderedDelivery):
     def _next_turn(self, partition: Partition) -> None:
         """Count on, or end where nothing behind the partition matters, since nobody knows how many were left in it."""
         if partition.decided:
+            self.close(partition)
             self.work.finish(None)
             return
         self._place += partition.passed

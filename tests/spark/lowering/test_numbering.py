@@ -170,6 +170,38 @@ async def test_a_partition_makes_nothing_before_its_turn(sc: Any, tally: Tally) 
     assert 9 == tally.count
 
 
+async def test_who_needs_no_more_does_not_wait_for_a_task_that_has_not_connected(sc: Any, tmp_path: Path) -> None:
+    """The second one is stuck before it does; the first goes on then, and has ended when the last element is asked for."""
+    begun, free = str(tmp_path / "begun"), str(tmp_path / "free")
+
+    def hold(partition: int, items: Any) -> Any:
+        import time
+
+        if partition == 1:
+            open(begun, "w").close()
+        while partition == 1 and not os.path.exists(free):
+            time.sleep(0.01)
+        return items
+
+    def wait(n: int) -> int:
+        import time
+
+        while n == 1 and not os.path.exists(begun):
+            time.sleep(0.01)
+        return n
+
+    data = sc.parallelize(range(9), 3).mapPartitionsWithIndex(hold).map(wait)
+    flow = Flow.from_spark(data).index().map(backwards).take(2)
+    try:
+        async with asyncio.timeout(LIMIT), flow.open() as items:
+            assert (0, 0) == await anext(items)
+            while (tasks := items.snapshot().regions[0].tasks) and not tasks.done:
+                await asyncio.sleep(0.01)
+            assert [(1, 1)] == [item async for item in items]
+    finally:
+        Path(free).touch()
+
+
 async def test_cancelling_ends_those_that_wait_for_their_turn(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(9), 3), prefetch=2).index().map(str)
 
