@@ -174,7 +174,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._expiring = [each for each in self._expiring if not each[1].done()]
         self._expiring.append((time.monotonic() + within, future))
 
-    async def settle(self, within: float = 5.0) -> None:
+    async def settle(self, within: float = 30.0) -> None:
         """Wait until nothing else is scheduled for now; see the function of this name."""
         future: asyncio.Future[None] = self.create_future()
         self._settling.append(future)

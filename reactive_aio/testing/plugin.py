@@ -110,7 +110,7 @@ def probe() -> Iterator[Callable[..., StreamProbe[Any]]]:
     """Give `reactive_aio.testing.probe`; the test fails if it makes a probe and does not use it."""
     made: list[StreamProbe[Any]] = []
 
-    def make(publisher: Publisher[T], *, request: int = 0, within: float = 5.0) -> StreamProbe[T]:
+    def make(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:
         made.append(StreamProbe(publisher, request=request, within=within))
         return made[-1]
 

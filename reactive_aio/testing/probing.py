@@ -30,7 +30,7 @@ class StreamProbe(Generic[T]):
     (Reactor: ``StepVerifier``.)
     """
 
-    def __init__(self, publisher: Publisher[T], *, request: int = 0, within: float = 5.0) -> None:
+    def __init__(self, publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> None:
         """Make a probe, to be entered by ``async with``.
 
         Args:
@@ -232,7 +232,7 @@ def _time_out(waiter: asyncio.Future[None]) -> None:
         waiter.set_exception(TimeoutError("no signal came"))
 
 
-def probe(publisher: Publisher[T], *, request: int = 0, within: float = 5.0) -> StreamProbe[T]:
+def probe(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:
     """Give a probe of a flow, or of any publisher, to be entered by ``async with``.
 
     >>> from reactive_aio import Flow

@@ -10,7 +10,7 @@ from ..clocks.virtual import VirtualTimeLoop
 from ..clocks.windows import settle_here
 
 
-async def settle(*, within: float = 5.0) -> None:
+async def settle(*, within: float = 30.0) -> None:
     """Return when nothing is scheduled for now except the caller: all others wait for time, or for each other.
 
     Timers that are not due are left alone: on virtual time ``asyncio.sleep`` lets them pass. Threads at work are

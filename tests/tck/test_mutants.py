@@ -4,7 +4,7 @@ import pytest
 
 from reactive_aio.spec import RULES, recorder
 from reactive_aio.spec.predicates import NEVER_SEEN
-from reactive_aio.tck import Environment, Verification, verify
+from reactive_aio.tck import Verification, verify
 from tests.tck.mutants import MUTANTS, Mutant
 from tests.tck.mutants.clock import CLOCK
 from tests.tck.mutants.correct import GoodProcessor, GoodPublisher, GoodSubscriber
@@ -14,12 +14,13 @@ from tests.tck.mutants.mutant import (
     publisher_verification,
     whitebox_verification,
 )
+from tests.tck.where import patient
 
 CORRECT = {
-    "publisher": publisher_verification(GoodPublisher, Environment()),
-    "whitebox": whitebox_verification(GoodSubscriber, Environment()),
-    "blackbox": blackbox_verification(GoodSubscriber, Environment()),
-    "processor": processor_verification(GoodProcessor, Environment()),
+    "publisher": publisher_verification(GoodPublisher, patient()),
+    "whitebox": whitebox_verification(GoodSubscriber, patient()),
+    "blackbox": blackbox_verification(GoodSubscriber, patient()),
+    "processor": processor_verification(GoodProcessor, patient()),
 }
 # The correct processor serves one subscriber, as a publisher may.
 UNICAST = "spec111"

@@ -14,10 +14,11 @@ from reactive_aio import Flow, schedulers
 from reactive_aio.schedulers.processes import ProcessPool
 from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.schedulers.threads import ThreadPool
-from reactive_aio.tck import Environment, PublisherVerification, verify
+from reactive_aio.tck import PublisherVerification, verify
 from reactive_aio.testing import AdversarialLoop
 from tests.conftest import LOOPS
 from tests.registry import REGISTRY, AnyFlow, Entry, Settings
+from tests.tck.where import somewhere
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -105,17 +106,17 @@ def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEvent
 @pytest.mark.parametrize("case", [marked(case) for case in CASES])
 def test_an_entry_of_the_registry_keeps_all_rules(case: Case, request: pytest.FixtureRequest) -> None:
     entry, settings = case.entry, Settings(case.prefetch)
-    environment = Environment(FACTORIES[case.loop])
+    environment = somewhere(FACTORIES[case.loop])
     if entry.threaded:
         thread: ThreadScheduler = request.getfixturevalue("thread")
         loops = loops_of(thread)
         settings = Settings(case.prefetch, thread, loops()[0])
         # Without patience: what a boundary to somebody else's loop sets is a timer to look after it, for ever.
-        environment = Environment(FACTORIES[case.loop], loops, patience=0)
+        environment = somewhere(FACTORIES[case.loop], loops, patience=0)
     if entry.pool:
         pool: ThreadPool | ProcessPool = request.getfixturevalue(entry.pool)
         settings = Settings(case.prefetch, pool=pool)
-        environment = Environment(FACTORIES[case.loop], idle=partial(has_nothing_to_do, pool))
+        environment = somewhere(FACTORIES[case.loop], idle=partial(has_nothing_to_do, pool))
 
     class Verification(PublisherVerification):
         def create_publisher(self, elements: int) -> Any:

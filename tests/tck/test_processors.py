@@ -10,8 +10,9 @@ import pytest
 
 import reactive_aio
 from reactive_aio import Flow, Processor, processor, schedulers
-from reactive_aio.tck import Environment, IdentityProcessorVerification, verify
+from reactive_aio.tck import IdentityProcessorVerification, verify
 from tests.tck.test_ours import FACTORIES, PREFETCHES
+from tests.tck.where import somewhere
 
 PROCESSORS: dict[str, Callable[[int], Processor[Any, Any]]] = {
     "processor": lambda _: processor(lambda flow: flow),
@@ -30,7 +31,7 @@ UNICAST = "spec111"
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_a_processor_keeps_all_rules(name: str, prefetch: int, loop: str) -> None:
     class Verification(IdentityProcessorVerification):
-        environment = Environment(FACTORIES[loop])
+        environment = somewhere(FACTORIES[loop])
         buffer_size = prefetch
 
         def create_identity_processor(self, buffer_size: int) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from reactive_aio.tck import Environment, PublisherVerification, verify
+from reactive_aio.tck import PublisherVerification, verify
 from reactive_aio.testing import VirtualTimeLoop
 from tests.conftest import LOOPS
 from tests.tck.mutants.correct import GoodPublisher, GoodSubscription
+from tests.tck.where import somewhere
 
 
 class ByTimer(GoodSubscription):
@@ -36,7 +37,7 @@ class MuchLater(ByTimer):
 @pytest.mark.parametrize("loop", [*LOOPS, "virtual"])
 def test_a_publisher_that_delivers_by_timers_can_be_verified(loop: str) -> None:
     class TimerVerification(PublisherVerification):
-        environment = Environment((LOOPS | {"virtual": VirtualTimeLoop})[loop])
+        environment = somewhere((LOOPS | {"virtual": VirtualTimeLoop})[loop])
 
         def create_publisher(self, elements: int) -> Any:
             return GoodPublisher(elements, subscription=ByTimer)
@@ -49,7 +50,7 @@ def test_a_publisher_that_delivers_by_timers_can_be_verified(loop: str) -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_timer_beyond_patience_is_not_waited_for(loop: str) -> None:
     class Patient(PublisherVerification):
-        environment = Environment(LOOPS[loop])
+        environment = somewhere(LOOPS[loop])
 
         def create_publisher(self, elements: int) -> Any:
             return GoodPublisher(elements, subscription=MuchLater)

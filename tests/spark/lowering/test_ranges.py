@@ -46,7 +46,7 @@ def test_a_task_unpickles_the_key_once_and_calls_it_once_for_the_start_of_each_r
 @pytest.mark.parametrize("reverse", [False, True])
 def test_what_was_cut_is_put_together_again_in_the_order_of_its_range(reverse: bool) -> None:
     sort: Any = pickle.dumps((SortBy(abs, reverse, 99), []))
-    lists = ([-1, 2, 4], [-5, 7, 8], [9])
+    lists: tuple[list[int], ...] = ([-1, 2, 4], [-5, 7, 8], [9])
     if reverse:
         lists = tuple(items[::-1] for items in lists[::-1])
     own = evolve(Ranges(sort, "sort_by"), starts=(4, -8))

@@ -17,6 +17,7 @@ from reactive_aio.tck import (
     WhiteboxProbe,
     contents_of,
 )
+from tests.tck.where import patient
 
 from .correct import GoodProcessor, GoodPublisher, GoodSubscriber, GoodSubscription
 
@@ -116,7 +117,7 @@ def publisher(
                 return GoodPublisher(*arguments, subscription=made)
         else:
             make = made
-        enter(made, rule, "publisher", publisher_verification(make, environment or Environment()), fails, also)
+        enter(made, rule, "publisher", publisher_verification(make, environment or patient()), fails, also)
         return made
 
     return decorate
@@ -132,7 +133,7 @@ def subscriber(
     environment: Environment | None = None,
 ) -> Decorator:
     """Enter a broken subscriber, for both verifications of subscribers."""
-    where = environment or Environment()
+    where = environment or patient()
 
     def decorate(made: type[Any]) -> type[Any]:
         if "whitebox" in roles:
@@ -148,7 +149,7 @@ def processor(rule: str, *, fails: tuple[str, ...] = (), also: tuple[str, ...] =
     """Enter a broken processor."""
 
     def decorate(made: type[Any]) -> type[Any]:
-        enter(made, rule, "processor", processor_verification(made, Environment()), fails, also)
+        enter(made, rule, "processor", processor_verification(made, patient()), fails, also)
         return made
 
     return decorate

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from reactive_aio.spec import UNBOUNDED
-from reactive_aio.tck import Environment
+from tests.tck.where import patient
 
 from .clock import CLOCK, LONG
 from .correct import GoodPublisher, GoodSubscription, Idle, soon
@@ -33,7 +33,7 @@ class WaitsForTheRest(GoodSubscription):
             super().complete()
 
 
-@publisher("1.3", environment=Environment(threads=True, silence=0.002))
+@publisher("1.3", environment=patient(threads=True, silence=0.002))
 class TwoThreads(GoodSubscription):
     """delivers on two threads at once"""
 
