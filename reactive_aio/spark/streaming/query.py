@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
@@ -100,11 +101,15 @@ class Query:
     start_query: Callable[[Callable[[Any, int], None]], StreamingQuery]
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
+    caller: Callable[[], Any] | None = None
+    """Gives, on a thread on which Spark calls back, the connection by which it does."""
     _query: StreamingQuery | None = field(init=False, default=None)
     _stopping: Event = field(init=False, factory=Event)
     _over: Event = field(init=False, factory=Event)
     pending: Handover | None = field(init=False, default=None)
     """What Spark waits for, which makes one micro-batch at a time; refused when the query has been told to stop."""
+    _line: Any = field(init=False, default=None)
+    """The connection by which Spark calls; a thread of py4j waits there for more, and would for ever."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _told: Lock = field(init=False, factory=Lock)
     """Taken by who tells the end: a query that was given up may end after all."""
@@ -159,6 +164,7 @@ class Query:
             error = self._failure(failure)
         self._over.set()
         self._give_way()
+        self._hang_up()
         for stopper in self._threads[1:]:
             stopper.join(STOP)
         self._end(error)
@@ -169,6 +175,8 @@ class Query:
 
     def _called(self, frame: Any, batch_id: int) -> None:
         """Take a micro-batch; Spark waits in here."""
+        if self.caller is not None:
+            self._line = self.caller()
         handover = Handover(lambda error: self.post(self.events.broken, error))
         self.pending = handover
         if self._stopping.is_set():
@@ -177,6 +185,12 @@ class Query:
             self.post(self.events.offered, (frame, batch_id, handover))
         if not handover.wait():
             raise Withheld
+
+    def _hang_up(self) -> None:
+        line = None if self._line is None else self._line.socket
+        if line is not None:
+            with suppress(OSError):  # the JVM has hung up itself
+                line.shutdown(socket.SHUT_RDWR)
 
     def _stop(self) -> None:
         stopper = Thread(target=self._stop_query, name="reactive_aio-stream-stop", daemon=True)

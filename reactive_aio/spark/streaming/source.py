@@ -67,6 +67,11 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
         subscription.begin()
         return subscription
 
+    def caller(self) -> Any:
+        """Give py4j's connection of the thread on which Spark calls back."""
+        context: Any = self.data.sparkSession.sparkContext
+        return context._gateway._gateway_client.get_thread_connection()
+
     def start(self, call: Any) -> StreamingQuery:
         """Start the query; on a thread."""
         check_running("from_spark", self.data.sparkSession)
@@ -95,7 +100,8 @@ class StreamSubscription:
     _release: Callable[[], None] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._query = Query(str(self.source), self.source.checkpoint, self.source.start, self, self.inlet.post)
+        source = self.source
+        self._query = Query(str(source), source.checkpoint, source.start, self, self.inlet.post, source.caller)
 
     def begin(self) -> None:
         """Start the query; nothing here waits for it."""

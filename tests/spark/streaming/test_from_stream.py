@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import MicroBatch, SqliteLedger, exactly_once
+from reactive_aio.spark.streaming.query import Query
 from reactive_aio.spark.streaming.source import StreamSubscription
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
@@ -183,6 +185,27 @@ async def test_cancelling_leaves_no_noise(
 
     assert ("", "") == capfd.readouterr()
     assert [] == caplog.records
+
+
+async def test_the_thread_on_which_spark_calls_back_ends_with_the_query(
+    folder: Folder, checkpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    called = Query._called
+
+    def noted(query: Query, frame: Any, batch: int) -> None:
+        threads.append(threading.current_thread())
+        called(query, frame, batch)
+
+    monkeypatch.setattr(Query, "_called", noted)
+    folder.add(1)
+    folder.add(2)
+    await taken(batches(folder, checkpoint, trigger=NOW))
+    async with batches(folder, f"{checkpoint}-left").open() as items:
+        await anext(items)
+
+    assert 3 == len(threads)
+    await until(lambda: not any(thread.is_alive() for thread in threads))
 
 
 # -- failures

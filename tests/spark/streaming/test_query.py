@@ -71,6 +71,9 @@ class FromPlayed(FromSparkStream):
         self.queries.append(Played(call, self.stuck))
         return self.queries[-1]
 
+    def caller(self) -> Any:
+        return None  # it calls without py4j
+
 
 def batches(checkpoint: object, stuck: threading.Event | None = None) -> tuple[Flow[MicroBatch[Any]], list[Played]]:
     data: Any = None
