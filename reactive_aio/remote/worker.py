@@ -1,6 +1,6 @@
 """The worker process: applies the functions of regions to the chunks that their event loops send it.
 
-One thread does it all. Between two parts of a chunk it looks whether anything has come, so that chunks of several
+One thread does it all but to notice that the program is gone. Between two parts of a chunk it looks whether anything has come, so that chunks of several
 regions take turns and a region that hangs up is dropped.
 """
 
@@ -10,10 +10,13 @@ import contextvars
 import os
 import pickle
 import runpy
+import select
 import selectors
 import signal
 import socket
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns
@@ -32,6 +35,8 @@ from .variables import set_values
 JOIN: Final = b"r"
 """On the control socket: a region, whose channel comes with it."""
 END: Final = b"s"
+GRACE: Final = 1.0
+"""Seconds to end in order once the program is gone."""
 
 NAME: Final = "__mp_main__"
 """What the program's main module is called in a worker, as multiprocessing does it, so that its main part does not run."""
@@ -68,7 +73,17 @@ def main(control: int, main_module: tuple[str, str], argv: list[str]) -> None:
     stand_in = Main(*main_module)
     sys.modules["__main__"] = sys.modules[NAME] = stand_in
     with socket.socket(fileno=control) as ours:
+        threading.Thread(target=end_with, args=(ours,), name="reactive_aio-watch", daemon=True).start()
         Worker(ours).serve()
+
+
+def end_with(control: socket.socket) -> None:
+    """End this process when the program has ended without a word, even in the middle of a function."""
+    poll = select.poll()
+    poll.register(control.fileno(), 0)  # which is for the end of the other side, and not for what is to be read
+    poll.poll()
+    time.sleep(GRACE)
+    os._exit(1)
 
 
 @define(eq=False)

@@ -166,8 +166,13 @@ class _Team:
             tell()
 
     def _obey(self) -> None:
-        while self._orders:
-            self._orders.popleft()()
+        """Carry out what there is; when the thread has ended, whoever gives an order does so, and may meet its last look."""
+        while True:
+            try:
+                order = self._orders.popleft()
+            except IndexError:
+                return
+            order()
 
     def _start(self) -> None:
         started = _Process.start()

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -463,10 +464,7 @@ def test_an_interrupt_ends_the_program_quietly(tmp_path: Path) -> None:
         start_new_session=True,
     ) as program:
         try:
-            deadline = time.monotonic() + LIMIT
-            while not (sign.exists() and sign.read_text()):
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            await_sign(sign)
             worker = int(sign.read_text())
             os.killpg(program.pid, signal.SIGINT)
             _, errors = program.communicate(timeout=LIMIT)
@@ -488,9 +486,53 @@ def test_a_program_that_is_killed_leaves_no_workers(tmp_path: Path) -> None:
         "    Flow.of(1).publish_on(schedulers.processes(1)).map(work.pid).take(1).run_sync(lambda flow: flow.for_each(killed))\n"
     )
     subprocess.run([sys.executable, str(path)], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, timeout=60)
-    worker = int(sign.read_text())
+    await_end(int(sign.read_text()))
 
+
+def test_a_program_that_is_killed_leaves_no_worker_in_a_function_that_never_returns(tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    code = (
+        "from reactive_aio import Flow, schedulers\nfrom tests.schedulers import work\n"
+        f"Flow.of({str(sign)!r}).publish_on(schedulers.processes(1)).map(work.forever).run_sync()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}) as program:
+        try:
+            await_sign(sign)
+        finally:
+            program.kill()
+
+    await_end(int(sign.read_text()))
+
+
+def await_sign(sign: Path) -> None:
     deadline = time.monotonic() + LIMIT
-    while Path(f"/proc/{worker}").exists():
+    while not (sign.exists() and sign.read_text()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def await_end(process: int) -> None:
+    deadline = time.monotonic() + LIMIT
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Meeting(deque[Callable[[], None]]):
+    """Orders of which another thread takes the last one just before it is taken."""
+
+    def popleft(self) -> Callable[[], None]:
+        self.clear()
+        return super().popleft()
+
+
+def test_two_threads_that_carry_out_the_last_order_do_not_stumble_over_each_other() -> None:
+    ended = threading.Event()
+    team = _Team("none", 0, lambda *_: None)
+    team._orders = Meeting([lambda: None])
+    team._obey()
+
+    team._orders = deque()
+    team.stop(ended.set)
+    assert ended.wait(LIMIT)
+    team.join()
