@@ -3,7 +3,7 @@
     python3 dev.py run                   the main job (ENGINE=asyncio: without Spark)
     python3 dev.py test                  every test, on each Python from 3.11 to 3.13 found here
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
-    python3 dev.py test-spark-cluster    what needs several JVMs, or kills them (SPARK_CLUSTER=master, KILLS=n)
+    python3 dev.py test-spark-cluster    what needs several JVMs or machines, and loses them (SPARK_CLUSTER=master, KILLS=n)
     python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
     python3 dev.py bench                 the benchmarks
     python3 dev.py docs                  write the generated pages and pictures anew
@@ -41,6 +41,8 @@ OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
 COMBINATIONS = ("tests/grid", "tests/tck/test_ours.py")
 """The tests of every operator in every way, which are thousands."""
+HOSTS = "tests.spark_cluster.hosts"
+"""Makes several machines of this one, and runs a command on one of them."""
 SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
 OLDEST_JAVA = 17
 
@@ -332,13 +334,27 @@ def test_all(arguments: list[str]) -> int:
 
 
 def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:
-    """Run the tests on a cluster of several JVMs, and those that kill a service KILLS times, if that is said."""
+    """Run the tests on a cluster, and those that kill a service KILLS times, if that is said.
+
+    The cluster is SPARK_CLUSTER; else one of several machines, where this one can have them in namespaces of its network; else a local one.
+    """
     prepare(environment)
     add_group(environment, "connect", "what a client of Spark Connect needs", "its tests will be skipped")
-    os.environ.setdefault("SPARK_CLUSTER", "local-cluster[2,1,1024]")
     chosen = any((ROOT / each.partition("::")[0]).exists() for each in arguments)
     kills = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/spark/streaming/test_kills*.py"))
-    return call(environment, "pytest", "-q", *([] if chosen else ["tests/spark_cluster", *kills]), *arguments)
+    tests = ["pytest", "-q", *([] if chosen else ["tests/spark_cluster", *kills]), *arguments]
+    if "SPARK_CLUSTER" not in os.environ:
+        if not (lacking := lacking_for_hosts()):
+            return call(environment, HOSTS, environment.python, "-m", *tests)
+        os.environ["SPARK_CLUSTER"] = "local-cluster[2,1,1024]"
+        say(f"one machine, no tests of several: {lacking}")
+    return call(environment, *tests)
+
+
+def lacking_for_hosts() -> str:
+    """Say what this machine lacks to make several of it; nothing if it can."""
+    with_it = [default_environment().python, "-m", HOSTS, "--lacking"]
+    return subprocess.run(with_it, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def lint(environment: Environment, arguments: list[str]) -> int:

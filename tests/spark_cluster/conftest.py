@@ -7,7 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zipfile import ZipFile
 
 import pytest
@@ -15,10 +15,25 @@ import pytest
 import reactive_aio
 from tests.conftest import LOOPS
 from tests.spark.jobs import active_jobs
-from tests.spark_cluster.profile import CLUSTER
+from tests.spark_cluster.profile import CLUSTER, HOSTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+SETTINGS: Final = {
+    "spark__driver__host": "driver",
+    "spark__driver__bindAddress": "0.0.0.0",
+    "spark__driver__port": "7078",
+    "spark__driver__blockManager__port": "7079",
+    # Of an address that is none of Spark's.
+    "spark__reactive_aio__host": "driver-too",
+    "spark__reactive_aio__ports": "41000-41031",
+    "spark__executor__memory": "700m",
+    # How soon Spark takes a machine for lost; by default after two to three minutes.
+    "spark__executor__heartbeatInterval": "2s",
+    "spark__network__timeout": "10s",
+    "spark__network__timeoutInterval": "2s",
+}
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -52,6 +67,7 @@ def spark(package: Path) -> Iterator[SparkSession]:
         spark__sql__shuffle__partitions="3",
         # Those that are killed here are no reason to give the cluster up.
         spark__deploy__maxExecutorRetries="-1",
+        **(SETTINGS if HOSTS else {}),
     )
     session.sparkContext.addPyFile(str(package))
     logs = Path(_home(session), "work", str(session.sparkContext.applicationId))

@@ -10,7 +10,7 @@ import pytest
 
 from reactive_aio import Flow
 from tests.spark_cluster.killing import deadly
-from tests.spark_cluster.profile import MARKS
+from tests.spark_cluster.profile import HOSTS, MARKS
 
 pytest.importorskip("pyspark")
 
@@ -44,7 +44,7 @@ async def test_rows_that_tasks_write_to_an_inbox(spark: Any, tmp_path: Path, exe
     stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
     dying = udf(deadly(tmp_path / "killed", lambda n: n == 15, executor=executor), "long", useArrow=False)
 
-    async with inbox(tuple, host="localhost") as own:
+    async with inbox(tuple, host="driver" if HOSTS else "localhost") as own:
         await own.start(stream.select(dying("id").alias("id")), checkpoint=tmp_path / "checkpoint", trigger=NOW)
         found = await taken(own.batches)
 
