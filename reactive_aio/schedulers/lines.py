@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..hooks import drop_error
 from ..notes import add_note
 from ..remote.channel import Channel
 from ..remote.failures import unpack
@@ -57,11 +58,16 @@ class Line:
             self.channel.close()
 
     def _read(self) -> None:
-        for frame in self.channel.receive():
-            self.heard(frame)
-            if not self._open:
-                return
-        if self.channel.ended:
+        try:
+            for frame in self.channel.receive():
+                self.heard(frame)
+                if not self._open:
+                    return
+            over = self.channel.ended
+        except Exception as error:  # it is no frame, or one for which there is no memory
+            drop_error(error)
+            over = self._open
+        if over:
             self.drop()
             self.ended()
 
@@ -95,14 +101,16 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
     items: list[Any] = []
     failure: BaseException | None = None
     over = frame.kind in {LAST, FAILED}
-    if frame.kind == FAILED:
-        failure = unpack(frame.pickled)
-    else:
-        try:
+    try:
+        if frame.kind == FAILED:
+            failure = unpack(frame.pickled)
+        else:
             items = frame.loads()
-        except Exception as error:
-            add_note(error, "while elements that came from a worker process were unpickled")
-            failure, over = error, True
+            if len(items) != frame.count:
+                raise ValueError(f"{len(items)} results have come, of which {frame.count} were announced")
+    except Exception as error:
+        add_note(error, "while what came from a worker process was unpickled")
+        items, failure, over = [], error, True
     if over:
         failure = failure or failing
     return Report(frame.number, items, frame.place, frame.detail * 1e-9, over, failure)

@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio import Flow, SparkJobError, WorkerDiedError
-from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, LAST, PART, READY, REGION, Decoder, Frame
+from reactive_aio import Flow, SparkJobError, WorkerDiedError, hooks
+from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, FAILED, HEAD, LAST, PART, READY, REGION, Decoder, Frame
 from reactive_aio.remote.handshake import REPLY, Greeter
 from reactive_aio.spark.resident import region
 from reactive_aio.spark.slots import Seat
@@ -364,6 +364,41 @@ async def test_a_task_that_sends_more_than_it_was_allowed_is_dropped(cluster: Cl
     assert [0, 1, 4, 9, 16] == await end
     assert await greedy.hung_up()
     greedy.connection.close()
+
+
+async def test_a_task_that_announces_more_than_there_is_memory_for_is_given_up(cluster: Cluster) -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        end, vast = await impostor(cluster)
+    chunk = await vast.hear(CHUNK)
+    vast.connection.sendall(HEAD.pack(PART, chunk.number, 1, 1, 0, 2**62, 0))
+
+    assert [0, 1, 4, 9, 16] == await end
+    assert await vast.hung_up()
+    assert [MemoryError] == [type(error) for error in dropped]
+    vast.connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "pickled"),
+    [
+        (FAILED, 0, b"no pickle"),
+        (FAILED, 0, pickle.dumps("no failure")),
+        (PART, 1, pickle.dumps([1, 2])),
+        (LAST, 0, b""),
+    ],
+)
+async def test_what_a_task_says_and_cannot_be_read_fails_the_flow(
+    cluster: Cluster, kind: int, count: int, pickled: bytes
+) -> None:
+    end, odd = await impostor(cluster)
+    chunk = await odd.hear(CHUNK)
+    odd.say(Frame(kind, chunk.number, count, 1, 0, pickled))
+
+    with pytest.raises(Exception, match=r".") as failed:
+        await end
+    assert "while what came from a worker process was unpickled" in failed.value.__notes__
+    odd.connection.close()
 
 
 async def test_a_task_gets_no_chunk_that_it_has_no_room_for(cluster: Cluster) -> None:
