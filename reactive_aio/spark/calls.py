@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
+from .hush import PREFIX, hush
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
@@ -23,7 +25,8 @@ AGAIN: Final = 0.25
 
 
 def cancel_group(context: Any, name: str) -> None:
-    """Cancel the jobs of a group, those that are still to be submitted too; without a word in the log if there are none."""
+    """Cancel the jobs of a group, those that are still to be submitted too; without a word in the log."""
+    hush(context, name)
     context._jsc.sc().cancelJobGroupAndFutureJobs(name)
 
 
@@ -32,8 +35,9 @@ def is_connect(data: object) -> bool:
     return type(data).__module__.startswith("pyspark.sql.connect.")
 
 
-def _some_name() -> str:
-    return f"reactive_aio-{secrets.token_hex(8)}"
+def group_name() -> str:
+    """Make up a name for jobs, by which they are known among all."""
+    return f"{PREFIX}{secrets.token_hex(8)}"
 
 
 class Jobs(Protocol):
@@ -52,7 +56,7 @@ class JobGroup:
 
     context: SparkContext
     description: str
-    name: str = field(factory=_some_name)
+    name: str = field(factory=group_name)
 
     def enter(self) -> None:
         """Put them into a group."""
@@ -68,7 +72,7 @@ class JobTag:
     """The jobs of a thread in a session of Spark Connect, which knows no groups."""
 
     session: Any  # its class needs packages that may not be there
-    name: str = field(factory=_some_name)
+    name: str = field(factory=group_name)
 
     def enter(self) -> None:
         """Tag what the thread runs."""

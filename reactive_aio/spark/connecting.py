@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
@@ -48,6 +50,18 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
             if error.errno != errno.EADDRINUSE:
                 raise
     raise OSError(f"no port of {PORTS}={conf.get(PORTS)} is free: a flow takes one as long as it lasts")
+
+
+@contextmanager
+def listening(context: SparkContext) -> Generator[Address | None]:
+    """Listen, for the length of a block, to nobody: what tasks have opened is reset behind it; None where that can't be."""
+    try:
+        lifeline, host = listen(context)
+    except (OSError, ValueError):  # no port is free, or none is named: it would be of use, but is not needed
+        yield None
+        return
+    with lifeline:
+        yield Address(host, lifeline.getsockname()[1], b"")
 
 
 def _ports(text: str) -> range:

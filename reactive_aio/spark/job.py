@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
-from .calls import cancel_group
+from .calls import cancel_group, group_name
 from .connecting import Address, listen, unreachable
 from .told import text_of, told
 
@@ -71,7 +71,7 @@ class Job:
     grace: float = GRACE
     """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
-    _group: str = field(init=False, factory=lambda: f"reactive_aio-{secrets.token_hex(8)}")
+    _group: str = field(init=False, factory=group_name)
     _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _left: int = field(init=False, default=0)

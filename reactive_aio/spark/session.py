@@ -22,6 +22,9 @@ OPTIONS: Final = {
     "spark.ui.showConsoleProgress": "false",
     # Over TCP a task waits 40 ms for the handshake with its Python worker.
     "spark.python.unix.domain.socket.enabled": "true",
+    # What Spark stops, and does not stop by itself, is over within two seconds, and PySpark says nothing of it.
+    "spark.python.task.killTimeout": "10ms",
+    "spark.python.daemon.module": "reactive_aio.spark.daemon",
 }
 
 

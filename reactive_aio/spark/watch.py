@@ -1,29 +1,35 @@
-"""A thread beside a task, in its Python worker: it says that the worker is alive, and ends it when nobody wants the task.
+"""Threads beside a task, in its Python worker: they say that the worker is alive, and end it when nobody wants the task.
 
 A task in the middle of a function can't hear that its job has been cancelled, and Spark itself ends its worker after some
 four seconds. So the loop, once the jobs of a flow have ended, first listens no more and then resets the connections
 that are left. A reset alone may be a fault of the network, behind which a task goes on. One behind which nobody listens any
 more means that Spark has ended the job, and waits for nothing but the function.
+
+A task whose results Spark reads opens a connection too, if it can, and says nothing on it. And it watches that to Spark, which
+hangs up when it gets a result of a task that was cancelled: the worker would find out when it next writes, and PySpark
+then says in the log that a pipe is broken.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import select
 import socket
 import struct
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Final
 
 from attrs import define, field
 
-if TYPE_CHECKING:
-    from .connecting import Address
+from .connecting import PATIENCE, Address, prepare
 
 ASKING: Final = 1.0
 """Seconds for whoever listens to answer."""
+LINE: Final = "line-to-spark"
+"""The thread that waits for Spark to hang up; a worker needs one, as long as it lives."""
 
 
 @define(eq=False)
@@ -42,7 +48,7 @@ class Watch:
     def start(self) -> None:
         """Begin, where the system can wait for what matters."""
         if self.beat is not None or hasattr(select, "poll"):
-            self._thread = threading.Thread(target=self._run, name="reactive_aio-watch", daemon=True)
+            self._thread = threading.Thread(target=self.run, name="reactive_aio-watch", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -53,11 +59,12 @@ class Watch:
         if self._thread is not None:
             self._thread.join()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Watch, until `stop` or until the connection is gone."""
         while not self._reset() and not self._over.is_set():
             if self.beat is not None:
                 self.beat()
-        if not self._over.is_set() and self._deserted() and not self._over.is_set():
+        if not self._over.is_set() and deserted(self.address) and not self._over.is_set():
             end_process()
 
     def _reset(self) -> bool:
@@ -68,15 +75,111 @@ class Watch:
         poll.register(self.connection.fileno(), 0)  # which is for resets, and not for what is to be read
         return bool(poll.poll(None if self.seconds is None else self.seconds * 1000))
 
-    def _deserted(self) -> bool:
-        """Tell whether the machine of the loop is there, and the loop is not."""
-        try:
-            socket.create_connection((self.address.host, self.address.port), ASKING).close()
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
+
+def deserted(address: Address) -> bool:
+    """Tell whether the machine of the loop is there, and the loop is not."""
+    try:
+        socket.create_connection((address.host, address.port), ASKING).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
         return False
+    return False
+
+
+@define(eq=False)
+class Lifeline:
+    """A connection on which nothing is said, and which nobody accepts: it is reset when whoever listens wants no more."""
+
+    address: Address
+    _watch: Watch | None = field(init=False, default=None)
+    _over: bool = field(init=False, default=False)
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+
+    def start(self) -> None:
+        """Connect, without keeping the task waiting; where that can't be, Spark ends the worker, some seconds later."""
+        if hasattr(select, "poll"):
+            threading.Thread(target=self._run, name="reactive_aio-lifeline", daemon=True).start()
+
+    def stop(self) -> None:
+        """Hang up: the worker may be used again."""
+        with self._lock:
+            self._over = True
+        if self._watch is not None:
+            self._watch.stop()
+
+    def _run(self) -> None:
+        try:
+            connection = socket.create_connection((self.address.host, self.address.port), PATIENCE)
+        except ConnectionResetError:  # it was there, a moment ago
+            self._lost()
+            return
+        except OSError:
+            return
+        with connection:
+            prepare(connection)
+            watch = Watch(connection, self.address)
+            with self._lock:
+                if self._over:
+                    return
+                self._watch = watch
+            watch.run()
+
+    def _lost(self) -> None:
+        if deserted(self.address):
+            with self._lock:
+                if not self._over:
+                    end_process()
+
+
+@contextmanager
+def while_wanted(address: Address | None) -> Generator[None]:
+    """Have the worker of a task end, in this block, when nobody wants its results, and from now on when Spark hangs up."""
+    line = line_to_spark()
+    if line is not None:
+        end_with(line)
+    lifeline = None if address is None else Lifeline(address)
+    if lifeline is not None:
+        lifeline.start()
+    try:
+        yield
+    finally:
+        if lifeline is not None:
+            lifeline.stop()
+        if line is not None and hung_up(line, 0):  # a write was quicker to notice than the thread
+            end_process()
+
+
+def line_to_spark() -> int | None:
+    """Find the connection on which Spark reads what this worker makes: PySpark tells it to nobody but its own function."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "main" and "outfile" in frame.f_code.co_varnames:
+            number: int = frame.f_locals["outfile"].fileno()
+            return number
+        frame = frame.f_back
+    return None
+
+
+def end_with(line: int) -> None:
+    """Have this process end when the other side of a connection hangs up, by a thread that stays for as long as it lives."""
+    if hasattr(select, "poll") and LINE not in (thread.name for thread in threading.enumerate()):
+        threading.Thread(target=_end_with, args=(line,), name=LINE, daemon=True).start()
+
+
+def _end_with(line: int) -> None:
+    if hung_up(line, None):
+        end_process()
+
+
+def hung_up(line: int, milliseconds: int | None) -> bool:
+    """Wait until the other side has hung up, or not at all; tell whether it has."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    # What is to be read may well wait in front of the end.
+    poll.register(line, getattr(select, "POLLRDHUP", 0))
+    return bool(poll.poll(milliseconds))
 
 
 def end_process() -> None:

@@ -38,9 +38,10 @@ def sc(spark: SparkSession) -> SparkContext:
 def lenient_spark(sc: Any) -> Iterator[None]:
     """Have Spark give the workers of cancelled tasks more time than any test has, so that it is not Spark that ends them."""
     conf: Any = sc._jsc.sc().conf()
+    before = conf.get("spark.python.task.killTimeout")
     conf.set("spark.python.task.killTimeout", "1h")
     yield
-    conf.remove("spark.python.task.killTimeout")
+    conf.set("spark.python.task.killTimeout", before)
 
 
 @pytest.fixture

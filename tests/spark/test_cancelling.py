@@ -104,15 +104,37 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the worker in /proc")
-@pytest.mark.parametrize("kind", ["RDD", "DataFrame"])
+@pytest.mark.parametrize(
+    ("kind", "wire", "sort"),
+    [
+        ("RDD", "tcp", ""),
+        ("DataFrame", "tcp", ""),
+        ("RDD", "results", ""),
+        ("DataFrame", "results", ""),
+        ("RDD", "tcp", "elements"),
+        ("RDD", "tcp", "keys"),
+    ],
+)
 @pytest.mark.usefixtures("nothing_left", "lenient_spark")
 async def test_a_worker_in_the_middle_of_a_function_ends_itself(
-    spark: Any, sc: Any, tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    spark: Any,
+    sc: Any,
+    tmp_path: Path,
+    kind: str,
+    wire: str,
+    sort: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also in the jobs that put partitions into order, before there are any to be read."""
     monkeypatch.setattr(subscription, "HANG_UP", 0.05)
     stuck = Stuck(tmp_path / "stuck")
     data = sc.parallelize(range(9), 1) if kind == "RDD" else spark.range(0, 9, 1, 1)
-    end = asyncio.create_task(Flow.from_spark(data).map(stuck.function()).to_list())
+    flow: Flow[Any] = Flow.from_spark(data, wire=wire)
+    flow = flow if sort == "keys" else flow.map(stuck.function())
+    if sort:
+        flow = flow.sort_by(stuck.function() if sort == "keys" else None, max_size=10**9)
+    end = asyncio.create_task(flow.to_list())
     process = await stuck.begun()
     end.cancel()
     with pytest.raises(asyncio.CancelledError):

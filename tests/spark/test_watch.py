@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import select
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from attrs import define
 
 from reactive_aio.spark import watch
 from reactive_aio.spark.connecting import Address
-from reactive_aio.spark.watch import Watch, reset
-from tests.spark.waiting import LIMIT
+from reactive_aio.spark.watch import LINE, Lifeline, Watch, end_with, hung_up, reset, while_wanted
+from tests.spark.waiting import LIMIT, until
 
 
 @define(eq=False)
@@ -37,12 +42,13 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
             ended = threading.Event()
             monkeypatch.setattr(watch, "end_process", ended.set)
             yield Ends(listening, loop, task, address, ended)
-    assert not [thread.name for thread in threading.enumerate() if "watch" in thread.name]
+    await_the_end_of_watching()
+    assert not [thread.name for thread in threading.enumerate() if "reactive_aio" in thread.name]
 
 
-def await_the_end_of_watching() -> None:
+def await_the_end_of_watching(*names: str) -> None:
     for thread in threading.enumerate():
-        if "watch" in thread.name:
+        if thread.name in (names or ("reactive_aio-watch", "reactive_aio-lifeline")):
             thread.join(LIMIT)
 
 
@@ -142,3 +148,127 @@ def test_without_a_way_to_wait_for_a_reset_it_only_beats(ends: Ends, monkeypatch
     assert ["reactive_aio-watch"] == [thread.name for thread in threading.enumerate() if "watch" in thread.name]
     silent.stop()
     watching.stop()
+
+
+# -- a task whose results Spark reads
+
+
+def test_a_lifeline_that_nobody_accepts_ends_the_process_when_nobody_listens_any_more(ends: Ends) -> None:
+    lifeline = Lifeline(ends.address)
+    lifeline.start()
+    await_connection(ends.listening)
+    ends.listening.close()
+
+    assert ends.ended.wait(LIMIT)
+    lifeline.stop()
+
+
+def test_a_lifeline_that_is_reset_while_it_is_made_is_lost_too(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.create_connection
+
+    def late(*args: Any) -> socket.socket:
+        monkeypatch.setattr(socket, "create_connection", connect)
+        ends.listening.close()
+        raise ConnectionResetError
+
+    monkeypatch.setattr(socket, "create_connection", late)
+    with while_wanted(ends.address):
+        assert ends.ended.wait(LIMIT)
+
+
+def test_a_lifeline_that_is_over_ends_nothing(ends: Ends) -> None:
+    with while_wanted(ends.address):
+        await_connection(ends.listening)
+    ends.listening.close()
+    await_the_end_of_watching()
+
+    assert not ends.ended.is_set()
+
+
+def test_a_task_does_without_a_lifeline_where_nobody_can_be_reached(ends: Ends) -> None:
+    ends.listening.close()
+    with while_wanted(ends.address):
+        await_the_end_of_watching()
+
+    assert not ends.ended.is_set()
+
+
+def test_a_worker_ends_when_spark_hangs_up_though_input_waits_to_be_read(ends: Ends) -> None:
+    spark, line = socket.socketpair()
+    with line:
+        end_with(line.fileno())
+        spark.sendall(b"rows")
+        spark.close()
+
+        assert ends.ended.wait(LIMIT)
+        await_the_end_of_watching(LINE)
+
+
+def test_a_worker_that_is_used_again_has_one_thread_for_its_line(ends: Ends) -> None:
+    spark, line = socket.socketpair()
+    with line:
+        for _ in range(3):
+            end_with(line.fileno())
+
+        assert [LINE] == [thread.name for thread in threading.enumerate() if thread.name == LINE]
+        assert not hung_up(line.fileno(), 0)
+        spark.close()
+        await_the_end_of_watching(LINE)
+
+
+def test_a_task_that_finds_the_line_dead_ends_before_pyspark_says_so(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `pyspark.worker.main` is called, by which the line is known."""
+    monkeypatch.setattr(watch, "end_with", lambda line: None)
+
+    def main(infile: object, outfile: BinaryIO) -> None:
+        with suppress(BrokenPipeError), while_wanted(None):
+            while True:
+                outfile.write(b"result")
+                outfile.flush()
+
+    spark, line = socket.socketpair()
+    spark.close()
+    with line, suppress(BrokenPipeError), line.makefile("wb") as outfile:
+        main(None, outfile)
+
+    assert ends.ended.is_set()
+
+
+def await_connection(listening: socket.socket) -> None:
+    """Wait until somebody wants to be accepted, and don't."""
+    assert select.select([listening], [], [], LIMIT)[0]
+
+
+# -- the daemon of the workers
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the worker in /proc")
+async def test_a_worker_of_our_daemon_ends_without_a_word_when_spark_hangs_up_on_it() -> None:
+    pytest.importorskip("pyspark")
+    daemon = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "reactive_aio.spark.daemon", "pyspark.worker"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "secret", "SPARK_REUSE_WORKER": "1"},
+    )
+    assert daemon.stdin is not None
+    assert daemon.stdout is not None
+    port = int.from_bytes(await daemon.stdout.readexactly(4))
+    for at_work in (False, True):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        process = Path(f"/proc/{int.from_bytes(await reader.readexactly(4))}")
+        if at_work:
+            writer.write(len(b"secret").to_bytes(4) + b"secret")
+            assert b"ok" == (await reader.readexactly(6))[4:]  # and now it waits for a task
+        writer.close()
+        await gone(process)
+    daemon.stdin.close()
+
+    assert b"" == (await daemon.communicate())[1]
+
+
+async def gone(process: Path) -> None:
+    await until(lambda: not process.exists())

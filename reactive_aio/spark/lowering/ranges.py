@@ -20,8 +20,10 @@ from ...operators._itself import itself
 from ...operators.transforming.sort_by import SortBy
 from ...remote.frames import FAILED, Decoder, Frame
 from ...remote.variables import Values, reset, set_values
+from ..connecting import Address
 from ..failures import pack
 from ..results.task import Kept
+from ..watch import while_wanted
 from ..worker import InputFailed, watched
 
 SMALLEST: Final = 50_000
@@ -45,6 +47,8 @@ class Ranges:
     """The least element of each range but the first, in ascending order."""
     failure: bytes | None = None
     """A frame, where a partition has failed, or its elements can't be compared, or are more than there may be."""
+    lifeline: Address | None = None
+    """Where somebody listens for as long as the ranges are wanted."""
 
     @property
     def keys(self) -> Keys:
@@ -70,6 +74,10 @@ class Ranges:
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
         """Cut a sorted partition, of which ``run`` is the number: give the number of a range, and what belongs there."""
+        with while_wanted(self.lifeline):
+            yield from self._cut(run, records)
+
+    def _cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
         if self.failure is not None:
             if run == 0:
                 yield 0, (run, 0, self.failure)

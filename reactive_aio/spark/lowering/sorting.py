@@ -18,6 +18,7 @@ from ..insight import details
 from ..pickling import dumps_by_value
 from ..results.task import ResultsTask
 from ..source import FromSpark
+from ..worker import RegionTask
 from .ranges import Ranges, merged, sample
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ class SparkSorted(FromSpark):
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the ranges; this runs the job that sorts the partitions, and the one that shuffles them."""
         sort = self.stages[0]
+        lifeline = task.address if isinstance(task, RegionTask) else None  # its loop listens as long as this is wanted
         whole = self._sorted
-        work = ResultsTask(str(whole), whole.pickled(), whole.reading)
+        work = ResultsTask(str(whole), whole.pickled(), whole.reading, lifeline=lifeline)
         runs: RDD[Any] = RDD(whole.java_rdd(work), self.context)
         runs.persist(StorageLevel.DISK_ONLY)
         try:
-            ranges = Ranges(dumps_by_value((sort.operator, self.values)), str(sort))
+            ranges = Ranges(dumps_by_value((sort.operator, self.values)), str(sort), lifeline=lifeline)
             ranges = ranges.by(runs.mapPartitions(sample).collect(), runs.getNumPartitions())
             pieces: Any = runs.mapPartitionsWithIndex(ranges.cut).partitionBy(len(ranges.starts) + 1, int)
             pieces._jrdd.isEmpty()  # so that they are shuffled while the partitions are kept

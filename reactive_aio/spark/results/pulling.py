@@ -10,6 +10,7 @@ from attrs import define, field
 from pyspark import RDD
 
 from ..calls import JobGroup, Jobs, JobTag
+from ..connecting import listening
 from .task import FRAME, ResultsTask
 
 if TYPE_CHECKING:
@@ -53,12 +54,16 @@ class ClassicPulling(Pulling):
 
     def frames(self) -> Iterator[bytes]:
         """Run a job, and read its results from the JVM; what is not read is let go of with the socket."""
+        with listening(self.source.context) as lifeline:
+            yield from self._frames(self.source.task(lifeline))
+
+    def _frames(self, task: ResultsTask) -> Iterator[bytes]:
         from pyspark import util
 
         # RDD.toLocalIterator reads a partition to its end, even when nobody wants it any more.
         read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - as SparkContext.runJob does
         context: Any = self.source.context
-        data, task = self.source.data, self.source.task()
+        data = self.source.data
         rows: Any = (
             data.mapPartitionsWithIndex(task.over_items) if isinstance(data, RDD) else self.mapped(data, task).rdd
         )

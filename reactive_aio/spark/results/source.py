@@ -21,6 +21,7 @@ from .task import ResultsTask
 if TYPE_CHECKING:
     from ...segments import Inlet
     from ...spec import Subscription
+    from ..connecting import Address
 
 
 @frozen(eq=False)
@@ -73,9 +74,9 @@ class FromResults(FromSpark):
         subscription.begin()
         return subscription
 
-    def task(self) -> ResultsTask:
+    def task(self, lifeline: Address | None = None) -> ResultsTask:
         """Give what goes to the workers; on a thread."""
-        return ResultsTask(str(self), self.pickled(), self.reading)
+        return ResultsTask(str(self), self.pickled(), self.reading, lifeline=lifeline)
 
 
 def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults:

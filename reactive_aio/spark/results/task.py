@@ -9,9 +9,11 @@ from attrs import define, field, frozen
 
 from ...remote.frames import Frame
 from ...spec import UNBOUNDED
+from ..connecting import Address
 from ..lowering.sparing import read_on
 from ..outlet import Outlet
 from ..slices import Slices
+from ..watch import while_wanted
 from ..worker import PartitionTask
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ class Kept(Outlet):
 class ResultsTask(PartitionTask):
     """A task whose elements are its results, in frames."""
 
+    lifeline: Address | None = field(default=None, kw_only=True)
+    """Where somebody listens for as long as the results are wanted."""
+
     schema = FRAME
 
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[bytes]:
@@ -70,6 +75,7 @@ class ResultsTask(PartitionTask):
 
         task = TaskContext.get()
         kept = Kept(0 if task is None else task.partitionId())
-        for _ in self.chunks(items, kept):
+        with while_wanted(self.lifeline):
+            for _ in self.chunks(items, kept):
+                yield from kept.taken()
             yield from kept.taken()
-        yield from kept.taken()
