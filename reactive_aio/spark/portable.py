@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import JavaClass, JavaGateway, JavaObject, JavaPackage, JVMView
@@ -46,6 +47,8 @@ BOUND_HERE: Final[Kinds] = (
             threading.Barrier,
         ),
     ),
+    # Its number would be that of another file there, which it closes in the end.
+    ("a connection between processes", (Connection,)),
     ("a Spark session", (SparkSession, SparkContext)),
     ("data of Spark's, which only the driver can use", (DataFrame, RDD)),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import multiprocessing
 import threading
 import types
 from collections.abc import Callable
@@ -102,6 +103,12 @@ def test_what_stands_for_an_object_of_the_jvm_is_told_as_such(spark: Any, sc: An
     for held in (functions.col("id"), spark.read, sc._jvm, spark.range(3)._jdf):
         with pytest.raises(UnsupportedOnSparkError, match=r"it captures an object of Spark's JVM"):
             Flow.from_spark(sc.parallelize([1])).map(default(held))
+
+
+def test_one_end_of_a_pipe_is_told_as_such(sc: Any) -> None:
+    reader, writer = multiprocessing.Pipe()
+    with reader, writer, pytest.raises(UnsupportedOnSparkError, match=r"it captures a connection between processes"):
+        Flow.from_spark(sc.parallelize([1])).map(default(reader))
 
 
 async def test_a_broadcast_variable_comes_with_the_jobs_of_a_source(spark: Any, sc: Any) -> None:
