@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-ON_ONE_LOOP = ("test_results.py", "test_progress.py", "test_connect.py", "test_sorting.py", "test_numbering.py")
+ON_ONE_LOOP = (
+    "test_results.py",
+    "test_slices.py",
+    "test_progress.py",
+    "test_connect.py",
+    "test_sorting.py",
+    "test_numbering.py",
+)
 """What takes long and hardly meets the loop."""
 
 

@@ -67,6 +67,7 @@ def spark(package: Path) -> Iterator[SparkSession]:
         spark__sql__shuffle__partitions="3",
         # Those that are killed here are no reason to give the cluster up.
         spark__deploy__maxExecutorRetries="-1",
+        quick_start=True,
         **(SETTINGS if HOSTS else {}),
     )
     session.sparkContext.addPyFile(str(package))
