@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 import attrs
 from attrs import frozen
 
-from ..segments import RegionSnapshot, Snapshot
+from ..segments import RegionSnapshot, Snapshot, TasksSnapshot
 
 WIDEST: Final = 60
 """Characters of a cell; the rest is cut."""
@@ -30,8 +30,11 @@ def progress(snapshot: Snapshot, seconds: float) -> str:
 
 
 def _tasks(region: RegionSnapshot) -> str:
-    tasks = region.tasks
-    return "" if tasks is None else f" ({tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running)"
+    return "" if region.tasks is None else f" ({_counts(region.tasks)})"
+
+
+def _counts(tasks: TasksSnapshot) -> str:
+    return f"{'preparing, ' * tasks.preparing}{tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running"
 
 
 @frozen
@@ -51,14 +54,16 @@ def jobs(snapshot: Snapshot, seconds: float) -> list[Jobs]:
     >>> spark = RegionSnapshot("Spark local[3]", 2000, tasks=TasksSnapshot(total=8, running=2, done=3))
     >>> jobs(Snapshot((spark, RegionSnapshot("current()", 1900))), 0.5)
     [Jobs(done=3, total=8, text='Spark local[3]: 3/8 tasks, 2 running, 2,000 elements (4,000/s)')]
+    >>> spark = RegionSnapshot("Spark local[3]", 0, tasks=TasksSnapshot(total=4, running=1, done=3, preparing=True))
+    >>> jobs(Snapshot((spark,)), 0.5)
+    [Jobs(done=3, total=4, text='Spark local[3]: preparing, 3/4 tasks, 1 running, 0 elements (0/s)')]
     """
     found: list[Jobs] = []
     for region in _all_regions(snapshot.regions):
         tasks = region.tasks
         if tasks is not None and tasks.total:
             rate = region.delivered / seconds if seconds else 0
-            counts = f"{tasks.done:,}/{tasks.total:,} tasks, {tasks.running:,} running"
-            text = f"{region.place}: {counts}, {region.delivered:,} elements ({rate:,.0f}/s)"
+            text = f"{region.place}: {_counts(tasks)}, {region.delivered:,} elements ({rate:,.0f}/s)"
             found.append(Jobs(tasks.done, tasks.total, text))
     return found
 

@@ -53,6 +53,8 @@ class TasksSnapshot:
     """All of them, as far as it is known; 0 before it is."""
     running: int
     done: int
+    preparing: bool = False
+    """Whether these are tasks that come before those of the region: the data are computed, or put into order."""
 
 
 @frozen

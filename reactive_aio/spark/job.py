@@ -71,7 +71,8 @@ class Job:
     grace: float = GRACE
     """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
-    _group: str = field(init=False, factory=group_name)
+    group: str = field(init=False, factory=group_name)
+    """The name by which its jobs are known."""
     _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _left: int = field(init=False, default=0)
@@ -177,7 +178,7 @@ class Job:
 
     def _enter(self) -> None:
         """Put the jobs of this thread into the group, by which they can be cancelled."""
-        self.context.setJobGroup(self._group, f"reactive_aio: {self.name}")
+        self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
 
     def _run(self, partition: int) -> None:
         """Run the job of one partition; it has no results, for the elements take the other way.
@@ -209,7 +210,7 @@ class Job:
         """Cancel the jobs of the group, those too that are submitted just now."""
         if not self._ended.wait(self.grace):
             with suppress(Exception):  # the JVM is gone, and the threads will notice
-                cancel_group(self.context, self._group)
+                cancel_group(self.context, self.group)
 
 
 def _slots(context: Any) -> int:

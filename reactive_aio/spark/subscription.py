@@ -15,6 +15,7 @@ from .delivery import Delivery
 from .entrance import MOST_GUESTS
 from .job import Job, Prepared
 from .link import Link
+from .preparing import Preparing
 from .slots import Seat
 from .worker import RegionTask
 
@@ -35,6 +36,7 @@ class SparkSubscription:
     _delivery: Delivery = field(init=False)
     _job: Job = field(init=False)
     _seat: Seat = field(init=False)
+    _before: Preparing = field(init=False)
     _links: set[Link] = field(init=False, factory=set[Link])
     _prepared: Prepared | None = field(init=False, default=None)
     _changed: asyncio.Event = field(init=False, factory=asyncio.Event)
@@ -45,6 +47,7 @@ class SparkSubscription:
     def __attrs_post_init__(self) -> None:
         self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
         self._job = Job(self.source.context, str(self.source), self._java_rdd, self, self.inlet.post)
+        self._before = Preparing(self.source.context, self._job.group)
         self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
 
     def _java_rdd(self, address: Address) -> Any:
@@ -62,8 +65,12 @@ class SparkSubscription:
     # -- the Subscription of the region
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how far the tasks have come; there is one for each partition."""
+        """Tell how far the tasks have come; there is one for each partition, and others may come before those."""
         partitions = self._delivery.partitions
+        if any(each.begun or each.confirmed for each in partitions):
+            self._before.end()
+        elif (before := self._before.so_far()).total:
+            return before
         done = sum(1 for each in partitions if each.confirmed or each.over)
         return TasksSnapshot(len(partitions), len(self._delivery.running), done)
 
@@ -104,6 +111,7 @@ class SparkSubscription:
 
     def _stop(self, *, cancel: bool) -> None:
         self._stop_links()
+        self._before.end()
         self._job.stop(cancel=cancel)
         self._changed.set()
 
@@ -116,6 +124,7 @@ class SparkSubscription:
     def prepared(self, prepared: Prepared) -> None:
         """Have the connections accepted."""
         self._prepared = prepared
+        self._before.prepared = True
         self._changed.set()
 
     def not_prepared(self, error: Exception) -> None:
@@ -154,6 +163,7 @@ class SparkSubscription:
             server.close()
             await self._hung_up()
         self._job.join()
+        self._before.join()
         if self._interrupted is not None:
             raise self._interrupted
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reactive_aio import Flow
 from reactive_aio.catalogue import PEERS, Completes, Fails, Operator, operators
-from reactive_aio.segments import Placed, PublishOn, Pushed, Stage, SubscribeOn
+from reactive_aio.segments import InTurn, Placed, PublishOn, Pushed, Stage, SubscribeOn
 
 from .examples import Example, all_examples
 from .picture import picture
@@ -40,7 +40,7 @@ In the tables, `d` is the demand: what is *asked* of the flow that is read when 
 *Keeps* is the bound of what is taken and neither passed on nor dropped. *A failure* is one of the flow that is read; of several, the
 first. *Runs* says where: *fused* is in the region of what it
 reads; *apart* is between two regions, where the flow ends that it is called on. *Spark* says whether it runs in the workers of a cluster
-behind `from_spark`.
+behind `from_spark`: *in parts*, a share of it; *in turn*, one partition after another.
 """
 
 
@@ -90,6 +90,8 @@ def spark(stage: Stage[object, object]) -> str:
     """Tell whether Spark's workers run a stage."""
     if not stage.positional:
         return "in the workers"
+    if isinstance(stage, InTurn):
+        return "in turn"
     return "" if getattr(stage, "in_parts", lambda: None)() is None else "in parts"
 
 

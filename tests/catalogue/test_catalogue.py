@@ -18,6 +18,13 @@ from .running import ran
 
 KNOWN = {"d", "unbounded", "min", "max", "len", "range", "is_async", "MISSING"}
 EXPRESSIONS = {"demand", "others", "keeps"}
+SPARK = {
+    "": "after the boundary",
+    "in parts": "in",
+    "in turn": "one partition after another",
+    "in the workers": "runs in the workers",
+}
+"""What a docstring says of where a stage is run, by what the table says."""
 
 each = pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
 
@@ -84,8 +91,7 @@ def test_a_docstring_says_of_spark_what_the_stage_does(operator: Operator) -> No
     for flow in flows:
         last = flow.steps[-1].operator if flow is not None and flow.steps else None
         if isinstance(last, Stage) and operator.name not in {"then", "through"}:
-            place = {"": "after the boundary", "in parts": "in", "in the workers": "runs in the workers"}[spark(last)]
-            assert place in said
+            assert SPARK[spark(last)] in said
 
 
 def test_a_docstring_is_taken_apart() -> None:

@@ -21,6 +21,7 @@ ON_ONE_LOOP = (
     "test_results.py",
     "test_slices.py",
     "test_progress.py",
+    "test_preparing.py",
     "test_connect.py",
     "test_sorting.py",
     "test_numbering.py",

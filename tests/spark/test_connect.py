@@ -22,6 +22,8 @@ pytestmark = pytest.mark.spark
 class Session:
     """As the session of Spark Connect is: without a context."""
 
+    is_stopped = False
+
 
 class Frame:
     """As a frame of Spark Connect is."""

@@ -14,8 +14,9 @@ from ...hooks import drop_error
 from ...remote.frames import FAILED, Decoder, Frame
 from ...segments import TasksSnapshot
 from ...spec import add_demand
-from ..calls import Calls
+from ..calls import Calls, JobGroup
 from ..failures import unpack
+from ..preparing import Preparing
 from ..told import told
 from .pulling import Pulling
 
@@ -32,6 +33,8 @@ class ResultsSubscription:
     _demand: int = field(init=False, default=0)
     _wanted: asyncio.Event = field(init=False, factory=asyncio.Event)
     _cancelled: bool = field(init=False, default=False)
+    _before: Preparing | None = field(init=False, default=None)
+    """What comes before the first partition; not known of Spark Connect."""
     _task: asyncio.Task[Exception | None] | None = field(init=False, default=None)
 
     def begin(self) -> None:
@@ -42,8 +45,12 @@ class ResultsSubscription:
         self._task.add_done_callback(lambda task: self._ended(task, release))
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how many partitions have been read; one at a time is."""
+        """Tell how many partitions have been read; one at a time is, and other tasks may come before the first."""
         total, done = self.pulling.tasks, self.pulling.done
+        if self._before is not None:
+            self._before.prepared = total > 0
+            if (before := self._before.so_far()).total:
+                return before
         return TasksSnapshot(total, int(done < total), done)
 
     def request(self, n: int) -> None:
@@ -80,16 +87,27 @@ class ResultsSubscription:
 
     async def _pull(self) -> Exception | None:
         """Deliver all there is, and give the failure that it ends with, if it does."""
-        async with Calls(self.pulling.jobs) as calls:
+        jobs = self.pulling.jobs
+        self._before = Preparing(jobs.context, jobs.name) if isinstance(jobs, JobGroup) else None
+        async with Calls(jobs) as calls:
             frames = self.pulling.frames()
             try:
                 while (frame := await calls(self._next, frames)) is not None:
+                    self._has_come()
                     if frame.kind == FAILED:
                         return unpack(bytes(frame.pickled))
                     await self._deliver(frame.loads())
             finally:
+                self._has_come()
                 await calls(_close, frames)
         return None
+
+    def _has_come(self) -> None:
+        """Look no more for what comes before."""
+        if self._before is not None:
+            self._before.end()
+            self._before.join()
+            self._before = None
 
     async def _deliver(self, items: list[Any]) -> None:
         at = 0
