@@ -50,6 +50,10 @@ def test_a_row_that_is_larger_is_a_slice_by_itself() -> None:
     assert [1, 1] == taken(pa.record_batch({"b": [bytes(2 * MOST_BYTES)] * 2}))
 
 
+def test_a_slice_has_no_more_rows_than_are_wanted() -> None:
+    assert [700, 700, 600] == taken(batch(2_000), wanted=700)
+
+
 def test_a_few_rows_at_a_time_are_made_where_they_are() -> None:
     cut = Slices(Reading(tuple), iter([batch(FEW + 9)]))
 
