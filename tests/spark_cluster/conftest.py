@@ -67,6 +67,8 @@ def spark(package: Path) -> Iterator[SparkSession]:
         spark__sql__shuffle__partitions="3",
         # Those that are killed here are no reason to give the cluster up.
         spark__deploy__maxExecutorRetries="-1",
+        # Ours would be imported from where the workers' Python is, and the package with it, before they have the one shipped.
+        spark__python__daemon__module="pyspark.daemon",
         quick_start=True,
         **(SETTINGS if HOSTS else {}),
     )
