@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,10 @@ class Preparing:
     """The group of the jobs of the flow."""
     prepared: bool = False
     """Whether partitions are next: the last stage of each job is then one of those."""
+    ended: Callable[[], None] = lambda: None
+    """Called on the thread when it has nothing more to do."""
+    looking: bool = field(init=False, default=False)
+    """Whether the thread is at work; if not, it may be joined without a wait worth the name."""
     _found: TasksSnapshot = field(init=False, default=TasksSnapshot(0, 0, 0, preparing=True))
     _over: Event = field(init=False, factory=Event)
     _thread: Thread | None = field(init=False, default=None)
@@ -36,6 +41,7 @@ class Preparing:
         """Tell how many tasks there are, run and are done, as far as that is known by now."""
         with self._lock:
             if self._thread is None and not self._over.is_set():
+                self.looking = True
                 self._thread = Thread(target=self._look, name="reactive_aio-spark-preparing", daemon=True)
                 self._thread.start()
         return self._found
@@ -55,6 +61,8 @@ class Preparing:
             while not self._over.is_set():
                 self._found = tasks_before(self.context, self.group, prepared=self.prepared)
                 self._over.wait(EVERY)
+        self.looking = False
+        self.ended()
 
 
 def tasks_before(context: SparkContext, group: str, *, prepared: bool) -> TasksSnapshot:

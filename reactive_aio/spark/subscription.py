@@ -47,7 +47,9 @@ class SparkSubscription:
     def __attrs_post_init__(self) -> None:
         self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
         self._job = Job(self.source.context, str(self.source), self._java_rdd, self, self.inlet.post)
-        self._before = Preparing(self.source.context, self._job.group)
+        self._before = Preparing(
+            self.source.context, self._job.group, ended=lambda: self.inlet.post(self._looked, None)
+        )
         self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
 
     def _java_rdd(self, address: Address) -> Any:
@@ -73,6 +75,9 @@ class SparkSubscription:
             return before
         done = sum(1 for each in partitions if each.confirmed or each.over)
         return TasksSnapshot(len(partitions), len(self._delivery.running), done)
+
+    def _looked(self, _: None) -> None:
+        self._changed.set()
 
     def request(self, n: int) -> None:
         """Let the tasks send more."""
@@ -162,6 +167,8 @@ class SparkSubscription:
         if server is not None:
             server.close()
             await self._hung_up()
+        while self._before.looking:
+            await self._change()
         self._job.join()
         self._before.join()
         if self._interrupted is not None:

@@ -154,7 +154,7 @@ def watched(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 @define(eq=False)
-class Work(ABC, Generic[Input]):
+class PartitionWork(ABC, Generic[Input]):
     """What is done with one partition, as far and as fast as elements are granted."""
 
     run: RegionRun
@@ -194,7 +194,7 @@ class Work(ABC, Generic[Input]):
 
 
 @define(eq=False)
-class PartitionRun(Work[Iterator[Any]]):
+class PartitionRun(PartitionWork[Iterator[Any]]):
     """One region over one partition."""
 
     _pass: Iterator[Any] | None = field(init=False, default=None)
@@ -226,7 +226,7 @@ class PartitionRun(Work[Iterator[Any]]):
 
 
 @define(eq=False)
-class SlicedRun(Work[Slices]):
+class SlicedRun(PartitionWork[Slices]):
     """The rows of one partition, of which the loop makes elements; its region has no stages."""
 
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:

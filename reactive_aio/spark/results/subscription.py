@@ -35,6 +35,8 @@ class ResultsSubscription:
     _cancelled: bool = field(init=False, default=False)
     _before: Preparing | None = field(init=False, default=None)
     """What comes before the first partition; not known of Spark Connect."""
+    _come: bool = field(init=False, default=False)
+    """Whether some of it has come."""
     _task: asyncio.Task[Exception | None] | None = field(init=False, default=None)
 
     def begin(self) -> None:
@@ -47,7 +49,7 @@ class ResultsSubscription:
     def tasks(self) -> TasksSnapshot:
         """Tell how many partitions have been read; one at a time is, and other tasks may come before the first."""
         total, done = self.pulling.tasks, self.pulling.done
-        if self._before is not None:
+        if self._before is not None and not self._come:
             self._before.prepared = total > 0
             if (before := self._before.so_far()).total:
                 return before
@@ -99,15 +101,14 @@ class ResultsSubscription:
                     await self._deliver(frame.loads())
             finally:
                 self._has_come()
-                await calls(_close, frames)
+                await calls(self._close, frames)
         return None
 
     def _has_come(self) -> None:
         """Look no more for what comes before."""
+        self._come = True
         if self._before is not None:
             self._before.end()
-            self._before.join()
-            self._before = None
 
     async def _deliver(self, items: list[Any]) -> None:
         at = 0
@@ -131,8 +132,9 @@ class ResultsSubscription:
             raise SparkJobError(f"the Spark job of {source} failed: {why}") from error
         return None if data is None else next(Decoder().feed(data))
 
-
-def _close(frames: Any) -> None:
-    """Close the iterator on the thread that it runs on."""
-    with suppress(Exception):  # whatever is wrong, nobody reads any more
-        frames.close()
+    def _close(self, frames: Any) -> None:
+        """Close the iterator on the thread that it runs on, and wait for the other thread there as well."""
+        with suppress(Exception):  # whatever is wrong, nobody reads any more
+            frames.close()
+        if self._before is not None:
+            self._before.join()
