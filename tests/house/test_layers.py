@@ -9,18 +9,19 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "reactive_aio"
 
-BASE = {"errors", "hooks", "notes", "spec"}
+BASE = {"errors", "guard", "hooks", "notes", "spec"}
 STAGES = BASE | {"segments", "schedulers"}
 # What each part may import when it is loaded. Imports inside functions and for type checkers don't count: that
 # is how an end meets its engine.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "guard": {"errors", "notes"},
     "hooks": set(),
     "notes": set(),
     "spec": {"errors"},
     "segments": BASE,
     "clocks": set(),
-    "remote": {"errors", "notes"},
+    "remote": {"errors", "guard", "notes"},
     "schedulers": BASE | {"clocks", "remote"},
     "arbiter": BASE | {"segments"},
     "gathering": BASE | {"segments"},

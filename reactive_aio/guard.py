@@ -1,0 +1,64 @@
+"""What counts as a failure, and the guarded call of a user's function.
+
+The rule, for every engine: **whatever a user's code raises ends the flow, and is raised by the end that awaits it.** The
+class does not matter. An exception of one's own that derives from BaseException, a GeneratorExit and what
+``pytest.fail()`` raises are failures, as a ValueError is.
+
+- ``SystemExit`` and ``KeyboardInterrupt`` arrive at the end too. There the task that awaits raises them, and so does
+  ``asyncio.run``, behind all cleanup. The loop, thread or process where they were raised goes on: other flows live there.
+- A ``CancelledError`` that a function raises is a failure as well, since no task of the library's is there to be cancelled
+  by it. It arrives as `SourceCancelledError`, because a task that raises the original counts as cancelled.
+- An exception is never tested for truth: its class may define ``__bool__`` or ``__len__``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from typing import Final, ParamSpec, TypeVar
+
+from attrs import frozen
+
+from .errors import SourceCancelledError
+from .notes import add_note, notes_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FAILURES: Final = BaseException
+"""What a user's function may raise; for an ``except`` clause around the call of one."""
+
+
+@frozen(eq=False)
+class Failed:
+    """The outcome of a function that has raised."""
+
+    error: BaseException
+
+
+def guarded(context: Context, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | Failed:
+    """Call a user's function in a copy of a context; return what it returns, or its failure.
+
+    >>> from contextvars import copy_context
+    >>> guarded(copy_context(), int, "12")
+    12
+    >>> guarded(copy_context(), int, "x")
+    Failed(error=ValueError("invalid literal for int() with base 10: 'x'"))
+    """
+    try:
+        # A copy, because a context that has been entered can't be entered again.
+        return context.copy().run(fn, *args, **kwargs)
+    except FAILURES as error:
+        return Failed(error)
+
+
+def as_failure(error: BaseException) -> BaseException:
+    """Return the error to signal for what a user's code raised: a CancelledError becomes a SourceCancelledError."""
+    if not isinstance(error, asyncio.CancelledError):
+        return error
+    failure = SourceCancelledError("a function or source of the flow raised CancelledError")
+    failure.__cause__ = error
+    for note in notes_of(error):
+        add_note(failure, note)
+    return failure
