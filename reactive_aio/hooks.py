@@ -85,7 +85,7 @@ def drop_error(error: BaseException) -> None:
     """Tell the hook of an error that reaches nobody else; a failing hook falls back to the default."""
     try:
         _on_error_dropped.get()(error)
-    except Exception as failure:
+    except BaseException as failure:
         _report(failure)
         _report(error)
 
@@ -98,5 +98,5 @@ def discard(items: Iterable[object]) -> None:
     for item in items:
         try:
             hook(item)
-        except Exception as failure:
+        except BaseException as failure:
             drop_error(failure)

@@ -15,7 +15,7 @@ STAGES = BASE | {"segments", "schedulers"}
 # is how an end meets its engine.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "guard": {"errors", "notes"},
+    "guard": {"errors", "hooks", "notes"},
     "hooks": set(),
     "notes": set(),
     "spec": {"errors"},
