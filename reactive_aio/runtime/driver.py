@@ -264,7 +264,7 @@ class RegionDriver(Emission):
         Where the region has ended, whoever reads it fails instead.
         """
         if self.closed:
-            self.host.cleanup_failed(error)
+            self.host.fail_reader(as_failure(error))
         else:
             self._fail(error)
 

@@ -41,11 +41,16 @@ class Host:
     def cleanup_failed(self, error: BaseException) -> None:
         """Pass on what a cleanup behind the end of the flow has raised; from any thread, in the subscriber's context."""
         error = as_failure(error)
-        outer = self.outer
         if self.failed:
             self._note(error)
             drop_error(error)
-        elif outer is None:
+        else:
+            self.fail_reader(error)
+
+    def fail_reader(self, error: BaseException) -> None:
+        """Fail the region that reads the flow, or whoever is next in line."""
+        outer = self.outer
+        if outer is None:
             self.lifetime.cleanup_failed(error)
         elif (reader := outer.reader) is None:
             outer.cleanup_failed(error)
