@@ -63,6 +63,5 @@ class ErrorMapping(Coordinator):
         except Exception as failure:
             self.fail(in_place_of(failure, error))
             return
-        if mapped is not error and mapped.__cause__ is None:
-            set_cause(mapped, error)
+        set_cause(mapped, error)
         self.fail(mapped)

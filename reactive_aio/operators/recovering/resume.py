@@ -96,6 +96,6 @@ class Resumption(Coordinator):
                 self._failure = error
                 self.advance(fallback)
                 return
-        if error.__context__ is None and error is not first:
+        if first is not None:
             set_context(error, first)
         self.fail(error)

@@ -63,6 +63,5 @@ class AttemptsIf(Coordinator):
 
 def in_place_of(failure: BaseException, error: BaseException) -> BaseException:
     """Give the failure of a function that was asked about an error, with the error as its context."""
-    if failure.__context__ is None and failure is not error:
-        set_context(failure, error)
+    set_context(failure, error)
     return failure
