@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from inspect import iscoroutinefunction
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
@@ -49,10 +49,9 @@ def check_flow(method: str, flow: object) -> None:
 def check_flows(method: str, *flows: object) -> None:
     """Refuse what is no flow, the first as well: a method may be called on the class, and then that is anything."""
     for flow in flows:
-        kind = type(flow).__name__
-        if isinstance(flow, Iterable) and not is_flow(flow):
+        if hasattr(flow, "__iter__") and not is_flow(flow):
             raise TypeError(
-                f"{method}() takes flows one by one, not {kind}: write Flow.{method}(*flows) for several "
+                f"{method}() takes flows one by one, not {type(flow).__name__}: write Flow.{method}(*flows) for several "
                 "flows, and Flow.from_iterable(...) to make one"
             )
         check_flow(method, flow)
