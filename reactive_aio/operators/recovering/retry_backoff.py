@@ -54,7 +54,7 @@ def check_backoff(backoff: float, factor: float, max_delay: float, jitter: float
     given: list[tuple[str, object, float, float]] = [("factor", factor, 1, MOST), ("jitter", jitter, 0, 1)]
     for name, value, least, most in given:
         if isinstance(value, bool) or not (isinstance(value, (int, float)) and least <= value <= most):
-            raise ValueError(f"retry_backoff({name}={value!r}): {name} is a number from {least:g} to {most:g}")
+            raise ValueError(f"retry_backoff({name}={label(value)}): {name} is a number from {least:g} to {most:g}")
     if random is not None and not isinstance(random, Random):
         raise TypeError(f"retry_backoff(random=...) takes a random.Random, not {type(random).__name__}")
 
