@@ -21,7 +21,6 @@ from typing import Final, ParamSpec, TypeVar
 from attrs import frozen
 
 from .errors import SourceCancelledError
-from .hooks import drop_error
 from .notes import add_note, notes_of
 
 P = ParamSpec("P")
@@ -63,12 +62,6 @@ def as_failure(error: BaseException) -> BaseException:
     for note in notes_of(error):
         add_note(failure, note)
     return failure
-
-
-def also_failed(first: BaseException, second: BaseException) -> None:
-    """Note on a failure that another one followed, which nobody will raise, and tell the hook of that one."""
-    add_note(first, f"the cleanup behind it failed too: {brief(second)}")
-    drop_error(second)
 
 
 def brief(error: BaseException) -> str:

@@ -13,8 +13,8 @@ from functools import partial
 from threading import get_ident
 from typing import Any, Final
 
-from ..guard import FAILURES, also_failed, as_failure, close_all
-from ..hooks import drop_error
+from ..guard import FAILURES, as_failure, close_all
+from ..hooks import also_failed, drop_error
 from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import Emission
@@ -259,12 +259,16 @@ class RegionDriver(Emission):
     # -- the end
 
     def broken(self, error: BaseException) -> None:
-        """Fail with what has left a turn, or with what the cleanup of a flow that is read here has raised.
-
-        Where the region has ended, whoever reads it fails instead.
-        """
+        """Fail with what has left a turn; where the region has ended, whoever reads it fails instead."""
         if self.closed:
             self.host.fail_reader(as_failure(error))
+        else:
+            self._fail(error)
+
+    def inner_cleanup_failed(self, error: BaseException) -> None:
+        """Fail with what the cleanup of a flow has raised that is read here; too late, pass it on."""
+        if self.closed:
+            self.host.cleanup_failed(error)
         else:
             self._fail(error)
 

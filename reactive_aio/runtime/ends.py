@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 from anyio.from_thread import start_blocking_portal
 from attrs import define, field
 
-from ..guard import FAILURES, Failed, also_failed, as_failure
-from ..hooks import discard, drop_error
+from ..guard import FAILURES, Failed, as_failure
+from ..hooks import also_failed, discard, drop_error
 from ..notes import add_note
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current

@@ -55,7 +55,7 @@ class Host:
         elif (reader := outer.reader) is None:
             outer.cleanup_failed(error)
         else:
-            reader.post(reader.broken, error)
+            reader.post(reader.inner_cleanup_failed, error)
 
     def _note(self, error: BaseException) -> None:
         """Note it on the failure of the whole, if the failure of this flow was not recovered from."""

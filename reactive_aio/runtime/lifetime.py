@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from ..guard import also_failed
-from ..hooks import drop_error
+from ..hooks import also_failed, drop_error
 from ..notes import add_note
 from ..schedulers.base import Released
 

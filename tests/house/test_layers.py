@@ -15,8 +15,8 @@ STAGES = BASE | {"segments", "schedulers"}
 # is how an end meets its engine.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "guard": {"errors", "hooks", "notes"},
-    "hooks": set(),
+    "guard": {"errors", "notes"},
+    "hooks": {"guard", "notes"},
     "notes": set(),
     "spec": {"errors"},
     "segments": BASE,

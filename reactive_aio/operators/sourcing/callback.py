@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import BackpressureOverflowError
-from ...guard import FAILURES, also_failed, close_all
-from ...hooks import discard, drop_error
+from ...guard import FAILURES, close_all
+from ...hooks import also_failed, discard, drop_error
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from ..overflow.backlog import Backlog, Overflow

@@ -17,7 +17,8 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError, SourceConsumedError
-from ...guard import FAILURES, also_failed, is_closed_with
+from ...guard import FAILURES, is_closed_with
+from ...hooks import also_failed
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
