@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -29,6 +30,28 @@ class HeldError(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.lock = threading.Lock()
+
+
+class FalseError(Exception):
+    """Is false, as an exception with a length may be."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class NeitherError(Exception):
+    """Is neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
+
+class OwnError(BaseException):
+    pass
+
+
+ODD = [FalseError, NeitherError, OwnError, GeneratorExit, asyncio.CancelledError, SystemExit, KeyboardInterrupt]
+"""Kinds of exceptions that are raised by functions as any other may be."""
 
 
 def same(item: Any) -> Any:
