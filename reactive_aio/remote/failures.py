@@ -63,7 +63,11 @@ def _trace(error: BaseException) -> str:
     """Give the traceback below the frame of whoever caught the exception, in words."""
     trace = error.__traceback__
     below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
-    return "".join(traceback.format_exception(type(error), error, below)).rstrip()
+    try:
+        lines = traceback.format_exception(type(error), error, below)
+    except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
+        lines = [*traceback.format_tb(below), _summary(error)]
+    return "".join(lines).rstrip()
 
 
 def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "") -> bytes:
