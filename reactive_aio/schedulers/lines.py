@@ -60,7 +60,7 @@ class Line:
         if self._open:
             poll = select.poll()
             poll.register(self.channel.socket, select.POLLIN)
-            while self._open and poll.poll(0):
+            while self.is_open and poll.poll(0):
                 self._read()
             self.drop()
 

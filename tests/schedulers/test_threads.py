@@ -22,6 +22,7 @@ from tests.subscribers import Recorder, ended_by
 LIMIT = 60.0
 """Seconds after which a wait in a test has failed."""
 
+
 @frozen
 class NeverBegins(Stage[Any, Any]):
     kind: type[BaseException]

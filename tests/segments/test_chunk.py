@@ -62,7 +62,15 @@ class OwnError(BaseException):
     pass
 
 
-ERRORS = [OSError("two"), FalseError(), OwnError(), GeneratorExit(), asyncio.CancelledError(), SystemExit(), KeyboardInterrupt()]
+ERRORS = [
+    OSError("two"),
+    FalseError(),
+    OwnError(),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    SystemExit(),
+    KeyboardInterrupt(),
+]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
