@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 from ..spec import UNBOUNDED
+from ..spec.showing import shown
 from ._publisher_1 import PublisherTests
 from .outcome import ours, verifies
 from .probe import Probe
@@ -117,7 +118,8 @@ class PublisherVerification(PublisherTests):
         probe = await self.subscribed(run, 5)
         await self.ask(run, probe, -1)
         run.need(probe.error is not None, "no on_error came; see the required tests of rule 3.9")
-        assert "3.9" in str(probe.error), f"§3.9 the message does not cite the rule: {probe.error!r}"
+        message = shown(probe.error)
+        assert "3.9" in message, f"§3.9 the message does not cite the rule: {message}"
 
     @verifies("3.12")
     async def test_required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self, run: Run) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from ..spec import Subscriber
+from ..spec.showing import shown
 from ._subscriber import Subject, SubscriberExercises
 from .outcome import RuleBrokenError, verifies
 from .run import Run
@@ -93,7 +94,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
         if len(probe.items) != 2 or not probe.completed:
             raise RuleBrokenError(
                 "the probe was to hear of two elements and the end\n"
-                f"  seen: {probe.items!r}, completed: {probe.completed}\n"
+                f"  seen: {shown(probe.items)}, completed: {probe.completed}\n"
                 "  what to do: call probe.register_on_next(item) and probe.register_on_complete() in the subscriber\n"
                 f"  the last signals:\n{run.trace().tail()}"
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from reactive_aio.spec.recorder import Identity
+from reactive_aio.spec.trace import Identity
 from reactive_aio.spec.trace import Facts, Kind, Signal, Trace
 
 NOBODY = Identity(0, "NoneType")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactive_aio.spec import UNBOUNDED
-from reactive_aio.spec.recorder import Identity
+from reactive_aio.spec.trace import Identity
 from reactive_aio.spec.trace import Facts, Kind, Signal, Trace
 from tests.spec.telling import cancel, on_complete, on_error, on_next, on_subscribe, request, rest, subscribe, trace
 

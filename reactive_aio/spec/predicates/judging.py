@@ -13,6 +13,7 @@ from attrs import frozen
 
 from ..advice import ADVICE
 from ..rules import RULES, quote
+from ..showing import shown
 from ..trace import Call, Kind, Stream, Trace
 
 SUBSCRIBE, ON_SUBSCRIBE, ON_NEXT = Kind.SUBSCRIBE, Kind.ON_SUBSCRIBE, Kind.ON_NEXT
@@ -76,7 +77,7 @@ def raising(calls: Iterable[Call], words: str) -> Finding:
     """Tell of the first call that raised."""
     for call in calls:
         if call.raised is not None:
-            return f"{call.kind.value} raised {call.raised!r} {words} (#{call.at})"
+            return f"{call.kind.value} raised {shown(call.raised)} {words} (#{call.at})"
     return None
 
 
@@ -104,4 +105,4 @@ def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
 
 def outcome(call: Call) -> str:
     """Tell how a call ended."""
-    return "returned" if call.raised is None else f"raised {call.raised!r}"
+    return "returned" if call.raised is None else f"raised {shown(call.raised)}"

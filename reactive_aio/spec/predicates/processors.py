@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..showing import shown
 from ..trace import Trace
 from .judging import ON_ERROR, ON_NEXT, Finding, on_trace
 
@@ -29,4 +30,4 @@ def _(trace: Trace) -> Finding:
     recovered = bool(failed) and any(call.at > failed[0].at for call in down.of(ON_NEXT))
     if not failed or recovered or down.cancelled or down.of(ON_ERROR):
         return None
-    return f"on_error({failed[0].value!r}) of upstream was neither passed on nor recovered from"
+    return f"on_error({shown(failed[0].value)}) of upstream was neither passed on nor recovered from"

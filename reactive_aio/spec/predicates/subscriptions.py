@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..demand import UNBOUNDED
+from ..showing import shown
 from ..trace import ASKING, SIGNALS, TERMINALS, Call, Stream, Trace, is_demand
 from .judging import (
     CANCEL,
@@ -24,7 +25,7 @@ from .judging import (
 @on_stream("3.1")
 def _(stream: Stream, trace: Trace) -> Finding:
     home = next((call.entry.loop for call in stream.of(ON_SUBSCRIBE)), None)
-    for call in stream.of(REQUEST, CANCEL):
+    for call in stream.of(REQUEST):  # cancel may come from any thread (rule 3.5)
         if home is not None and call.entry.loop != home:
             return f"{call.kind.value} (#{call.at}) on thread {call.entry.thread}, away from the subscriber's loop"
     return None
@@ -103,10 +104,10 @@ def _(stream: Stream, trace: Trace) -> Finding:
         if is_demand(call.value) or over:
             continue
         if trace.facts.at_rest and not stream.of(ON_ERROR):
-            return f"request({call.value!r}) (#{call.at}) was not answered by on_error"
+            return f"request({shown(call.value)}) (#{call.at}) was not answered by on_error"
         error = stream.of(ON_ERROR)[0].value if stream.of(ON_ERROR) else None
         if error is not None and not isinstance(error, ValueError | TypeError):
-            return f"request({call.value!r}) was answered by {error!r}, which is neither ValueError nor TypeError"
+            return f"request({shown(call.value)}) was answered by {shown(error)}, which is neither ValueError nor TypeError"
     return None
 
 
@@ -177,7 +178,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
         return None
     failed = stream.of(ON_ERROR)
     if failed and not trace.facts.fails:
-        return f"a demand of {stream.requested()} was answered by on_error({failed[0].value!r})"
+        return f"a demand of {stream.requested()} was answered by on_error({shown(failed[0].value)})"
     return raising(asked, "") or unmet(stream, trace, f"for a demand of {stream.requested()}")
 
 
