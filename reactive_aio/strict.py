@@ -23,10 +23,10 @@ from .spec.trace import SIGNALS, TERMINALS, Facts, Kind, Signal, Trace, is_deman
 T = TypeVar("T")
 
 RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {
-    Kind.ON_SUBSCRIBE: ("2.13", "1.3", "1.7", "1.9", "2.12"),
-    Kind.ON_NEXT: ("2.13", "1.1", "1.3", "1.7", "1.9", "3.3"),
-    Kind.ON_ERROR: ("2.13", "1.3", "1.7", "1.9"),
-    Kind.ON_COMPLETE: ("1.3", "1.7", "1.9"),
+    Kind.ON_SUBSCRIBE: ("2.13", "1.9", "1.3", "1.7", "2.12"),
+    Kind.ON_NEXT: ("2.13", "1.9", "1.1", "1.3", "1.7", "3.3"),
+    Kind.ON_ERROR: ("2.13", "1.9", "1.3", "1.7"),
+    Kind.ON_COMPLETE: ("1.9", "1.3", "1.7"),
     Kind.REQUEST: ("2.3", "2.7", "3.1"),
     Kind.CANCEL: ("2.3", "2.7"),
 }
@@ -40,7 +40,7 @@ KEPT: Final = 20
 """How many entries a violation shows."""
 
 
-class NoneViolation(ProtocolViolation, TypeError):
+class NoneViolation(ProtocolViolation, TypeError):  # noqa: N818 - the term of the field
     """Where the contract has an element, an error or a subscription there was None: rule 2.13 asks for a TypeError."""
 
 

@@ -238,6 +238,7 @@ KEPT = [
     Case("2.13", "raised when provoked", trace(on_next(raises=FAILED), provoked=True)),
     # -- 3.1
     Case("3.1", "at home", trace(on_subscribe(loop=2), request(1, loop=2), cancel(loop=2))),
+    Case("3.1", "cancelled elsewhere", trace(on_subscribe(), request(1), cancel(loop=2), cancel(loop=None))),
     Case("3.1", "without a loop", trace(on_subscribe(loop=None), request(1, loop=2))),
     # -- 3.2
     Case("3.2", "met", trace(on_subscribe(request(1)), on_next(1, request(1)), on_next(), elements=3, at_rest=True)),
@@ -461,7 +462,6 @@ BROKEN = [
     Case("2.13", "raised, and cancelled then", trace(on_subscribe(), on_next(raises=FAILED), cancel())),
     Case("2.13", "raised at the start", trace(on_subscribe(raises=FAILED))),
     Case("3.1", "requested elsewhere", trace(on_subscribe(), request(1, loop=2))),
-    Case("3.1", "cancelled without a loop", trace(on_subscribe(), request(1), cancel(loop=None))),
     Case("3.2", "not met", trace(on_subscribe(request(2)), on_next(), elements=2, at_rest=True)),
     Case("3.2", "raised", trace(on_subscribe(request(1, raises=FAILED)))),
     Case("3.3", "one inside another", trace(on_next(1, request(1, on_next(2))))),

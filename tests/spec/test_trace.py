@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactive_aio.spec import UNBOUNDED
-from reactive_aio.spec.trace import Identity
-from reactive_aio.spec.trace import Facts, Kind, Signal, Trace
+from reactive_aio.spec.trace import Facts, Identity, Kind, Signal, Trace
 from tests.spec.telling import cancel, on_complete, on_error, on_next, on_subscribe, request, rest, subscribe, trace
 
 WHERE = "stream 1, t=0.000, thread 1, task None, depth 0"
