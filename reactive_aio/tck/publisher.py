@@ -80,8 +80,8 @@ class PublisherVerification(PublisherTests):
             await run.rest()
         await run.check("3.7")
 
-    async def _cancelled(self, run: Run) -> Probe:
-        probe = await self.subscribed(run, 5)
+    async def _cancelled(self, run: Run, elements: int = 5) -> Probe:
+        probe = await self.subscribed(run, elements)
         await self.ask(run, probe, 1)
         run.need(not probe.over, "the stream ended before it could be cancelled")
         probe.cancel()
@@ -130,6 +130,7 @@ class PublisherVerification(PublisherTests):
         await self.subscribed(run, elements, probe)
         await self.ask(run, probe, elements)
         run.need(probe.items, "no element came")
+        await self._cancelled(run, elements)
         await run.check("3.12")
 
     @verifies("3.13")

@@ -165,3 +165,11 @@ def test_nothing_is_held_against_a_stream_of_which_nothing_is_known() -> None:
     assert (facts.asked, facts.requested_before, facts.delivered_before) == (0, 0, 0)
     assert (facts.depth, facts.budget) == (1, 0.05)
     assert Trace(()).facts == facts
+
+
+def test_a_value_whose_repr_raises_is_shown_by_its_class() -> None:
+    class Mute:
+        def __repr__(self) -> str:
+            raise KeyError
+
+    assert str(trace(on_next(Mute())).signals[0]).startswith("#0 on_next(<Mute, whose repr raises KeyError>)  [")

@@ -11,6 +11,7 @@ from .judging import (
     REQUEST,
     SUBSCRIBE,
     Finding,
+    altered,
     inside,
     on_stream,
     on_trace,
@@ -66,8 +67,10 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 @on_stream("1.4")
 def _(stream: Stream, trace: Trace) -> Finding:
-    if not trace.facts.fails or not trace.facts.at_rest or stream.cancelled or stream.of(ON_ERROR):
+    if not trace.facts.fails or not trace.facts.at_rest or stream.cancelled:
         return None
+    if stream.of(ON_ERROR):
+        return altered(stream, trace)
     instead = raising(stream.of(SUBSCRIBE, REQUEST), "instead")
     return f"no on_error from a publisher that fails; {instead or 'nothing came in its place'}"
 

@@ -72,7 +72,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.after(asked[0].at) if asked else ():
         if call.kind in SIGNALS and trace.rested(cancelled.at, asked[0].at):
             return f"request after cancel had an effect: {call.kind.value} (#{call.at})"
-    return raising(asked, "after cancel")
+    return straggler(stream, trace) or raising(asked, "after cancel")
 
 
 @on_stream("3.7")
@@ -82,7 +82,9 @@ def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.after(again[0].at) if again else ():
         if call.kind in SIGNALS and _rested(trace, stream, again[0]):
             return f"cancel after cancel had an effect: {call.kind.value} (#{call.at})"
-    return raising((call for call in again if call.entry.thread == home), "when it was called again")
+    return straggler(stream, trace) or raising(
+        (call for call in again if call.entry.thread == home), "when it was called again"
+    )
 
 
 @on_stream("3.8")
@@ -126,6 +128,8 @@ def _(stream: Stream, trace: Trace) -> Finding:
 @on_stream("3.12")
 def _(stream: Stream, trace: Trace) -> Finding:
     cancelled = stream.cancelled
+    if found := straggler(stream, trace):
+        return found
     if cancelled is None or not trace.facts.at_rest or trace.facts.elements is None:
         return None
     early = len([call for call in stream.of(ON_NEXT) if call.at < cancelled.at])
@@ -180,6 +184,20 @@ def _(stream: Stream, trace: Trace) -> Finding:
     if failed and not trace.facts.fails:
         return f"a demand of {stream.requested()} was answered by on_error({shown(failed[0].value)})"
     return raising(asked, "") or unmet(stream, trace, f"for a demand of {stream.requested()}")
+
+
+def straggler(stream: Stream, trace: Trace) -> Finding:
+    """Tell of a signal after a cancel that found nothing under way and no demand open."""
+    cancelled = stream.cancelled
+    if cancelled is None:
+        return None
+    before = [call for call in stream.calls if call.at < cancelled.at]
+    delivered = trace.facts.delivered_before + len([call for call in before if call.kind is ON_NEXT])
+    at_rest = trace.rested(max((call.at for call in before), default=0), cancelled.at)
+    late = [call for call in stream.after(cancelled.at) if call.kind in SIGNALS]
+    if not late or not at_rest or delivered < stream.requested(cancelled.at):
+        return None
+    return f"{late[0].kind.value} (#{late[0].at}) after cancel, when nothing was wanted and nothing under way"
 
 
 def _rested(trace: Trace, stream: Stream, call: Call) -> bool:
