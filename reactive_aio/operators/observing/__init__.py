@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...guard import shown
 from ...notes import add_note
-from ...schedulers.current import Current
 from ...segments import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
-from ..sourcing.publisher import FromPublisher
 from .do_on_next import DoOnNext, LogNext
+from .judging import Strict
 from .on_discard import OnDiscard
 from .peek import Listener, Peek
 
@@ -222,8 +221,8 @@ class Observing(Fluent[T_co]):
         """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
 
         What follows speaks to what precedes by the contract, one element a signal, in a region of its own. It
-        costs some tens of microseconds an element. A flow that ends on another thread comes home first.
-        Demand: passed on one for one; behind a flow that ends elsewhere 256 elements are requested ahead.
+        costs some tens of microseconds an element.
+        Demand: passed on one for one.
         Errors: ProtocolViolation, with the rule, what was seen, what to do and the last twenty signals. As at any
         edge of the contract, an element that is None fails the flow with TypeError.
         (Ours; RxJava: ``strict``, of the same intent.)
@@ -232,12 +231,7 @@ class Observing(Fluent[T_co]):
         >>> Flow.range(3).strict().map(str).run_sync()
         ['0', '1', '2']
         """
-        from ...strict import strict
-
-        flow = self.as_flow()
-        # Signals and requests have to come on one loop, and what follows here starts on the subscriber's.
-        judged = flow if flow.scheduler is None else flow.publish_on(Current())
-        return self.begin(FromPublisher(strict(judged)))
+        return self.begin(Strict[T_co](self.as_flow()))
 
 
 def _note(description: str, origin: Origin, error: BaseException) -> None:
