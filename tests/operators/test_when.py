@@ -237,12 +237,12 @@ def test_a_failure_during_the_cleanup_is_raised_behind_the_block(build: Any) -> 
             raise LookupError("late")
 
     async def main() -> None:
-        with hooks.using(on_error_dropped=dropped.append), pytest.raises(LookupError, match="late"):
-            async with build(decide).open() as items:
-                assert [1, 2] == [await anext(items), await anext(items)]
-                await asyncio.sleep(1.0)
+        async with build(decide).open() as items:
+            assert [1, 2] == [await anext(items), await anext(items)]
+            await asyncio.sleep(1.0)
 
-    run_virtual(main())
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(LookupError, match="late"):
+        run_virtual(main())
     assert [] == dropped
 
 
