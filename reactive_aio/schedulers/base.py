@@ -44,6 +44,17 @@ def nobody(_: BaseException) -> None:
     """Stand for who was to be told that a loop has ended, once that does not matter any more."""
 
 
+def not_started(name: str, error: RuntimeError | OSError) -> RuntimeError | OSError:
+    """Give the error of a place that could not be started for want of threads or sockets; ``error`` is what was said."""
+    kind = OSError if isinstance(error, OSError) else RuntimeError
+    failure = kind(
+        f"{name} could not be started: {error}. On a platform without threads or sockets, such as WebAssembly, "
+        "regions run on the event loop that there is: use schedulers.current()"
+    )
+    failure.__cause__ = error
+    return failure
+
+
 class Scheduler(Protocol):
     """Where a region runs; implement these three to run regions elsewhere."""
 

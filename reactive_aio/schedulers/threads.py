@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from ..guard import FAILURES
-from .base import Hired, Released, Report, Reports, Run, Work
+from .base import Hired, Released, Report, Reports, Run, Work, not_started
 from .pool import Pool
 
 Job = Callable[[], None]
@@ -62,9 +62,9 @@ class _Team:
         thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
         try:
             thread.start()
-        except RuntimeError:
+        except RuntimeError as error:
             if not self._threads:
-                raise
+                raise not_started(self.name, error) from error
         else:
             self._threads.append(thread)
 

@@ -103,7 +103,7 @@ class Crew:
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
         self._release = self.inlet.hold()
-        self.inlet.subscribe(flow, self, at_once=True)
+        self.inlet.subscribe(flow, self, at_once=True, ahead=True)
 
     # -- the Receiver of the flow before
 
