@@ -10,7 +10,7 @@ a time, and the event loop that reads the results keeps them in order and under 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any, Protocol
 
@@ -90,8 +90,8 @@ class Run(Protocol):
         ...
 
     @property
-    def cleanup_failure(self) -> BaseException | None:
-        """What the letting go raised, unless that is the ``failure``; to be looked at when it is over or closed."""
+    def cleanup_failures(self) -> Sequence[BaseException]:
+        """What the letting go raised, but for the ``failure``; to be looked at when it is over or closed."""
         ...
 
     @property

@@ -22,7 +22,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from ..errors import WorkerDiedError
-from ..guard import FAILURES
+from ..guard import FAILURES, brief
 from ..remote import worker
 from ..remote.channel import Channel
 from ..remote.failures import unpack
@@ -365,14 +365,14 @@ class ProcessPool(Pool[_Team]):
         try:
             if MAIN in dumps(stage) and by_value_dumps() is None and main_module() == ("", ""):
                 raise TypeError("it was defined in an interactive session, which no other process can import")
-        except Exception as error:
+        except FAILURES as error:
             advice = (
                 "leave what can't be pickled out of its function"
                 if by_value_dumps() is not None
                 else "use a function from the top level of a module, or install cloudpickle for lambdas and local ones"
             )
             raise TypeError(
-                f"{stage}, can't be sent to a worker process: {error}; {advice}, or keep it here with "
+                f"{stage}, can't be sent to a worker process: {brief(error)}; {advice}, or keep it here with "
                 ".publish_on(schedulers.current()) before it"
             ) from error
 

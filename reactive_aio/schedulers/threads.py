@@ -219,8 +219,8 @@ class _Member:
             self._tell_of_cleanup(run)
 
     def _tell_of_cleanup(self, run: Run) -> None:
-        if run.cleanup_failure is not None:
-            self.reports.cleanup_failed(run.cleanup_failure)
+        for error in run.cleanup_failures:
+            self.reports.cleanup_failed(error)
 
     def _give_up(self, chunk: _Chunk) -> None:
         self._close(chunk)

@@ -165,7 +165,8 @@ async def test_no_more_is_read_ahead_on_another_thread_than_is_declared(ahead: i
             await Flow.of(1).subscribe_on(reader).count()  # a turn of the thread, in which it would read on
             assert len(made) <= delivered + ahead + prefetch
             while len(recorder.items) == delivered:
-                workers.do(min(workers.chunks), 1)
+                if workers.chunks:
+                    workers.do(min(workers.chunks), 1)
                 await idle()
         recorder.cancel()
         while workers.released is None:
