@@ -51,7 +51,7 @@ def check_flows(method: str, *flows: object) -> None:
     for flow in flows:
         if hasattr(flow, "__iter__") and not is_flow(flow):
             raise TypeError(
-                f"{method}() takes flows one by one, not {type(flow).__name__}: write Flow.{method}(*flows) for several "
+                f"{method}() takes flows, not {type(flow).__name__}: write Flow.{method}(*flows) for several "
                 "flows, and Flow.from_iterable(...) to make one"
             )
         check_flow(method, flow)
@@ -104,7 +104,9 @@ def check_flag(method: str, name: str, flag: object) -> None:
 def check_seconds(method: str, name: str, seconds: object, *, above: bool = False) -> None:
     """Refuse at once what is no span of time: a finite number of at least 0, or above it."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
-        raise TypeError(f"{method}({name}={label(seconds)}): {name} is a number of seconds, not {type(seconds).__name__}")
+        raise TypeError(
+            f"{method}({name}={label(seconds)}): {name} is a number of seconds, not {type(seconds).__name__}"
+        )
     if not isfinite(seconds) or seconds < 0 or (above and not seconds):
         raise ValueError(
             f"{method}({name}={seconds}): {name} must be a finite number {'above' if above else 'of at least'} 0"
