@@ -19,7 +19,8 @@ from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from functools import partial
 
-from .guard import FAILURES
+from .guard import FAILURES, brief
+from .notes import add_note
 
 _logger = logging.getLogger("reactive_aio")
 
@@ -112,3 +113,9 @@ def discard(items: Iterable[object]) -> None:
             hook(item)
         except FAILURES as failure:
             drop_error(failure)
+
+
+def also_failed(first: BaseException, second: BaseException) -> None:
+    """Note on a failure that another one followed, which nobody will raise, and tell the hook of that one."""
+    add_note(first, f"the cleanup behind it failed too: {brief(second)}")
+    drop_error(second)

@@ -51,8 +51,8 @@ def check_flows(method: str, *flows: object) -> None:
     for flow in flows:
         if hasattr(flow, "__iter__") and not is_flow(flow):
             raise TypeError(
-                f"{method}() takes flows, not {type(flow).__name__}: write Flow.{method}(*flows) for several "
-                "flows, and Flow.from_iterable(...) to make one"
+                f"{method}() takes flows, not {type(flow).__name__}: give each flow as an argument of its own, as in "
+                f"{method}(*flows), and make a flow of elements with Flow.from_iterable(...)"
             )
         check_flow(method, flow)
 

@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from .rules import quote
+from .showing import shown
 
 UNBOUNDED: Final = 2**63 - 1
 
@@ -38,7 +39,7 @@ def demand_error(n: object) -> Exception | None:
     ValueError('request(0): §3.9 demand must be a positive number of elements')
     """
     if not isinstance(n, int) or isinstance(n, bool):
-        return TypeError(f"request({n!r}): {quote('3.9')}, not {type(n).__name__}")
+        return TypeError(f"request({shown(n)}): {quote('3.9')}, not {type(n).__name__}")
     if n <= 0:
         return ValueError(f"request({n}): {quote('3.9')}")
     return None
