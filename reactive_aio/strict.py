@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final, NoReturn, TypeVar, overload
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from .errors import ProtocolViolation
-from .guard import FAILURES
+from .guard import FAILURES, shown
 from .hooks import drop_error
+from .segments import label
 from .spec import Publisher, Subscriber, Subscription, add_demand
 from .spec.predicates import Violation, violations
 from .spec.recorder import RecordedSubscriber, Recorder
@@ -121,7 +122,19 @@ class Strict:
 
     def _text(self, violation: Violation) -> str:
         """Tell of a violation, with the last signals in place of those that it was found by."""
-        return str(evolve(violation, trace=self.recorder.trace()))
+        signals = (evolve(signal, value=_Labelled(signal)) for signal in self.recorder.trace().signals)
+        return str(evolve(violation, trace=Trace(tuple(signals))))
+
+
+@frozen
+class _Labelled:
+    """The value of a signal, shown as messages show elements: there is a switch by which they don't."""
+
+    signal: Signal
+
+    def __repr__(self) -> str:
+        value = self.signal.value
+        return label(value, 60) if self.signal.kind is Kind.ON_NEXT and value is not None else shown(value)
 
 
 class _Nothing:

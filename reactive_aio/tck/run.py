@@ -12,11 +12,10 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from ..guard import FAILURES
+from ..guard import FAILURES, shown
 from ..spec import Publisher, quote
 from ..spec.predicates import violations
 from ..spec.recorder import Recorder
-from ..spec.showing import shown
 from ..spec.trace import Facts, Trace
 from .environment import Environment, NeverAtRestError, Settling
 from .outcome import NotVerifiedError, RuleBrokenError
@@ -101,14 +100,16 @@ class Run:
         """Run a test on a loop of its own."""
 
         async def call() -> None:
+            loop = asyncio.get_running_loop()
             # What a callback raises shows in what does not come; it is not told as well.
-            asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
+            loop.set_exception_handler(lambda _, __: None)
             self._settling = Settling(self.environment, lambda: len(self.recorder.signals))
             self._settling.begin()
             try:
                 await body(self)
             finally:
-                await self._leave()
+                if loop.is_running():  # a callback may have stopped it
+                    await self._leave()
                 self._settling.end()
 
         try:
