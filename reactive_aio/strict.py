@@ -28,12 +28,13 @@ RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.ON_NEXT: ("2.13", "1.9", "1.1", "1.3", "1.7", "3.3"),
     Kind.ON_ERROR: ("2.13", "1.9", "1.3", "1.7"),
     Kind.ON_COMPLETE: ("1.9", "1.3", "1.7"),
-    Kind.REQUEST: ("2.3", "2.7", "3.1"),
+    Kind.REQUEST: ("2.3", "2.7"),
     Kind.CANCEL: ("2.3", "2.7"),
 }
 """The rules that each call can be seen to break when it is made.
 
 Not 2.4: a subscriber may process its signals later, and requests without knowing yet of an end that has arrived.
+Not 3.1: a publisher may call on_subscribe on a thread of its own, which says nothing about where the subscriber is at home.
 """
 RULES_WHEN_RAISED: Final = ("2.8", "2.9", "2.10", "2.13", "3.15", "3.16")
 """The rules that can be seen to be broken when a call raises."""

@@ -299,3 +299,9 @@ async def test_a_violation_shows_elements_by_their_types_where_messages_do(monke
     with pytest.raises(ProtocolViolation, match=r"on_next\(str\)") as raised:
         publisher.next("a secret", "another secret")
     assert "secret" not in str(raised.value)
+
+
+async def test_a_publisher_that_signals_on_a_thread_of_its_own_breaks_no_rule() -> None:
+    with schedulers.thread("signals") as thread:
+        for flow in (Flow.range(3).publish_on(thread), Flow.range(3).subscribe_on(thread)):
+            assert [0, 1, 2] == await Flow.from_publisher(strict(flow)).to_list()
