@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+from ..guard import shown
 from .rules import quote
-from .showing import shown
 
 UNBOUNDED: Final = 2**63 - 1
 
