@@ -232,8 +232,8 @@ class Region:
             self._let_go(chunk)
         elif run.failure is not None:
             self._fail(chunk, run.taken, run.failure)
-            for error in run.cleanup_failures:
-                self._tell(chunk, error)
+            for each in run.cleanup_failures:
+                self._tell(chunk, each)
         elif over:
             del self._chunks[chunk.number]
         elif chunk.left or chunk.leave_out:
