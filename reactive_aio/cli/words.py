@@ -92,12 +92,16 @@ def failure(error: BaseException, *, whole: bool) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     lines = [f"error: {_line(error)}", *_notes(error)]
     seen = {id(error)}
-    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    before = _before(error)
     while before is not None and id(before) not in seen:
         seen.add(id(before))
         lines += [f"after: {_line(before)}", *_notes(before)]
-        before = before.__cause__ or (None if before.__suppress_context__ else before.__context__)
+        before = _before(before)
     return "\n".join([*lines, "(--traceback shows all)"])
+
+
+def _before(error: BaseException) -> BaseException | None:
+    return error.__cause__ if error.__suppress_context__ else error.__context__
 
 
 def _line(error: BaseException) -> str:
