@@ -101,7 +101,8 @@ def failure(error: BaseException, *, whole: bool) -> str:
 
 
 def _before(error: BaseException) -> BaseException | None:
-    return error.__cause__ if error.__suppress_context__ else error.__context__
+    is_cause = error.__suppress_context__ or error.__cause__ is not None
+    return error.__cause__ if is_cause else error.__context__
 
 
 def _line(error: BaseException) -> str:
