@@ -9,6 +9,8 @@ from typing import Any, Final, TypeGuard
 import attrs
 from attrs import frozen
 
+from ..guard import FAILURES
+from ..notes import notes_of
 from ..segments import RegionSnapshot, Snapshot, TasksSnapshot
 
 WIDEST: Final = 60
@@ -101,20 +103,24 @@ def failure(error: BaseException, *, whole: bool) -> str:
 
 
 def _before(error: BaseException) -> BaseException | None:
-    is_cause = error.__suppress_context__ or error.__cause__ is not None
-    return error.__cause__ if is_cause else error.__context__
+    """Give what an exception came from, as Python shows it."""
+    if error.__cause__ is not None:
+        return error.__cause__
+    return None if error.__suppress_context__ else error.__context__
 
 
 def _line(error: BaseException) -> str:
     name = type(error).__name__
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except FAILURES:  # whatever a class does when it is shown
+        return name
     return f"{name}: {text}" if text else name
 
 
 def _notes(error: BaseException) -> list[str]:
-    notes: list[str] = getattr(error, "__notes__", [])
     nested: Iterable[BaseException] = getattr(error, "exceptions", ())  # of a group
-    return [f"    {line}" for note in (*map(_line, nested), *notes) for line in note.splitlines()]
+    return [f"    {line}" for note in (*map(_line, nested), *notes_of(error)) for line in note.splitlines()]
 
 
 def cells(item: object) -> dict[str, Any]:
