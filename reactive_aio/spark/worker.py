@@ -182,7 +182,8 @@ class PartitionWork(ABC, Generic[Input]):
             if push.skip:
                 push.skip -= len(items)
             elif len(items):
-                failure = push.send(items) or failure
+                unsent = push.send(items)
+                failure = failure if unsent is None else unsent
                 yield
             if failure is not None:
                 push.fail(pack(failure, self.where, self.run.locate))
