@@ -88,7 +88,7 @@ class Handover:
             self._timer = None
 
     def _wind(self) -> None:
-        if self._give is not None:
+        if self._give is not None and self._timer is None:
             self._timer = self._loop.call_later(DELAY, self._ring, context=self._context)
 
     def _ring(self) -> None:
