@@ -326,11 +326,9 @@ def _row(
 
 
 def _may_block(plan: Plan, region: Region) -> bool:
-    """Tell whether functions of the user's run while a list of the region's is filled."""
-    if region.stages or region.boundary is not None:
-        return bool(region.stages)
+    """Tell whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
     source = plan.source.operator
-    return isinstance(source, Pulled) and not source.plain
+    return region.boundary is None and isinstance(source, Pulled) and not source.plain
 
 
 def _here() -> Scheduler:

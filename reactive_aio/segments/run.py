@@ -15,8 +15,9 @@ from typing import Any
 
 from ..notes import add_note
 from ..spec import UNBOUNDED
-from .fuse import NOTHING, AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
+from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
 from .parts import Placing
+from .passes import Passes
 from .plan import Placed, Region
 from .stage import Stage, Transform
 
@@ -44,7 +45,7 @@ def _closes(transform: AnyTransform) -> bool:
     return type(transform).close is not base.close
 
 
-class RegionRun:
+class RegionRun(Passes):
     """The state of one region in one subscription.
 
     A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when
@@ -53,7 +54,7 @@ class RegionRun:
 
     __slots__ = (
         "_at", "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_reticent", "_stages", "_stoppers", "_stretch", "_stretches",
-        "_whole", "empty", "may_stop", "mute", "pace", "paused", "total", "transforms",
+        "_whole", "empty", "mute", "total", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool, fused: Fused | None = None) -> None:
@@ -62,8 +63,7 @@ class RegionRun:
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
         # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
-        self.may_stop = bool(self._stoppers)
-        """Whether some stage may come to need no more input, so that ``done`` is worth asking."""
+        super().__init__(starts=any(map(_starts, self.transforms)), may_stop=bool(self._stoppers))
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
@@ -84,9 +84,6 @@ class RegionRun:
         """The iterators of the latest pass, where there are several."""
         self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
         self._stretch: tuple[int, Iterator[Any]] | None = None
-        self.paused = False
-        """Whether `starting` or `finishing` has stopped for want of time, and is to be called again."""
-        self.pace = Pace()
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
         last = self.transforms[-1].template if self.transforms else None
@@ -118,11 +115,6 @@ class RegionRun:
         pace.ended = False
         pace.deadline = deadline
         return self._gather
-
-    @property
-    def starts(self) -> bool:
-        """Whether some stage has something to give before there is any input."""
-        return any(map(_starts, self.transforms))
 
     def starting(self, until: float = inf) -> Iterator[Any]:
         """Give what the stages have before any input, each through those that follow it.
