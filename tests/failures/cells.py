@@ -1,0 +1,166 @@
+"""A cell of the matrix: one place, one kind of exception, one end, one placement, one situation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from reactive_aio.testing import settle
+from tests.conftest import LOOPS
+from tests.failures.code import AnyFlow, Code
+from tests.failures.ends import EARLY, ENDS, PLACEMENTS, SUBSCRIBERS
+from tests.failures.kinds import Kind, shown, stands_for
+from tests.failures.places import Place
+from tests.failures.running import Bench, HangError, Leaks, Outcome, outcome_of
+
+SITUATIONS: Final = {
+    "plain": "the flow runs to its end",
+    "early": "the flow is left behind its first element",
+    "failing": "the flow has failed already",
+    "cancel": "the end is cancelled while it waits",
+}
+NOTHING_WRONG: Final[list[str]] = []
+
+
+@frozen(eq=False)
+class PlaceCell:
+    """One cell of the matrix."""
+
+    place: Place
+    kind: Kind
+    end: str = "to_list"
+    placement: str = "fused"
+    situation: str = "plain"
+    loop_name: str = "asyncio"
+    loop: Callable[[], asyncio.AbstractEventLoop] = field(init=False)
+
+    @loop.default
+    def _loop(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        return LOOPS[self.loop_name]
+
+    def __str__(self) -> str:
+        end = self.end if self.place.build is not None else "its own end"
+        return f"{self.place} | {self.kind.name} | {self.situation} | {end} | {self.placement} | {self.loop_name}"
+
+    # -- running
+
+    async def run(self, bench: Bench) -> list[str]:
+        """Run the cell, and tell what is wrong."""
+        before, behind = PLACEMENTS[self.placement]
+        code = Code(
+            self.kind.make(),
+            armed=self.situation != "cancel" or self.place.cleanup,
+            endless=self.situation == "cancel",
+            before=before,
+        )
+        leaks, dropped = Leaks(), list[BaseException]()
+        leaks.begin()
+        with bench.dropped(dropped):
+            task = asyncio.create_task(outcome_of(lambda: self._end(code, behind)))
+        if self.situation == "cancel":
+            await self._cancel(task, bench)
+        outcome = await bench.finish(task)
+        left = await leaks.told(bench)
+        if code.open:
+            left.append(f"{code.open} generators or resources are left open")
+        return [*self._judge(code, outcome, dropped), *left, *self._unexpected(bench)]
+
+    def _end(self, code: Code, behind: Callable[[AnyFlow], AnyFlow]) -> Awaitable[Any]:
+        place = self.place
+        if place.build is None:
+            assert place.end is not None
+            return place.end(code)
+        build = place.build
+        if self.situation == "cancel" and place.lasting is not None:
+            build = place.lasting
+        flow = build(code)
+        if self.situation == "early":
+            flow = flow.take(1)
+        if self.situation == "failing":
+            flow = flow.map(code.fails)
+        return ENDS[self.end](behind(flow))
+
+    async def _cancel(self, task: asyncio.Task[Outcome], bench: Bench) -> None:
+        try:
+            await settle(within=max(1.0, bench.patience))
+        except TimeoutError:
+            bench.hangs += 1
+            raise HangError("is never at rest, though it should wait") from None
+        if not task.done():
+            task.cancel()
+
+    # -- judging
+
+    def _unexpected(self, bench: Bench) -> list[str]:
+        return [f"told to the loop: {each}" for each in bench.handled]
+
+    def _judge(self, code: Code, outcome: Outcome, dropped: list[BaseException]) -> list[str]:
+        wrong = [f"the hook was told of another error: {shown(each)}" for each in dropped if not stands_for(each, code.error)]
+        rule = getattr(self, f"_judge_{self.situation}")
+        return [*wrong, *rule(code, outcome, len(dropped))]
+
+    def _judge_plain(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
+        hears = self.place.hears
+        if not code.raised and hears != "first":
+            early = self.end in EARLY and outcome.error is None
+            return [] if early else [f"was never called; the end {outcome}"]
+        if hears == "end":
+            if self.place.cleanup and self.end in EARLY:
+                return self._judge_early(code, outcome, dropped)
+            return self._arrived(code, outcome, dropped)
+        if hears == "hook":
+            wrong = [] if outcome.error is None else [f"the end {outcome}, where only the hook is to hear"]
+            return wrong + self._heard_by_hook(code, dropped)
+        wrong = [] if outcome.error is code.first else [f"the end {outcome}, not the first failure"]
+        if hears == "first":
+            return wrong + ([f"the hook was told {dropped} times"] if dropped else [])
+        if not dropped and self._python_says_nothing():
+            return wrong
+        return wrong + self._heard_by_hook(code, dropped)
+
+    def _judge_early(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
+        if not code.raised:
+            return [f"was never called; the end {outcome}"]
+        if self.end in EARLY and not self.place.cleanup and outcome.error is None:
+            return [] if dropped <= code.raised else [f"the hook was told {dropped} times"]
+        if outcome.error is None and self._python_says_nothing():
+            return [] if dropped <= 1 else [f"the hook was told {dropped} times"]
+        return self._arrived(code, outcome, dropped)
+
+    def _judge_failing(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
+        if not code.raised:
+            return [f"was never called; the end {outcome}"]
+        if outcome.error is not code.first:
+            return [f"the end {outcome}, not the first failure"]
+        if not dropped and self._python_says_nothing():
+            return []
+        notes = " ".join(map(str, getattr(code.first, "__notes__", [])))
+        wrong = [] if type(code.error).__name__ in notes else ["the first failure has no note of the second"]
+        return wrong + self._heard_by_hook(code, dropped)
+
+    def _judge_cancel(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
+        if not isinstance(outcome.error, asyncio.CancelledError):
+            return [f"was to be cancelled, and {outcome}"]
+        if not self.place.cleanup:
+            return [f"the hook was told {dropped} times"] if dropped else []
+        if not code.raised:
+            return ["was never called"]
+        return [] if not dropped and self._python_says_nothing() else self._heard_by_hook(code, dropped)
+
+    def _python_says_nothing(self) -> bool:
+        """Tell whether what was raised is what ends a generator or a task that is told to end."""
+        return self.kind.name in self.place.python_swallows or (self.place.in_task and self.kind.name == "CancelledError")
+
+    def _arrived(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
+        if self.end in SUBSCRIBERS and self.place.cleanup and outcome.error is None:
+            return self._heard_by_hook(code, dropped)
+        if outcome.error is None or not stands_for(outcome.error, code.error):
+            return [f"the end {outcome}; the hook was told {dropped} times"]
+        # Workers, and flows side by side, may fail several times before the first is heard of.
+        return [f"the hook was told {dropped} times, though the end has raised it"] if dropped >= code.raised else []
+
+    def _heard_by_hook(self, code: Code, dropped: int) -> list[str]:
+        return [] if dropped == code.raised else [f"the hook was told {dropped} times, and it was raised {code.raised} times"]
