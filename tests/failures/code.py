@@ -216,6 +216,7 @@ class Element:
     code: Code
     bad: str
     value: int = 0
+    truth: bool = True
 
     def _go(self, method: str) -> None:
         if method == self.bad:
@@ -239,7 +240,7 @@ class Element:
 
     def __bool__(self) -> bool:
         self._go("__bool__")
-        return True
+        return self.truth
 
     def __add__(self, other: object) -> Element:
         self._go("__add__")

@@ -337,7 +337,7 @@ for name, order in (("fn", "input"), ("fn, by completion", "completion"), ("fn, 
     )
 flow("map_async", "fn, one at a time", lambda code: code.numbers().map_async(code.awaits(lambda item: item), 1))
 flow("map_async", "fn, when it is called", lambda code: code.numbers().map_async(code.calls(), 2), lasting=followed(
-    lambda code: code.numbers().map_async(code.awaits(), 2)))
+    lambda code: code.numbers().map_async(identity, 2)))
 flow("map_async", "order", lambda code: code.numbers().map_async(identity, 2, order=code.calls(lambda item: item)))
 flow("filter_when", "predicate", lambda code: code.numbers().filter_when(code.awaits(lambda _: True)))
 flow("filter_when", "predicate, two at a time", lambda code: code.numbers().filter_when(code.awaits(lambda _: True), 2))
@@ -399,19 +399,27 @@ for method in ("flat_map", "concat_map", "concat_map_eager", "switch_map", "exha
 
 # -- combining: in a flow beside
 
+
+def beside(method: str) -> AnyFlow:
+    """Give a flow for an operator that reads others beside it."""
+    if method == "race":
+        return Flow.never()
+    return Flow.range(9) if method in {"zip", "combine_latest"} else Flow.empty()
+
+
 for method in ("concat", "concat_eager", "merge", "zip", "combine_latest", "race"):
     flow(
         method,
         "others",
         lambda code, method=method: getattr(
-            Flow.never() if method == "race" else Flow.of(5, 6, 7), method
+            beside(method), method
         )(code.numbers().map(code.calls(lambda item: item))),
     )
     flow(
         method,
         "others' finally",
         lambda code, method=method: getattr(
-            Flow.never() if method == "race" else Flow.of(5, 6, 7), method
+            beside(method), method
         )(Flow.from_async_iterable(code.async_generator(finally_=True))),
         cleanup=True,
         in_task=True,
@@ -483,9 +491,9 @@ for method, more in (
 # -- special methods of elements
 
 
-def elements(code: Code, bad: str) -> AnyFlow:
+def elements(code: Code, bad: str, *, truth: bool = True) -> AnyFlow:
     """Give a source of elements with one bad method."""
-    return code.numbers(*(Element(code, bad, value) for value in (0, 0, 1)))
+    return code.numbers(*(Element(code, bad, value, truth) for value in (0, 0, 1)))
 
 
 for parameter, method, bad, apply in (
@@ -497,7 +505,6 @@ for parameter, method, bad, apply in (
     ("a key's __hash__", "group_by", "__hash__", lambda flow: flow.group_by(lambda item: item).flat_map(lambda group: group)),
     ("an answer's __bool__", "filter", "__bool__", lambda flow: flow.filter(lambda item: item)),
     ("an answer's __bool__", "take_while", "__bool__", lambda flow: flow.take_while(lambda item: item)),
-    ("an answer's __bool__", "take_until", "__bool__", lambda flow: flow.take_until(lambda item: item)),
     ("an answer's __bool__", "skip_while", "__bool__", lambda flow: flow.skip_while(lambda item: item)),
     ("an answer's __bool__", "filter_when", "__bool__", lambda flow: flow.filter_when(identity)),
     ("an answer's __iter__", "flat_map_iterable", "__iter__", lambda flow: flow.flat_map_iterable(lambda item: item)),
@@ -505,6 +512,7 @@ for parameter, method, bad, apply in (
     ("a key's __hash__", "map_async", "__hash__", lambda flow: flow.map_async(identity, 2, order=lambda item: item)),
 ):
     flow(method, parameter, lambda code, bad=bad, apply=apply: apply(elements(code, bad)))
+flow("take_until", "an answer's __bool__", lambda code: elements(code, "__bool__", truth=False).take_until(lambda item: item))
 flow("retry_if", "an answer's __bool__", lambda code: code.failing().retry_if(lambda *_: Element(code, "__bool__")))
 flow("retry_when", "an answer's __bool__", lambda code: code.failing().retry_when(lambda *_: identity(Element(code, "__bool__"))))
 
@@ -572,8 +580,7 @@ end("max", "an element's __lt__", lambda code: elements(code, "__lt__").max())
 end("contains", "an element's __eq__", lambda code: elements(code, "__eq__").contains(Element(code, "", 9)))
 end("sum", "an element's __add__", lambda code: elements(code, "__add__").sum())
 end("all", "an answer's __bool__", lambda code: elements(code, "__bool__").all(lambda item: item))
-end("any", "an answer's __bool__", lambda code: elements(code, "__bool__").map(
-    lambda item: item).any(lambda item: item))
+end("any", "an answer's __bool__", lambda code: elements(code, "__bool__", truth=False).any(lambda item: item))
 end("count_by_key", "a key's __hash__", lambda code: elements(code, "__hash__").count_by_key(lambda item: item))
 
 

@@ -108,6 +108,9 @@ async def outcome_of(run: Callable[[], Any]) -> Outcome:
     """Await an end; whatever it raises is given, and never raised by a task."""
     try:
         return Outcome(value=await run())
+    except asyncio.CancelledError as error:
+        # Its traceback would hold the iterator that was left, which is cleaned up when nobody holds it.
+        return Outcome(error.with_traceback(None))
     except BaseException as error:
         return Outcome(error)
 

@@ -109,7 +109,7 @@ def test_every_end_that_waits_can_be_cancelled() -> None:
     rng = random.Random("cancel")
     kind = ALL_KINDS[0]
     cells: list[PlaceCell] = []
-    for place in PLACES:
+    for place in (place for place in PLACES if place.method != "run_sync"):  # it blocks, as it says
         for end, placement in zip(WAITING, rotated(list(PLACEMENTS), len(WAITING), rng), strict=True):
             if not place.cleanup and (place.build is not None or end == "to_list"):
                 cells.append(PlaceCell(place, kind, end, placement, "cancel", rng.choice(list(LOOPS))))
