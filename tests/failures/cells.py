@@ -22,7 +22,41 @@ SITUATIONS: Final = {
     "failing": "the flow has failed already",
     "cancel": "the end is cancelled while it waits",
 }
-NOTHING_WRONG: Final[list[str]] = []
+
+
+@frozen(eq=False)
+class Case:
+    """A cell that says by itself what is to happen."""
+
+    name: str
+    kind: Kind
+    check: Callable[[Code, Bench, list[BaseException]], Awaitable[list[str]]]
+    """Runs it, and tells what is wrong, or sooner that all is well than that it hangs."""
+    loop_name: str = "asyncio"
+    quiet: bool = True
+    """Whether the loop's exception handler is to hear nothing."""
+    loop: Callable[[], asyncio.AbstractEventLoop] = field(init=False)
+
+    @loop.default
+    def _loop(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        return LOOPS[self.loop_name]
+
+    def __str__(self) -> str:
+        return f"{self.name} | {self.kind.name} | plain | its own end | fused | {self.loop_name}"
+
+    async def run(self, bench: Bench) -> list[str]:
+        """Run the cell, and tell what is wrong."""
+        code, leaks, dropped = Code(self.kind.make()), Leaks(), list[BaseException]()
+        leaks.begin()
+        with bench.dropped(dropped):
+            task = asyncio.create_task(outcome_of(lambda: self.check(code, bench, dropped)))
+        outcome = await bench.finish(task)
+        left = await leaks.told(bench)
+        if code.open:
+            left.append(f"{code.open} generators or resources are left open")
+        told = [str(outcome)] if outcome.error is not None else outcome.value
+        return [*told, *left, *([f"told to the loop: {each}" for each in bench.handled] if self.quiet else [])]
+
 
 
 @frozen(eq=False)
@@ -110,6 +144,8 @@ class PlaceCell:
         if hears == "end":
             if self.place.cleanup and self.end in EARLY:
                 return self._judge_early(code, outcome, dropped)
+            if self.end in EARLY and outcome.error is None:  # what was read ahead has failed
+                return [] if dropped <= code.raised else [f"the hook was told {dropped} times"]
             return self._arrived(code, outcome, dropped)
         if hears == "hook":
             wrong = [] if outcome.error is None else [f"the end {outcome}, where only the hook is to hear"]
@@ -124,8 +160,6 @@ class PlaceCell:
     def _judge_early(self, code: Code, outcome: Outcome, dropped: int) -> list[str]:
         if not code.raised:
             return [f"was never called; the end {outcome}"]
-        if self.end in EARLY and not self.place.cleanup and outcome.error is None:
-            return [] if dropped <= code.raised else [f"the hook was told {dropped} times"]
         if outcome.error is None and self._python_says_nothing():
             return [] if dropped <= 1 else [f"the hook was told {dropped} times"]
         return self._arrived(code, outcome, dropped)

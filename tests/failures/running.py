@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import hooks
@@ -22,6 +23,10 @@ PATIENCE: Final = float(os.environ.get("MATRIX_PATIENCE", "10"))
 """Seconds until a cell counts as one that hangs: a net, which no good cell comes near."""
 HURRY: Final = 0.05
 """The same, of a loop at rest, when some have been caught: the test fails anyway, and is to come to its end."""
+WHOLE: Final = os.environ.get("MATRIX") == "all"
+"""Whether everything is to be combined with everything."""
+ONLY: Final = os.environ.get("MATRIX_ONLY", "")
+"""A part of the name of the cells to be run."""
 ABANDONED: Final[list[object]] = []
 """Loops and threads of cells that hang; kept, since what is left on them would be told of when they are collected."""
 
@@ -30,6 +35,11 @@ T = TypeVar("T")
 
 class Cell(Protocol):
     """What is run and judged."""
+
+    @property
+    def loop_name(self) -> str:
+        """The name of its loop."""
+        ...
 
     @property
     def loop(self) -> Callable[[], asyncio.AbstractEventLoop]:
@@ -97,8 +107,9 @@ class Bench:
         await asyncio.wait([task], timeout=self.patience)
         return task.done()
 
+    @staticmethod
     @contextmanager
-    def dropped(self, into: list[BaseException]) -> Iterator[None]:
+    def dropped(into: list[BaseException]) -> Iterator[None]:
         """Have the hook write down what it is told."""
         with hooks.using(on_error_dropped=into.append):
             yield
@@ -189,6 +200,8 @@ class _Worker(Generic[C]):
                 return True
             self.told.put(("done", self._at, wrong))
             self._take()
+            if any("left" in each for each in wrong):
+                return True  # what is left would be told of in the midst of another cell
         return False
 
 
@@ -235,3 +248,13 @@ def _watched(worker: _Worker[C], wrong: list[tuple[C, str]]) -> bool:
             return True
         if cell is not None:
             wrong += [(cell, each) for each in told]
+
+
+def none_go_wrong(cells: Iterable[C]) -> None:
+    """Run cells, and fail with the names of those that went wrong."""
+    run = sorted((cell for cell in cells if ONLY in str(cell)), key=lambda cell: cell.loop_name)
+    wrong = run_cells(run)
+    if wrong:
+        names = {str(cell) for cell, _ in wrong}
+        lines = [f"{cell}: {told}" for cell, told in wrong]
+        pytest.fail("\n  ".join([f"{len(names)} of {len(run)} cells went wrong:", *lines]), pytrace=False)

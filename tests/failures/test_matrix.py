@@ -6,41 +6,23 @@ itself, and once with an end, a placement and a loop that are drawn by chance, s
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
-
-import pytest
 
 from tests.conftest import LOOPS
 from tests.failures.cells import PlaceCell
 from tests.failures.ends import EARLY, ENDS, PLACEMENTS
 from tests.failures.kinds import ALL_KINDS
 from tests.failures.places import PLACES, Place
-from tests.failures.running import run_cells
+from tests.failures.running import WHOLE, none_go_wrong
 
-WHOLE: Final = os.environ.get("MATRIX") == "all"
-ONLY: Final = os.environ.get("MATRIX_ONLY", "")
-"""A part of the name of the cells to be run."""
 T = TypeVar("T")
 
 
-def chosen(cells: Iterable[PlaceCell]) -> Iterator[PlaceCell]:
-    """Give the cells that are wanted and make sense."""
-    for cell in cells:
-        if cell.kind.name not in cell.place.not_kinds and ONLY in str(cell):
-            yield cell
-
-
 def none_wrong(cells: Iterable[PlaceCell]) -> None:
-    """Run cells, and fail with the names of those that went wrong."""
-    run = sorted(chosen(cells), key=lambda cell: cell.loop_name)
-    wrong = run_cells(run)
-    if wrong:
-        names = {str(cell) for cell, _ in wrong}
-        lines = [f"{cell}: {told}" for cell, told in wrong]
-        pytest.fail("\n  ".join([f"{len(names)} of {len(run)} cells went wrong:", *lines]), pytrace=False)
+    """Run the cells that make sense, and fail with the names of those that went wrong."""
+    none_go_wrong([cell for cell in cells if cell.kind.name not in cell.place.not_kinds])
 
 
 def rotated(options: Sequence[T], times: int, rng: random.Random) -> list[T]:
