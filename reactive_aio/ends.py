@@ -38,7 +38,7 @@ class FlowIterator(Protocol[T_co]):
         ...
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up."""
+        """Cancel, and wait until everything has been cleaned up; raises what the cleanup raises."""
 
 
 class Ends(Reductions[T_co]):
@@ -106,9 +106,9 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(main())
         2
         """
-        from .runtime.ends import opened
+        from .runtime.ends import Opened
 
-        return opened(self.as_flow())
+        return Opened(self.as_flow())
 
     async def to_list(self) -> list[T_co]:
         """Give all elements.
@@ -272,7 +272,8 @@ class Ends(Reductions[T_co]):
         Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
         one element for each call, asked for when the call before it has ended.
         Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
-        ``hooks.on_error_dropped``. ``concurrency`` below 1, or above 1 with an ordinary function, is refused with
+        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
+        ``concurrency`` below 1, or above 1 with an ordinary function, is refused with
         ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
 

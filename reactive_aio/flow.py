@@ -32,6 +32,11 @@ U = TypeVar("U")
 
 
 def _last_place(flow: Flow[Any]) -> Scheduler | None:
+    if not isinstance(flow.source, Placed):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(
+            f"Flow(...) takes a source in its place, not {type(flow.source).__name__}: write Flow.of(1, 2), "
+            "Flow.from_iterable([1, 2]) or another of its sources"
+        )
     return scheduler_of(flow.source.operator, flow.steps)
 
 
@@ -69,6 +74,8 @@ class Flow(
     @classmethod
     def begin(cls, source: Source[U]) -> Flow[U]:
         """Give the flow of a source."""
+        if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"begin() takes a source, not {type(source).__name__}: for elements take from_iterable()")
         return Flow(Placed(source, calling_line()))
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:

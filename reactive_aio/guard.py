@@ -14,7 +14,7 @@ class does not matter. An exception of one's own that derives from BaseException
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import Context
 from typing import Final, ParamSpec, TypeVar
 
@@ -62,3 +62,52 @@ def as_failure(error: BaseException) -> BaseException:
     for note in notes_of(error):
         add_note(failure, note)
     return failure
+
+
+def brief(error: BaseException) -> str:
+    """Return the type and the text of an exception, whatever its own methods do.
+
+    >>> brief(OSError("gone"))
+    'OSError: gone'
+    """
+    try:
+        text = str(error)
+    except FAILURES:
+        text = "(its text can't be had)"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value, or its type where the repr fails.
+
+    >>> shown("x")
+    "'x'"
+    """
+    try:
+        return repr(value)
+    except FAILURES:
+        return f"<{type(value).__name__}>"
+
+
+def close_all(closers: Iterable[Callable[[], object]]) -> list[BaseException]:
+    """Call each of these, whatever those before have raised; return what they raise.
+
+    By hand, since an ExitStack sets attributes of exceptions, which not every class allows.
+    """
+    failures: list[BaseException] = []
+    for close in closers:
+        try:
+            close()
+        except FAILURES as error:
+            failures.append(error)
+    return failures
+
+
+def is_closed_with(error: BaseException, loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a GeneratorExit closes a coroutine that its event loop has left behind; else user code has raised it."""
+    if not isinstance(error, GeneratorExit):
+        return False
+    try:
+        return asyncio.get_running_loop() is not loop
+    except RuntimeError:
+        return True

@@ -14,9 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
+from functools import partial
+
+from .guard import FAILURES, brief
+from .notes import add_note
 
 _logger = logging.getLogger("reactive_aio")
 
@@ -38,12 +42,11 @@ _on_error_dropped: ContextVar[Callable[[BaseException], object]] = ContextVar("o
 _on_discard: ContextVar[Callable[[object], object]] = ContextVar("on_discard", default=_forget)
 
 
-@contextmanager
 def using(
     *,
     on_error_dropped: Callable[[BaseException], object] | None = None,
     on_discard: Callable[[object], object] | None = None,
-) -> Generator[None]:
+) -> AbstractContextManager[None]:
     """Set hooks for the flows that are subscribed to in this context.
 
     >>> dropped = []
@@ -52,18 +55,28 @@ def using(
     >>> dropped
     [1, 2]
     """
-    resets: list[Callable[[], None]] = []
-    if on_error_dropped is not None:
-        error_token = _on_error_dropped.set(on_error_dropped)
-        resets.append(lambda: _on_error_dropped.reset(error_token))
-    if on_discard is not None:
-        discard_token = _on_discard.set(on_discard)
-        resets.append(lambda: _on_discard.reset(discard_token))
-    try:
-        yield
-    finally:
-        for reset in resets:
-            reset()
+    return _Using(on_error_dropped, on_discard)
+
+
+class _Using(AbstractContextManager[None]):
+    """Sets hooks for a block; no generator, which would set the traceback of what leaves the block, and not all let that be set."""
+
+    def __init__(
+        self, on_error_dropped: Callable[[BaseException], object] | None, on_discard: Callable[[object], object] | None
+    ) -> None:
+        self._on_error_dropped = on_error_dropped
+        self._on_discard = on_discard
+        self._resets: list[Callable[[], None]] = []
+
+    def __enter__(self) -> None:
+        if self._on_error_dropped is not None:
+            self._resets.append(partial(_on_error_dropped.reset, _on_error_dropped.set(self._on_error_dropped)))
+        if self._on_discard is not None:
+            self._resets.append(partial(_on_discard.reset, _on_discard.set(self._on_discard)))
+
+    def __exit__(self, *exc_info: object) -> None:
+        while self._resets:
+            self._resets.pop()()
 
 
 def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
@@ -85,7 +98,7 @@ def drop_error(error: BaseException) -> None:
     """Tell the hook of an error that reaches nobody else; a failing hook falls back to the default."""
     try:
         _on_error_dropped.get()(error)
-    except Exception as failure:
+    except FAILURES as failure:
         _report(failure)
         _report(error)
 
@@ -98,5 +111,11 @@ def discard(items: Iterable[object]) -> None:
     for item in items:
         try:
             hook(item)
-        except Exception as failure:
+        except FAILURES as failure:
             drop_error(failure)
+
+
+def also_failed(first: BaseException, second: BaseException) -> None:
+    """Note on a failure that another one followed, which nobody will raise, and tell the hook of that one."""
+    add_note(first, f"the cleanup behind it failed too: {brief(second)}")
+    drop_error(second)

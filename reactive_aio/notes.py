@@ -1,16 +1,33 @@
 """What is said beside an exception: notes on where it was raised, and which one led to it.
 
-It must not come to replace the exception. There are classes of which nothing can be set, frozen dataclasses for one, and
-Python's own ``add_note`` raises for them.
+It must not come to replace the exception, so nothing here raises. There are classes of which nothing can be set, frozen
+dataclasses and the exceptions of Java for two, and classes that raise when an attribute is read. Such an exception
+arrives without what could not be said.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any, Final
+
+# As Python itself keeps them, whatever the class makes of these names.
+_CAUSE: Final[Any] = vars(BaseException)["__cause__"]
+_CONTEXT: Final[Any] = vars(BaseException)["__context__"]
+
 
 def notes_of(error: BaseException) -> list[str]:
     """Give the notes of an exception."""
-    notes: list[object] | None = getattr(error, "__notes__", None)  # or whatever somebody has set
-    return list(map(str, notes)) if isinstance(notes, list) else []
+    with suppress(BaseException):
+        notes: list[object] | None = getattr(error, "__notes__", None)  # or whatever somebody has set
+        return [_text(note) for note in notes] if isinstance(notes, list) else []
+    return []
+
+
+def _text(note: object) -> str:
+    try:
+        return str(note)
+    except BaseException:
+        return "<note str() failed>"  # as Python shows it
 
 
 def add_note(error: BaseException, note: str) -> None:
@@ -22,14 +39,34 @@ def add_note(error: BaseException, note: str) -> None:
 
 def set_notes(error: BaseException, notes: list[str]) -> None:
     """Give an exception these notes and no others."""
-    BaseException.__setattr__(error, "__notes__", notes)
+    with suppress(BaseException):
+        BaseException.__setattr__(error, "__notes__", notes)
 
 
 def set_cause(error: BaseException, cause: BaseException) -> None:
-    """Say which exception was the reason of this one."""
-    BaseException.__setattr__(error, "__cause__", cause)
+    """Say which exception was the reason of this one, unless that is said already or would lead round in a circle."""
+    _link(_CAUSE, error, cause)
 
 
-def set_context(error: BaseException, context: BaseException | None) -> None:
-    """Say which exception was being handled when this one was raised."""
-    BaseException.__setattr__(error, "__context__", context)
+def set_context(error: BaseException, context: BaseException) -> None:
+    """Say which exception was being handled when this one was raised, on the same terms as `set_cause`."""
+    _link(_CONTEXT, error, context)
+
+
+def _link(slot: Any, error: BaseException, before: BaseException) -> None:
+    if slot.__get__(error) is None and not _leads_to(before, error):
+        slot.__set__(error, before)
+
+
+def _leads_to(start: BaseException, error: BaseException) -> bool:
+    """Tell whether going back from ``start``, by causes and contexts, one comes to ``error``."""
+    seen: set[int] = set()
+    ahead = [start]
+    while ahead:
+        each = ahead.pop()
+        if each is error:
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            ahead.extend(before for slot in (_CAUSE, _CONTEXT) if (before := slot.__get__(each)) is not None)
+    return False

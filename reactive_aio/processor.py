@@ -12,6 +12,7 @@ from .errors import ProtocolViolation, SourceConsumedError
 from .flow import Flow
 from .hooks import discard, drop_error
 from .operators._fluent import check_function, is_flow
+from .operators.sourcing.publisher import let_go
 from .spec import Processor, Subscriber, Subscription, quote
 
 T = TypeVar("T")
@@ -78,6 +79,8 @@ class FlowProcessor(Processor[T_contra, R_co]):
     """Whether the publisher has ended before anybody listened."""
     _error: BaseException | None = field(init=False, default=None)
     _listener: Subscriber[T_contra] | None = field(init=False, default=None)
+    _read: bool = field(init=False, default=False)
+    """Whether the flow has subscribed."""
     _subscribed: bool = field(init=False, default=False)
     _left: bool = field(init=False, default=False)
     """Whether the stream downstream is over."""
@@ -95,7 +98,7 @@ class FlowProcessor(Processor[T_contra, R_co]):
                 if self._listener is not None:
                     self._listener.on_subscribe(subscription)
         if self._left or not first:
-            subscription.cancel()
+            let_go(subscription)
 
     def on_next(self, item: T_contra) -> None:
         """Pass an element on; where nobody listens, none was requested."""
@@ -110,7 +113,7 @@ class FlowProcessor(Processor[T_contra, R_co]):
             if not self._left:
                 self.on_error(ProtocolViolation(f"an element that was not requested: {quote('1.1')}"))
             if subscription is not None:
-                subscription.cancel()
+                let_go(subscription)
 
     def on_error(self, error: BaseException) -> None:
         """Pass the failure on, or keep it for who comes."""
@@ -152,8 +155,13 @@ class FlowProcessor(Processor[T_contra, R_co]):
     def listen(self, listener: Subscriber[T_contra]) -> None:
         """Take the flow's subscriber, and tell it what has come before it."""
         with self._lock:
-            if self._listener is not None or self._left:
+            if self._read:
                 raise SourceConsumedError("a processor's input can be read once: its chain subscribed to it again")
+            self._read = True
+            if self._left:
+                # What the chain has only come to now was cancelled already: there is nothing to be told but an end.
+                listener.on_complete()
+                return
             if self._ended:
                 _end(listener, self._error)  # it needs no subscription to hear of an end
             elif self._subscription is not None:
@@ -170,10 +178,7 @@ class FlowProcessor(Processor[T_contra, R_co]):
         if unheard and self._error is not None:
             drop_error(self._error)
         if unheard and subscription is not None:
-            try:
-                subscription.cancel()
-            except Exception as error:
-                drop_error(error)  # it breaks rule 3.15, and nobody listens any more
+            let_go(subscription)
 
 
 def _end(listener: Subscriber[Any], error: BaseException | None) -> None:

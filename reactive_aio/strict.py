@@ -1,24 +1,36 @@
 """Strict mode: a publisher or subscriber held to the rules while it runs, by the predicates of the verification suite.
 
-For finding out what goes wrong, not for production: each call is written down and the last ones are looked at.
+For finding out what goes wrong, not for production: each call is written down and looked at.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar, overload
+import threading
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any, Final, NoReturn, TypeVar, overload
 
 from attrs import define, evolve, field
 
 from .errors import ProtocolViolation
+from .guard import FAILURES
+from .hooks import drop_error
 from .spec import Publisher, Subscriber, Subscription, add_demand
 from .spec.predicates import Violation, violations
 from .spec.recorder import RecordedSubscriber, Recorder
-from .spec.trace import ENDINGS, SIGNALS, Facts, Kind, Signal, is_demand
+from .spec.trace import SIGNALS, TERMINALS, Facts, Kind, Signal, Trace, is_demand
 
 T = TypeVar("T")
 
-RULES_WHEN_CALLED: Final = ("1.1", "1.3", "1.7", "1.9", "2.3", "2.5", "2.7", "2.12", "2.13", "3.1", "3.3")
-"""The rules that can be seen to be broken when a call is made.
+RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.ON_SUBSCRIBE: ("2.13", "1.9", "1.3", "1.7", "2.12"),
+    Kind.ON_NEXT: ("2.13", "1.9", "1.1", "1.3", "1.7", "3.3"),
+    Kind.ON_ERROR: ("2.13", "1.9", "1.3", "1.7"),
+    Kind.ON_COMPLETE: ("1.9", "1.3", "1.7"),
+    Kind.REQUEST: ("2.3", "2.7", "3.1"),
+    Kind.CANCEL: ("2.3", "2.7"),
+}
+"""The rules that each call can be seen to break when it is made.
 
 Not 2.4: a subscriber may process its signals later, and requests without knowing yet of an end that has arrived.
 """
@@ -26,76 +38,142 @@ RULES_WHEN_RAISED: Final = ("2.8", "2.9", "2.10", "2.13", "3.15", "3.16")
 """The rules that can be seen to be broken when a call raises."""
 KEPT: Final = 20
 """How many entries a violation shows."""
-LONGEST: Final = 80
-"""How many entries there may be before those that tell nothing more are summed up."""
+
+
+class NoneViolation(ProtocolViolation, TypeError):  # noqa: N818 - the term of the field
+    """Where the contract has an element, an error or a subscription there was None: rule 2.13 asks for a TypeError."""
+
+
+PASSED_ON: Final = (ProtocolViolation, SystemExit, KeyboardInterrupt)
+"""What is raised as it is: it has been told, or it ends the program."""
 
 
 @define(eq=False)
 class Strict:
-    """Looks at the conversation of one publisher and one subscriber while it takes place (a Judge)."""
+    """Looks at the conversation of one publisher and one subscriber while it takes place (a Judge).
+
+    It refers to neither of them, because the subscriber may keep its subscription, and so the judge (rule 3.13). Of a call
+    that has ended it remembers only what later calls are judged by. It counts elements and demand.
+    """
 
     recorder: Recorder
-    subscriber: Subscriber[Any]
-    subscription: Subscription | None = field(init=False, default=None)
-    violation: ProtocolViolation | None = field(init=False, default=None)
+    broken: str | None = field(init=False, default=None)
+    """How a signal broke a rule before the stream was over; nothing is passed on from then on."""
+    _over: bool = field(init=False, default=False)
+    """Whether there was an end or a cancel."""
+    _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=dict[int, "tuple[Signal, ...]"])
+    """What is remembered of calls, by the place where they began."""
     _facts: Facts = field(init=False, factory=Facts)
+    _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
     def enter(self, signal: Signal) -> None:
-        """Raise where a call breaks a rule; where it is a signal, the stream ends with the violation."""
-        if self.violation is not None:
-            raise self.violation
-        found = violations(self.recorder.trace(self._facts), RULES_WHEN_CALLED)
+        """Raise where a call breaks a rule, and where a signal comes after one that did."""
+        del self.recorder.signals[:-KEPT]
+        if self.broken is not None:
+            if signal.kind in SIGNALS:
+                raise ProtocolViolation(self.broken)
+            return
+        with self._lock:
+            self._calls[signal.at] = (signal,)
+            trace = self._trace()
+        found = violations(trace, RULES_WHEN_CALLED[signal.kind])
         if found:
-            self._raise(found[0], signal)
+            with self._lock:
+                del self._calls[signal.at]
+            self._refuse(found[0], signal)
+        self._over = self._over or signal.kind in TERMINALS or signal.kind is Kind.CANCEL
 
     def leave(self, signal: Signal) -> None:
-        """Raise where what a call raised breaks a rule; sum up what is over."""
-        if signal.kind is Kind.RAISED and not isinstance(signal.value, ProtocolViolation):
-            found = violations(self.recorder.trace(self._facts), RULES_WHEN_RAISED)
+        """Raise where what a call raised breaks a rule; forget what later calls are not judged by."""
+        with self._lock:
+            if signal.call not in self._calls:  # it was refused
+                return
+            trace = self._trace(signal)
+            self._sum_up(signal)
+        if signal.kind is Kind.RAISED and not isinstance(signal.value, PASSED_ON):
+            found = violations(trace, RULES_WHEN_RAISED)
             if found:
-                raise ProtocolViolation(str(found[0])) from signal.value
-        if len(self.recorder.signals) > LONGEST:
-            self._sum_up()
+                raise ProtocolViolation(self._text(found[0])) from signal.value
 
-    def _raise(self, violation: Violation, signal: Signal) -> None:
-        error = ProtocolViolation(str(violation))
-        if signal.kind in SIGNALS:
-            self.violation = error
-            if self.subscription is not None:
-                self.subscription.cancel()
-                self.subscriber.on_error(error)
-        raise error
+    def _refuse(self, violation: Violation, signal: Signal) -> NoReturn:
+        text = self._text(violation)
+        if signal.kind in SIGNALS and signal.kind is not Kind.ON_SUBSCRIBE and not self._over:
+            self.broken = text
+        raise (NoneViolation if violation.rule == "2.13" else ProtocolViolation)(text)
 
-    def _sum_up(self) -> None:
-        """Replace the oldest elements and requests by their number."""
-        old, recent = self.recorder.signals[:-KEPT], self.recorder.signals[-KEPT:]
-        open_calls = {signal.call for signal in recent}
-        dropped: set[int] = set()
-        for signal in old:
-            if signal.kind in {Kind.ON_NEXT, Kind.REQUEST} and signal.at not in open_calls and self._over(signal, old):
-                dropped.add(signal.at)
-                if signal.kind is Kind.ON_NEXT:
-                    self._facts = evolve(self._facts, delivered_before=self._facts.delivered_before + 1)
-                elif is_demand(signal.value):
-                    total = add_demand(self._facts.requested_before, signal.value)
-                    self._facts = evolve(self._facts, requested_before=total)
-        self.recorder.signals[:] = [signal for signal in old if signal.call not in dropped] + recent
+    def _sum_up(self, end: Signal) -> None:
+        """Replace an element or a request that is over by its number, and forget all cancels but the first."""
+        entry = self._calls[end.call][0]
+        if entry.kind is Kind.ON_NEXT:
+            self._facts = evolve(self._facts, delivered_before=self._facts.delivered_before + 1)
+        elif entry.kind is Kind.REQUEST and is_demand(entry.value):
+            total = add_demand(self._facts.requested_before, entry.value)
+            self._facts = evolve(self._facts, requested_before=total)
+        cancels = [at for at, (call, *_) in self._calls.items() if call.kind is Kind.CANCEL]
+        if entry.kind in {Kind.ON_NEXT, Kind.REQUEST} or end.call in cancels[1:]:
+            del self._calls[end.call]
+        else:
+            # As if it had returned: what it raised is told once.
+            self._calls[end.call] = (entry, evolve(end, kind=Kind.RETURNED, value=None))
 
-    @staticmethod
-    def _over(signal: Signal, old: list[Signal]) -> bool:
-        return any(other.kind in ENDINGS and other.call == signal.at for other in old)
+    def _trace(self, *more: Signal) -> Trace:
+        return Trace((*chain.from_iterable(self._calls.values()), *more), self._facts)
+
+    def _text(self, violation: Violation) -> str:
+        """Tell of a violation, with the last signals in place of those that it was found by."""
+        return str(evolve(violation, trace=self.recorder.trace()))
+
+
+class _Nothing:
+    """The subscription of a stream that is over before it began."""
+
+    def request(self, n: int) -> None:
+        """Nothing."""
+
+    def cancel(self) -> None:
+        """Nothing."""
 
 
 @define(eq=False)
 class StrictSubscriber(RecordedSubscriber):
     """A subscriber with a judge in front of it."""
 
+    _subscription: Subscription = field(init=False, factory=_Nothing)
+    _subscribed: bool = field(init=False, default=False)
+    _ended: bool = field(init=False, default=False)
+    """Whether the subscriber has been told of a violation."""
+
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Note the subscription, and pass it on."""
-        if isinstance(self.judge, Strict) and self.judge.subscription is None:
-            self.judge.subscription = subscription
+        """Pass the first subscription on, and cancel any other (rule 2.5)."""
+        if subscription is not None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
+            if self._subscribed or self._ended:
+                subscription.cancel()
+            else:
+                self._subscribed, self._subscription = True, subscription
         # Not super(): attrs makes the class anew for its slots.
         RecordedSubscriber.on_subscribe(self, subscription)
+
+    def _call(self, kind: Kind, link: int, method: Callable[[], None], value: Any = None) -> None:
+        try:
+            RecordedSubscriber._call(self, kind, link, method, value)
+        except ProtocolViolation as violation:
+            if isinstance(self.judge, Strict) and self.judge.broken is not None and not self._ended:
+                self._ended = True
+                self._end(violation)
+            raise
+
+    def _end(self, violation: ProtocolViolation) -> None:
+        """Cancel, and tell the subscriber; what either raises can't be told to anybody else."""
+        try:
+            self._subscription.cancel()
+            if not self._subscribed:
+                self.subscriber.on_subscribe(self._subscription)  # rule 1.9
+        except FAILURES as error:
+            drop_error(error)
+        try:
+            self.subscriber.on_error(violation)
+        except FAILURES as error:
+            drop_error(error)
 
 
 @define(eq=False)
@@ -106,14 +184,15 @@ class StrictPublisher:
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Subscribe with a judge in between."""
-        self.publisher.subscribe(_judged(subscriber))
+        self.publisher.subscribe(judged(subscriber))
 
 
-def _judged(subscriber: Any) -> Any:
-    if subscriber is None:  # the publisher has to refuse it (rule 1.9)
+def judged(subscriber: Any) -> Any:
+    """Put a judge in front of a subscriber; None stays None, which the publisher has to refuse (rule 1.9)."""
+    if subscriber is None:
         return None
     recorder = Recorder()
-    return StrictSubscriber(recorder, subscriber, recorder.new_stream(), Strict(recorder, subscriber))
+    return StrictSubscriber(recorder, subscriber, recorder.new_stream(), Strict(recorder))
 
 
 @overload
@@ -124,11 +203,12 @@ def strict(subject: Any) -> Any:
     """Give a publisher, or a subscriber, that raises ProtocolViolation where either side of it breaks a rule.
 
     The error quotes the rule, tells what was seen and what to do, and shows the last twenty signals. It is raised
-    to whoever broke the rule; if that is the publisher, its subscription is cancelled and the subscriber gets the
-    error by on_error.
+    to whoever broke the rule. If that is the publisher, its subscription is cancelled and the subscriber gets the
+    error by on_error, unless the stream is over; of a second subscription only that one is cancelled (rule 2.5).
+    For None the error is a TypeError as well (rule 2.13).
     """
     if callable(getattr(subject, "subscribe", None)):
         return StrictPublisher(subject)
     if callable(getattr(subject, "on_subscribe", None)):
-        return _judged(subject)
+        return judged(subject)
     raise TypeError(f"strict() takes a publisher or a subscriber, not {type(subject).__name__}")

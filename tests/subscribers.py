@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from reactive_aio import Subscriber, Subscription
+from reactive_aio import Flow, Subscriber, Subscription
 
 
 class Recorder:
@@ -58,6 +58,14 @@ class Recorder:
     def on_complete(self) -> None:
         self.signals.append(("complete", None))
         self.over.set()
+
+
+async def ended_by(flow: Flow[Any]) -> BaseException:
+    """Give the error by which a flow ends, of whatever class it is."""
+    recorder = Recorder(1_000_000)
+    flow.subscribe(recorder)
+    await asyncio.wait_for(recorder.over.wait(), 60.0)
+    return recorder.error
 
 
 class ByHand:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio.notes import add_note, notes_of
+from reactive_aio.notes import add_note, notes_of, set_cause, set_context, set_notes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +25,50 @@ class OddError(Exception):
     """What Python's own ``add_note`` does not take for notes."""
 
     __notes__: Any = 7
+
+
+class RefusedError(BaseException):
+    """What some classes raise where others let something be said."""
+
+
+class ReadOnlyError(Exception):
+    """Whose notes can be read and not set, as those of an exception of Java."""
+
+    __notes__ = property(lambda _: [])
+
+
+class UnreadableError(Exception):
+    """Whose notes can't even be read."""
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        raise RefusedError
+
+
+class SlottedError(Exception):
+    """Whose notes have a place of their own, which is empty at first."""
+
+    __slots__ = ("__notes__",)
+
+
+class StubbornError(Exception):
+    """Which lets nothing be set."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise RefusedError
+
+
+class ClosedError(Exception):
+    """Which lets nothing be read or set."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RefusedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise RefusedError
+
+
+ODD = [FrozenError, OddError, ReadOnlyError, UnreadableError, SlottedError, StubbornError, ClosedError]
 
 
 def raising(*_: Any) -> Any:
@@ -92,3 +136,127 @@ def test_a_note_is_said_once() -> None:
     add_note(error, "here")
 
     assert ["here", "there"] == notes_of(error)
+
+
+# -- whatever the class
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_nothing_that_is_said_beside_an_exception_raises(kind: type[Exception]) -> None:
+    error = kind()
+    add_note(error, "here")
+    set_notes(error, ["there"])
+    set_cause(error, ValueError())
+    set_context(error, ValueError())
+
+    assert notes_of(error) in (["there"], [])
+
+
+@pytest.mark.parametrize("kind", [FrozenError, SlottedError, StubbornError])
+def test_a_note_is_put_where_python_would_not_but_could(kind: type[Exception]) -> None:
+    error = kind()
+    add_note(error, "here")
+
+    assert ["here"] == notes_of(error)
+
+
+@pytest.mark.parametrize("kind", ODD[:-1])
+@pytest.mark.parametrize("operator", ["map", "filter", "flat_map", "group_by", "on_error_map", "retry_if"])
+async def test_whatever_its_class_refuses_it_arrives(operator: str, kind: type[Exception]) -> None:
+    def fails(*_: object) -> Any:
+        raise kind
+
+    source = Flow.error(ValueError()) if operator in ("on_error_map", "retry_if") else Flow.of(1)
+    with pytest.raises(kind):
+        await asyncio.wait_for(getattr(source, operator)(fails).to_list(), 60)
+
+
+def test_a_note_that_can_not_be_shown_hides_no_other() -> None:
+    class Mute:
+        def __str__(self) -> str:
+            raise RefusedError
+
+    error = ValueError()
+    error.__notes__ = [Mute(), "here"]  # type: ignore[list-item]
+    add_note(error, "there")
+
+    assert ["<note str() failed>", "here", "there"] == notes_of(error)
+
+
+# -- what led to it
+
+
+def chain_of(error: BaseException) -> list[BaseException]:
+    """Give an exception and all that led to it, by causes and contexts; a circle would have no end."""
+    chain, ahead = list[BaseException](), [error]
+    while ahead:
+        each = ahead.pop()
+        assert len(chain) < 9, "it leads round in a circle"
+        chain.append(each)
+        ahead += [before for before in (each.__cause__, each.__context__) if before is not None]
+    return chain
+
+
+def outer_of(inner: BaseException) -> BaseException:
+    """Raise one error while another is handled, or for that reason."""
+    try:
+        try:
+            raise inner
+        except OSError:
+            raise KeyError("outer")  # noqa: B904 - this is the context, not the cause
+    except KeyError as outer:
+        return outer
+
+
+def caused_by(inner: BaseException) -> BaseException:
+    outer = KeyError("outer")
+    outer.__cause__ = inner
+    return outer
+
+
+def context_of(error: BaseException) -> Any:
+    return error.__context__
+
+
+def cause_of(error: BaseException) -> Any:
+    return error.__cause__
+
+
+UNWRAPPING: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "on_error_resume_next, the context": lambda flow: flow.on_error_resume_next(lambda e: Flow.error(context_of(e))),
+    "on_error_resume_next, the cause": lambda flow: flow.on_error_resume_next(lambda e: Flow.error(cause_of(e))),
+    "on_error_map, the context": lambda flow: flow.on_error_map(context_of),
+    "on_error_map, the cause": lambda flow: flow.on_error_map(cause_of),
+}
+
+
+@pytest.mark.parametrize("way", UNWRAPPING)
+async def test_an_error_that_is_unwrapped_does_not_lead_to_itself(way: str) -> None:
+    inner = OSError("inner")
+    outer = outer_of(inner) if way.endswith("context") else caused_by(inner)
+
+    with pytest.raises(OSError, match="inner") as failed:
+        await UNWRAPPING[way](Flow.error(outer)).to_list()
+
+    assert [inner] == chain_of(failed.value)
+    assert inner in (outer.__context__, outer.__cause__), "nor is anything taken from the one around it"
+
+
+@pytest.mark.parametrize("say", [set_cause, set_context])
+def test_what_was_said_first_stands(say: Callable[[BaseException, BaseException], None]) -> None:
+    error, first, second = ValueError(), OSError("first"), OSError("second")
+    say(error, first)
+    say(error, second)
+    say(first, error)
+    say(second, second)
+
+    assert [error, first] == chain_of(error)
+    assert [second] == chain_of(second)
+
+
+def test_a_circle_that_somebody_has_made_is_left_as_it_is() -> None:
+    one, other, error = ValueError("one"), ValueError("other"), ValueError("error")
+    one.__cause__, other.__cause__ = other, one
+    set_cause(error, one)
+
+    assert error.__cause__ is one

@@ -184,6 +184,39 @@ async def test_a_chain_that_has_enough_cancels_the_publisher() -> None:
     assert 1 == publisher.cancels
 
 
+def apart(flow: Flow[Any]) -> Flow[Any]:
+    return Flow.from_publisher(flow)
+
+
+LATE_READERS: dict[str, Any] = {
+    "flows that are apart": lambda flow: apart(apart(apart(flow).map(str)).map(str)),
+    "race": lambda flow: apart(apart(flow).race(apart(Flow.never()))),
+    "take_until_other": lambda flow: apart(apart(flow).take_until_other(apart(Flow.never()))),
+}
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda subscription: subscription.cancel(), lambda subscription: subscription.request(-1)]
+)
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("chain", LATE_READERS)
+async def test_who_leaves_before_the_chain_has_come_to_its_input_is_told_of_no_error(
+    chain: str, turns: int, leave: Any
+) -> None:
+    dropped: list[BaseException] = []
+    with using(on_error_dropped=dropped.append):
+        middle, publisher, subscriber = processor(LATE_READERS[chain]), ByHand(), Recorder()
+        publisher.subscribe(middle)
+        middle.subscribe(subscriber)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if subscriber.subscription is not None:
+            leave(subscriber.subscription)
+            await idle()
+            assert 1 == publisher.cancels
+    assert [] == dropped
+
+
 # -- errors
 
 
@@ -316,6 +349,29 @@ async def test_a_second_publisher_is_cancelled_and_the_first_goes_on() -> None:
 
     assert (1, 0) == (second.cancels, publisher.cancels)
     assert [2] == subscriber.items
+
+
+class Unwilling(ByHand):
+    """A publisher whose subscription can't be cancelled."""
+
+    def cancel(self) -> None:
+        raise GeneratorExit("can't be cancelled")
+
+
+@pytest.mark.parametrize("when", ["second", "too late", "on_next"])
+async def test_3_15_what_a_cancel_raises_goes_to_the_hook_and_not_to_the_publisher(when: str) -> None:
+    dropped, middle, publisher = list[BaseException](), doubling(), Unwilling()
+    with using(on_error_dropped=dropped.append):
+        if when == "second":
+            ByHand().subscribe(middle)
+        elif when == "too late":
+            middle.subscribe(Leaver())
+            await idle()
+        publisher.subscribe(middle)
+        if when == "on_next":
+            publisher.next("not requested")
+
+    assert ["can't be cancelled"] == [str(error) for error in dropped]
 
 
 async def test_a_second_subscriber_is_refused_and_the_first_goes_on() -> None:

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..hooks import discard, drop_error
 from ..segments.plan import FlowLike
-from ..segments.source import Inlet
+from ..segments.source import Abandonable, Inlet
 from ..spec import Subscription
 from .arbiter import SubscriptionArbiter
 
@@ -50,7 +51,7 @@ class Coordinator(ABC):
         self.arbiter.cancel()
 
     def leave(self) -> None:
-        """Cancel the source that is read now, before its end; what may still come of it goes to the hooks."""
+        """Cancel the source that is read now, which counts as failed; what may still come of it goes to the hooks."""
         inner, self._inner = self._inner, None
         self._next = None
         if inner is not None:
@@ -83,7 +84,7 @@ class Coordinator(ABC):
                 inner = self._inner = Inner(self)
                 try:
                     self.inlet.subscribe(flow_now, inner, at_once=perf_counter() < until)
-                except Exception as error:
+                except FAILURES as error:
                     inner.on_error(error)
         finally:
             self._advancing = False
@@ -116,15 +117,15 @@ class Inner:
     """The subscriber of one source, used for no other (rules 1.10 and 2.12; a Receiver)."""
 
     _owner: Coordinator | None
-    _subscribed: bool = field(init=False, default=False)
+    _subscription: Subscription | None = field(init=False, default=None)
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Make the source the current one, unless it subscribes twice (rule 2.5)."""
         owner = self._owner
-        if owner is None or self._subscribed:
+        if owner is None or self._subscription is not None:
             subscription.cancel()
         else:
-            self._subscribed = True
+            self._subscription = subscription
             owner.arbiter.switch_to(subscription)
 
     def on_chunk(self, items: list[Any]) -> None:
@@ -150,8 +151,10 @@ class Inner:
             owner.on_source_complete()
 
     def leave(self) -> None:
-        """Hear of nothing any more."""
+        """Hear of nothing any more; the source counts as failed."""
         self._owner = None
+        if isinstance(self._subscription, Abandonable):
+            self._subscription.abandon()
 
     def _end(self) -> Coordinator | None:
         owner, self._owner = self._owner, None

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from attrs import define, field
 
-from ..runtime.ends import opened
+from ..runtime.ends import Opened
 from ..segments import Snapshot
 from .loading import AnyFlow
 
@@ -61,7 +61,7 @@ class Watcher(Protocol):
 async def drive(flow: AnyFlow, run: Run, watcher: Watcher) -> None:
     """Run a flow to its end; ``run`` is kept up to date, also when the flow fails or is cancelled."""
     begun = perf_counter()
-    async with opened(flow) as items:
+    async with Opened(flow) as items:
 
         def look() -> None:
             run.seconds = perf_counter() - begun

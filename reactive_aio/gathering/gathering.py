@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..hooks import drop_error
 from ..segments.plan import FlowLike
 from ..spec import UNBOUNDED, add_demand
@@ -94,7 +95,7 @@ class Gathering(Drain):
         """Subscribe to a flow that has been entered."""
         try:
             self.inlet.subscribe(flow, inner, at_once=at_once, ahead=inner.prefetch is not None)
-        except Exception as error:
+        except FAILURES as error:
             inner.on_error(error)
 
     def remove(self, inner: Inner) -> None:

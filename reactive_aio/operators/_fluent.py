@@ -46,6 +46,17 @@ def check_flow(method: str, flow: object) -> None:
         raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: make one with Flow.from_iterable(...)")
 
 
+def check_flows(method: str, *flows: object) -> None:
+    """Refuse what is no flow, the first as well: a method may be called on the class, and then that is anything."""
+    for flow in flows:
+        if hasattr(flow, "__iter__") and not is_flow(flow):
+            raise TypeError(
+                f"{method}() takes flows, not {type(flow).__name__}: give each flow as an argument of its own, as in "
+                f"{method}(*flows), and make a flow of elements with Flow.from_iterable(...)"
+            )
+        check_flow(method, flow)
+
+
 def is_flow(value: object) -> TypeGuard[Flow[Any]]:
     """Tell whether ``value`` is a flow."""
     return isinstance(value, Fluent)
@@ -63,7 +74,7 @@ def check_errors(method: str, errors: object) -> None:
     """Refuse at once what could stand in no ``except`` clause."""
     for each in cast("tuple[object, ...]", errors if isinstance(errors, tuple) else (errors,)):
         if not (isinstance(each, type) and issubclass(each, BaseException)):
-            raise TypeError(f"{method}(errors=...) takes an exception type or a tuple of them, not {each!r}")
+            raise TypeError(f"{method}(errors=...) takes an exception type or a tuple of them, not {label(each)}")
 
 
 def is_async(fn: Callable[..., object]) -> bool:
@@ -74,7 +85,7 @@ def is_async(fn: Callable[..., object]) -> bool:
 def check_whole(method: str, name: str, n: object) -> int:
     """Refuse at once what is no whole number."""
     if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{method}({name}={n!r}): {name} is a whole number, not {type(n).__name__}")
+        raise TypeError(f"{method}({name}={label(n)}): {name} is a whole number, not {type(n).__name__}")
     return n
 
 
@@ -87,13 +98,15 @@ def check_count(method: str, name: str, n: object, least: int) -> None:
 def check_flag(method: str, name: str, flag: object) -> None:
     """Refuse at once what is neither True nor False, which would be taken for one of them."""
     if not isinstance(flag, bool):
-        raise TypeError(f"{method}({name}={flag!r}): {name} is True or False, not {type(flag).__name__}")
+        raise TypeError(f"{method}({name}={label(flag)}): {name} is True or False, not {type(flag).__name__}")
 
 
 def check_seconds(method: str, name: str, seconds: object, *, above: bool = False) -> None:
     """Refuse at once what is no span of time: a finite number of at least 0, or above it."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
-        raise TypeError(f"{method}({name}={seconds!r}): {name} is a number of seconds, not {type(seconds).__name__}")
+        raise TypeError(
+            f"{method}({name}={label(seconds)}): {name} is a number of seconds, not {type(seconds).__name__}"
+        )
     if not isfinite(seconds) or seconds < 0 or (above and not seconds):
         raise ValueError(
             f"{method}({name}={seconds}): {name} must be a finite number {'above' if above else 'of at least'} 0"
@@ -103,6 +116,6 @@ def check_seconds(method: str, name: str, seconds: object, *, above: bool = Fals
 def check_fraction(method: str, fraction: object) -> None:
     """Refuse at once what is no number from 0 to 1."""
     if not isinstance(fraction, (int, float)) or isinstance(fraction, bool):
-        raise TypeError(f"{method}({fraction!r}): a fraction is a number, not {type(fraction).__name__}")
+        raise TypeError(f"{method}({label(fraction)}): a fraction is a number, not {type(fraction).__name__}")
     if not 0 <= fraction <= 1:
         raise ValueError(f"{method}({fraction}): a fraction is from 0 to 1")

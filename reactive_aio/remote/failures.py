@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
 from ..errors import RemoteError
+from ..guard import FAILURES
 from ..notes import notes_of, set_cause, set_context, set_notes
 from .pickling import dumps_by_value
 
@@ -32,29 +33,41 @@ def pack(
     by_value: ByValue = dumps_by_value,
 ) -> bytes:
     """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
-    trace = error.__traceback__
-    below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
-    text = "".join(traceback.format_exception(type(error), error, below)).rstrip()
-    if locate is not None:
-        locate(error)
-    return _packed(error, by_value, DEEPEST, f"traceback in {where}:\n{text}")
+    try:
+        if locate is not None:
+            locate(error)
+        return _packed(error, by_value, DEEPEST, f"traceback in {where}:\n{_trace(error)}")
+    except FAILURES:  # whatever a class does when it is looked at
+        packed: Packed = (None, type(error).__qualname__, [], f"raised in {where}")
+        return pickle.dumps(packed)
 
 
 def unpack(data: bytes | bytearray) -> BaseException:
     """Give the exception again, with the traceback where it was raised as its last note."""
     packed: Packed = pickle.loads(data)
     pickled, summary, notes, trace = packed
-    error: BaseException | None = None
+    error: object = None
     if pickled is not None:
         try:
             error = pickle.loads(pickled)
-        except Exception as failure:
-            notes.append(f"it could not be unpickled here: {failure!r}")
-    if error is None:
+        except FAILURES as failure:
+            notes.append(f"it could not be unpickled here: {_summary(failure)}")
+    if not isinstance(error, BaseException):
         error = RemoteError(summary)
     # Set anew: a class with a __reduce__ of its own loses its notes on the way.
     set_notes(error, [*notes, trace] if trace else notes)
     return error
+
+
+def _trace(error: BaseException) -> str:
+    """Give the traceback below the frame of whoever caught the exception, in words."""
+    trace = error.__traceback__
+    below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
+    try:
+        lines = traceback.format_exception(type(error), error, below)
+    except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
+        lines = [*traceback.format_tb(below), _summary(error)]
+    return "".join(lines).rstrip()
 
 
 def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "") -> bytes:
@@ -66,7 +79,7 @@ def _summary(error: BaseException) -> str:
     name = type(error).__qualname__
     try:
         text = str(error)
-    except Exception:  # whatever a class does when it is shown
+    except FAILURES:  # whatever a class does when it is shown
         return name
     return f"{name}: {text}" if text else name
 
@@ -95,7 +108,7 @@ def _alone(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
                 data = way(form)
                 if type(pickle.loads(data)) is type(error):
                     return data
-            except Exception:  # whatever a class does when it is pickled
+            except FAILURES:  # whatever a class does when it is pickled
                 continue
     return None
 

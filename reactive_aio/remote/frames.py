@@ -14,6 +14,7 @@ No input or output happens here, so the protocol can be tested, and written agai
                      LAST     the same, and the chunk is over
                      FAILED   number, 0, elements worked on; the packed exception, and the chunk is over
                      BEAT     it is alive
+                     CLEANUP  number; the packed exception of a chunk that could not let go of what it held
 
 Every frame is a head of fixed size, the sizes of its buffers, its pickle, and the buffers: the large pieces of memory
 that the pickle refers to (PEP 574), which are sent from where they are and received into memory of their own.
@@ -41,6 +42,7 @@ FAILED: Final = 6
 READY: Final = 7
 BEAT: Final = 8
 STOP: Final = 9
+CLEANUP: Final = 10
 
 LARGE_PICKLE: Final = 65_536
 """Bytes of a pickle that are not copied to go out in one piece with what stands before them."""

@@ -18,6 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import frozen
+
+from ..guard import FAILURES
 from .columns import reducers
 
 LARGE: Final = 16_384
@@ -27,6 +30,7 @@ MAIN: Final = b"__main__"
 ARROW: Final = b"pyarrow"
 
 Buffers = list[pickle.PickleBuffer]
+Dumps = Callable[[object, Buffers], bytes]
 
 
 def dumps(value: object, buffers: Buffers | None = None) -> bytes:
@@ -78,12 +82,41 @@ def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
     return keep
 
 
-def picklable(items: list[Any], dumps: Callable[[object, Buffers], bytes] = dumps) -> list[Any]:
+@frozen
+class Parcel:
+    """A list of elements, pickled as far as that can be."""
+
+    count: int
+    """The elements that are in it."""
+    pickled: bytes
+    buffers: Buffers
+    failure: BaseException | None
+    """What the pickling of the next one has raised."""
+
+    @staticmethod
+    def of(items: list[Any], dumps: Dumps) -> Parcel:
+        """Pickle all, or else those before the first that can't be pickled."""
+        try:
+            return _parcel(items, dumps, None)
+        except FAILURES as error:
+            failure = error
+        try:
+            return _parcel(picklable(items, dumps), dumps, failure)
+        except FAILURES:  # what can be pickled now and then; the first failure is as good as this one
+            return _parcel([], dumps, failure)
+
+
+def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Parcel:
+    buffers: Buffers = []
+    return Parcel(len(items), dumps(items, buffers), buffers, failure)
+
+
+def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
     """Give the elements before the first that can't be pickled."""
     for at, item in enumerate(items):
         try:
             dumps([item], [])
-        except Exception:
+        except FAILURES:
             return items[:at]
     return items
 

@@ -18,18 +18,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Final
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..notes import add_note
 from .channel import Channel
 from .failures import pack
-from .frames import CHUNK, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
-from .pickling import Buffers, dumps, picklable
+from .frames import CHUNK, CLEANUP, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
+from .pickling import Dumps, Parcel, dumps
 from .variables import set_values
 
 JOIN: Final = b"r"
@@ -104,20 +104,26 @@ class Chunk:
 
 @define(eq=False)
 class Worker:
-    """What the process does: it works for the regions that come by its control socket, or for a single one."""
+    """What the process does: it works for the regions that come by its control socket, or for those it is given."""
 
     control: socket.socket | None = None
     selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
     turns: deque[tuple[Region, Chunk]] = field(init=False, factory=deque[tuple["Region", Chunk]])
     """The chunks that can be worked on, each region's in order; bounded by what the regions have under way."""
-    _stopped: bool = field(init=False, default=False)
+    regions: set[Region] = field(init=False, factory=set["Region"])
+    """Those that have not hung up."""
+    _ending: bool = field(init=False)
+    """Whether it ends with the last region that there is."""
+
+    def __attrs_post_init__(self) -> None:
+        self._ending = self.control is None
 
     def serve(self) -> None:
         """Take turns."""
         with self.selector:
             if self.control is not None:
                 self.selector.register(self.control, selectors.EVENT_READ, self._hear)
-            while not self._stopped:
+            while self.regions or not self._ending:
                 for key, events in self.selector.select(0 if self.turns else None):
                     key.data(events)
                 if self.turns:
@@ -126,13 +132,13 @@ class Worker:
 
     def take_in(self, region: Region) -> None:
         """Work for a region."""
+        self.regions.add(region)
         self.selector.register(region.channel.socket, selectors.EVENT_READ, region.on_ready)
 
     def left(self, region: Region) -> None:
         """Work for a region no more."""
+        self.regions.discard(region)
         self.selector.unregister(region.channel.socket)
-        if self.control is None:
-            self._stopped = True
 
     def _hear(self, _: int) -> None:
         assert self.control is not None
@@ -140,7 +146,10 @@ class Worker:
         if word == JOIN:
             self.take_in(Region(self, Channel(socket.socket(fileno=files[0]))))
         else:
-            self._stopped = True
+            self._ending = True
+            self.selector.unregister(self.control)
+            for region in tuple(self.regions):
+                region.close()
 
 
 @define(eq=False)
@@ -149,7 +158,7 @@ class Region:
 
     worker: Worker
     channel: Channel
-    dumps: Callable[[object, Buffers], bytes] = dumps
+    dumps: Dumps = dumps
     place: str = field(factory=lambda: f"worker process {os.getpid()}")
     """Where this is, in words, for the tracebacks of failures."""
     _work: Any = field(init=False, default=None)
@@ -162,16 +171,18 @@ class Region:
 
     def on_ready(self, events: int) -> None:
         """Take what has come, and send what has waited."""
+        if self not in self.worker.regions:
+            return  # it has hung up since the system was asked
         if events & selectors.EVENT_WRITE:
             self.channel.flush()
             self._watch()
-        if events & selectors.EVENT_READ:
+        if events & selectors.EVENT_READ and not self._closed:
             for frame in self.channel.receive():
                 self._heard(frame)
                 if self._closed:
                     return
             if self.channel.ended:
-                self._close()
+                self.close()
 
     def _heard(self, frame: Frame) -> None:
         if frame.kind == CHUNK:
@@ -185,14 +196,14 @@ class Region:
         elif frame.kind == REGION:
             self._begin(frame)
         elif frame.kind == STOP:
-            self._close()
+            self.close()
 
     def _begin(self, frame: Frame) -> None:
         try:
             pickled, variables = frame.loads()
             self._context.run(set_values, variables)
             self._work = pickle.loads(pickled)
-        except BaseException as error:  # importing a module runs its code
+        except FAILURES as error:  # importing a module runs its code
             add_note(error, "while the functions of the region were imported in a worker process")
             self._failure = pack(error, self.place)
 
@@ -208,18 +219,19 @@ class Region:
         started = perf_counter_ns()
         try:
             items = chunk.context.run(self._part, chunk)
-        except BaseException as error:  # of the pickle of the elements, or of a stage as it begins
+        except FAILURES as error:  # of the pickle of the elements, or of a stage as it begins
             self._fail(chunk, 0, error)
             return
         run = chunk.run
         over = run.over and run.failure is None
         waited, chunk.waited = run.waited - chunk.waited, run.waited
         worked = perf_counter_ns() - started - int(waited * 1e9)
-        sent = self._send(chunk, items, max(0, worked), LAST if over else PART)
-        if not sent:
-            run.close()
+        if not self._send(chunk, items, max(0, worked), LAST if over else PART):
+            self._tell(chunk, run.failure)  # which stood behind what could not be sent
+            self._let_go(chunk)
         elif run.failure is not None:
             self._fail(chunk, run.taken, run.failure)
+            self._tell(chunk, run.cleanup_failure)
         elif over:
             del self._chunks[chunk.number]
         elif chunk.left or chunk.leave_out:
@@ -231,7 +243,7 @@ class Region:
             assert frame is not None
             try:
                 items = frame.loads()
-            except Exception as error:
+            except FAILURES as error:
                 add_note(error, "while elements were unpickled in a worker process")
                 raise
             chunk.run = self._work.begin(items, frame.place)
@@ -244,20 +256,16 @@ class Region:
 
     def _send(self, chunk: Chunk, items: list[Any], nanoseconds: int, kind: int) -> bool:
         """Send results; where one can't be pickled those before it and the failure, and False."""
-        failure: Exception | None = None
-        buffers: Buffers = []
-        try:
-            data = self.dumps(items, buffers)
-        except Exception as error:
-            failure, items, kind, buffers = error, picklable(items, self.dumps), PART, []
-            add_note(failure, "an element that leaves a worker process has to be picklable")
-            data = self.dumps(items, buffers)
-        self.channel.send(Frame(kind, chunk.number, len(items), chunk.run.taken, nanoseconds, data, buffers))
-        if failure is not None:
-            self._fail(chunk, chunk.run.taken, failure)
-        else:
+        parcel, taken = Parcel.of(items, self.dumps), chunk.run.taken
+        failure = parcel.failure
+        kind = kind if failure is None else PART
+        self.channel.send(Frame(kind, chunk.number, parcel.count, taken, nanoseconds, parcel.pickled, parcel.buffers))
+        if failure is None:
             self._watch()
-        return failure is None
+            return True
+        add_note(failure, "an element that leaves a worker process has to be picklable")
+        self._fail(chunk, taken, failure)
+        return False
 
     def _fail(self, chunk: Chunk, taken: int, error: BaseException) -> None:
         self._send_failure(chunk, taken, pack(error, self.place))
@@ -267,20 +275,38 @@ class Region:
         self.channel.send(Frame(FAILED, chunk.number, 0, taken, 0, packed))
         self._watch()
 
+    # -- the end
+
+    def close(self) -> None:
+        """Let go of what is half done, say what could not be let go of, and hang up: the loop waits for that."""
+        for chunk in self._chunks.values():
+            self._let_go(chunk)
+        self._chunks.clear()
+        self._closed = True
+        self._watch()
+
+    def _let_go(self, chunk: Chunk) -> None:
+        if chunk.run is not None:
+            chunk.context.run(chunk.run.close)
+            self._tell(chunk, chunk.run.cleanup_failure)
+
+    def _tell(self, chunk: Chunk, error: BaseException | None) -> None:
+        """Send what has failed behind the end of a chunk."""
+        if error is not None:
+            self.channel.send(Frame(CLEANUP, chunk.number, pickled=pack(error, self.place)))
+            self._watch()
+
     # -- the socket
 
     def _watch(self) -> None:
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.channel.waits else 0)
+        """Wait for what there is to wait for; hang up when that is nothing any more."""
+        if self._closed and not self.channel.waits:
+            self.worker.left(self)
+            self.channel.close()
+            return
+        wanted = 0 if self._closed else selectors.EVENT_READ
+        if self.channel.waits:
+            wanted |= selectors.EVENT_WRITE
         if wanted != self._watching:
             self._watching = wanted
             self.worker.selector.modify(self.channel.socket, wanted, self.on_ready)
-
-    def _close(self) -> None:
-        """Let go of what is half done, and hang up: the loop waits for that."""
-        self._closed = True
-        self.worker.left(self)
-        for chunk in self._chunks.values():
-            if chunk.run is not None:
-                chunk.context.run(chunk.run.close)
-        self._chunks.clear()
-        self.channel.close()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ..guard import FAILURES
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Attachment, Scheduler
 from ..schedulers.current import Current, Home
@@ -30,8 +31,11 @@ from ..segments import (
 )
 from ..spec import Subscription
 from .driver import RegionDriver
+from .host import Host, begun
 from .lifetime import Lifetime
 from .turns import Company
+
+U = TypeVar("U")
 
 PREFETCH: Final = 256
 HERE: Final = Current()
@@ -95,6 +99,25 @@ class RegionInlet:
         self.driver.abandoned.add(hold)
         return hold
 
+    def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
+        """Run a coroutine in a task of the subscription."""
+        release = self.hold()
+        task = self.loop.create_task(coroutine, context=context or self.context.copy())
+        held = begun(self.loop)
+        held.add(task)
+
+        def over(task: asyncio.Task[U]) -> None:
+            held.discard(task)
+            release()
+
+        task.add_done_callback(over)
+        return task
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Pass on what a cleanup behind the end of the region has raised."""
+        # A copy, as this may be called on any thread, and inside the context itself.
+        self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
+
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
         self.driver.upstream.discard = discard
@@ -133,7 +156,7 @@ class RegionInlet:
         driver = assemble(
             self._plan,
             receiver,
-            lifetime,
+            Host(lifetime, self.driver.host),
             context,
             home=self._home,
             called=at_once,
@@ -219,7 +242,7 @@ def is_home(flow: FlowLike) -> bool:
 def assemble(
     plan: Plan,
     receiver: Receiver[Any],
-    lifetime: Lifetime,
+    host: Host,
     context: Context,
     *,
     home: Scheduler | None = None,
@@ -242,20 +265,20 @@ def assemble(
     try:
         runs = [_run(plan, region) for region in plan.regions]
         if not isinstance(lone, Home):
-            places = _attach(plan, lifetime, home)
-    except Exception as error:
+            places = _attach(plan, host.lifetime, home)
+    except FAILURES as error:
         plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
         runs, lone = [_run(plan, plan.regions[0])], None
-        places = _attach(plan, lifetime, HERE)
+        places = _attach(plan, host.lifetime, HERE)
     if isinstance(lone, Home):
-        drivers = [_lone(plan, runs[0], lone.loop, context, receiver, lifetime, company)]
+        drivers = [_lone(plan, runs[0], lone.loop, context, receiver, host, company)]
     else:
-        drivers = _row(plan, runs, places, context, receiver, lifetime)
+        drivers = _row(plan, runs, places, context, receiver, host)
         _introduce(plan, drivers, company)
     last = drivers[0]
     last.ahead = ahead
     last.each = each
-    _begin(plan, drivers, receiver, lifetime, called, home)
+    _begin(plan, drivers, receiver, host, called, home)
     return last
 
 
@@ -265,11 +288,11 @@ def _lone(
     loop: asyncio.AbstractEventLoop,
     context: Context,
     receiver: Receiver[Any],
-    lifetime: Lifetime,
+    host: Host,
     company: Company | None,
 ) -> RegionDriver:
     """Make the driver of a flow of one region on its subscriber's loop: most inner flows are, and they come by the million."""
-    driver = _driver(plan, plan.regions[0], run, loop, context.copy(), receiver, lifetime.hold())
+    driver = _driver(plan, plan.regions[0], run, loop, context.copy(), receiver, host, host.lifetime.hold())
     if company is not None and company.loop is loop:
         driver.company = company
     elif isinstance(plan.source.operator, Pushed):
@@ -283,15 +306,15 @@ def _row(
     places: list[_Place],
     context: Context,
     receiver: Receiver[Any],
-    lifetime: Lifetime,
+    host: Host,
 ) -> list[RegionDriver]:
     """Make the drivers of a flow, the last one first, and link them."""
     drivers: list[RegionDriver] = []
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         downstream = Crossing.to(drivers[-1]) if drivers else receiver
         attachment = place.attachment
-        release = partial(attachment.detach, lifetime.hold())
-        driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, release)
+        release = partial(attachment.detach, host.lifetime.hold())
+        driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
         if drivers:
             driver.ahead = True
             drivers[-1].upstream.upstream = drivers[-1].before = driver
@@ -321,7 +344,7 @@ def _begin(
     plan: Plan,
     drivers: list[RegionDriver],
     receiver: Receiver[Any],
-    lifetime: Lifetime,
+    host: Host,
     called: bool,
     home: Scheduler,
 ) -> None:
@@ -332,7 +355,8 @@ def _begin(
     if isinstance(source, Pushed):
         first.elsewhere = source.elsewhere
         first.passes = source.passes
-        first.lifetime = lifetime.part()
+        host.reader = first
+        first.lifetime = host.lifetime.part()
         given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
         open_source = partial(source.open, RegionInlet(first, first.lifetime, _placed_at(plan.moved, home), given))
     for driver in drivers:
@@ -368,7 +392,7 @@ def _attach(plan: Plan, lifetime: Lifetime, home: Scheduler) -> list[_Place]:
             place = _Place()
             place.attachment = _placed_at(region.scheduler, home).attach(place.lost)
             places.append(place)
-    except BaseException:
+    except FAILURES:
         for place in places:
             place.attachment.detach(lifetime.hold())
         raise
@@ -387,6 +411,7 @@ def _driver(
     loop: asyncio.AbstractEventLoop,
     context: Context,
     receiver: Receiver[Any],
+    host: Host,
     release: Callable[[], None],
 ) -> RegionDriver:
     source: Pulled[Any] | None = None
@@ -397,4 +422,4 @@ def _driver(
             source = operator
         elif isinstance(operator, Pushed):
             prefetch = operator.prefetch
-    return RegionDriver(run, region, source, prefetch, loop, context, receiver, release)
+    return RegionDriver(run, region, source, prefetch, loop, context, receiver, host, release)

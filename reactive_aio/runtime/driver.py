@@ -13,12 +13,12 @@ from functools import partial
 from threading import get_ident
 from typing import Any, Final
 
-from ..errors import SourceCancelledError
-from ..hooks import drop_error
-from ..notes import add_note, notes_of
+from ..guard import FAILURES, as_failure, close_all
+from ..hooks import also_failed, drop_error
 from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
-from .emission import FAILURES, Emission
+from .emission import Emission
+from .host import Host, begun
 from .inputs import PushedInput
 from .lifetime import Lifetime
 
@@ -26,19 +26,11 @@ DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
 
 
-def _as_failure(cancelled: asyncio.CancelledError) -> SourceCancelledError:
-    error = SourceCancelledError("a function or source of the flow raised CancelledError")
-    error.__cause__ = cancelled
-    for note in notes_of(cancelled):
-        add_note(error, note)
-    return error
-
-
 class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_behind", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "inner", "inners",
+        "__weakref__", "_behind", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "host", "inner", "inners",
         "lifetime", "outer", "passes", "region", "tasks",
     )  # fmt: skip
 
@@ -51,9 +43,11 @@ class RegionDriver(Emission):
         loop: asyncio.AbstractEventLoop,
         context: Context,
         receiver: Receiver[Any],
+        host: Host,
         release: Callable[[], None],
     ) -> None:
         super().__init__(run, source, prefetch, loop, context, receiver)
+        self.host = host
         self.region = region
         self._release: Callable[[], None] | None = release
         self.lifetime: Lifetime | None = None
@@ -103,6 +97,10 @@ class RegionDriver(Emission):
         self.cancelled = True
         if not self.closed:
             self.post(self._note, None)
+
+    def abandon(self) -> None:
+        """Have the flow count as failed, for what its cleanup raises."""
+        self.host.failed = True
 
     # -- the signals of upstream, on the region's loop
 
@@ -154,6 +152,7 @@ class RegionDriver(Emission):
         The receiver of the last region hears on_subscribe first, before anything is opened. With ``called`` no turn
         is scheduled: whoever calls, on this loop, is to take it.
         """
+        begun(self.loop).add(self)
         if self._running_here():
             self._awake = called
             self._start(receiver, open_source)
@@ -259,60 +258,77 @@ class RegionDriver(Emission):
 
     # -- the end
 
+    def broken(self, error: BaseException) -> None:
+        """Fail with what has left a turn; where the region has ended, whoever reads it fails instead."""
+        if self.closed:
+            self.host.fail_reader(as_failure(error))
+        else:
+            self._fail(error)
+
+    def inner_cleanup_failed(self, error: BaseException) -> None:
+        """Fail with what the cleanup of a flow has raised that is read here; too late, pass it on."""
+        if self.closed:
+            self.host.cleanup_failed(error)
+        else:
+            self._fail(error)
+
     def _complete(self) -> None:
         receiver = self._receiver
+        failures = close_all((self.run.check_over,)) + self._end()
         try:
-            try:
-                self.run.check_over()
-            finally:
-                self._end()
-        except Exception as error:
-            if receiver is not None:
-                receiver.on_error(error)
-        else:
-            if receiver is not None:
+            if failures:
+                self._signal(receiver, failures)
+            elif receiver is not None:
                 receiver.on_complete()
-        self._done()
+        finally:
+            self._done()
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         if locate:
             self.run.locate(error)
-        if isinstance(error, asyncio.CancelledError):
-            error = _as_failure(error)
         receiver = self._receiver
-        self._end_quietly()
-        if receiver is not None:
-            receiver.on_error(error)
-        else:
-            drop_error(error)
-        self._done()
+        self.host.failed = True
+        failures = [error, *self._end()]
+        try:
+            self._signal(receiver, failures)
+        finally:
+            self._done()
+
+    def _signal(self, receiver: Receiver[Any] | None, failures: list[BaseException]) -> None:
+        """Signal the first of several failures; the others are noted on it."""
+        self.host.failed = True
+        first, *others = map(as_failure, failures)
+        try:
+            for other in others:
+                also_failed(first, other)
+            if receiver is not None:
+                receiver.on_error(first)
+            else:
+                drop_error(first)
+        finally:
+            del first, others, failures  # a traceback leads back to here
 
     def _close(self) -> None:
-        self._end_quietly()
-        self._done()
-
-    def _end_quietly(self) -> None:
+        failures = self._end()
         try:
-            self._end()
-        except Exception as error:
-            drop_error(error)
+            for error in failures:
+                self.host.cleanup_failed(error)
+        finally:
+            del failures
+            self._done()
 
-    def _end(self) -> None:
-        """Stop upstream and forget downstream; raises what the cleanup of the source raises."""
+    def _end(self) -> list[BaseException]:
+        """Stop upstream and forget downstream; return what the cleanup of the source raises."""
         self.closed = True
         self._receiver = None
         self._open = None
         self._demand = 0
+        if self.host.reader is self:
+            self.host.reader = None
         items, self._pass = self._pass, None
         close = getattr(items, "close", None)
-        try:
-            if close is not None:
-                close()
-        finally:
-            try:
-                self.run.close()
-            finally:
-                self._input.close()
+        closers = (self.run.close, self._input.close)
+        return close_all(closers if close is None else (close, *closers))
 
     def behind(self, call: Callable[[], None]) -> None:
         """Have something called when the downstream has heard of the end, the latest first.
@@ -332,12 +348,13 @@ class RegionDriver(Emission):
 
         That may need turns of this loop, which therefore is not to be let go before.
         """
+        begun(self.loop).discard(self)
         outer, self.outer = self.outer, None
         if outer is not None:
             outer.inners.discard(self)
         calls, self._behind = self._behind, ()  # they lead back to here
-        for call in calls:
-            call()
+        for error in close_all(calls):
+            self.host.cleanup_failed(error)
         release, self._release = self._release, None
         if release is not None:
             if self.lifetime is None:

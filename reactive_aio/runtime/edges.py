@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..hooks import discard, drop_error
 from ..notes import add_note
 from ..spec import Subscriber, Subscription, quote
@@ -77,13 +78,13 @@ class SubscriberEdge:
             self._over = True
             try:
                 self.subscriber.on_complete()
-            except Exception as failure:
+            except FAILURES as failure:
                 drop_error(failure)
 
     def _signal(self, method: Callable[[Any], None], value: Any) -> None:
         try:
             method(value)
-        except Exception as failure:
+        except FAILURES as failure:
             # Rule 2.13: whoever raises from a signal counts as having cancelled, and hears no more.
             add_note(failure, f"raised by a subscriber: {quote('2.13')}")
             self._cancel()

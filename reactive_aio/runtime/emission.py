@@ -14,19 +14,16 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
+from ..guard import FAILURES
 from ..segments import Call, Pulled, Receiver, RegionRun
 from ..spec import UNBOUNDED
 from .inputs import PulledInput, PushedInput
-from .turns import Turns
+from .turns import BUDGET, Turns
 
-BUDGET: Final = 1e-3
 NOTHING: Final = object()
 
 MANY: Final = 8
 """From how much demand on a list is filled by a call; fewer are taken of a generator, which can be suspended."""
-
-# A cancellation that user code raises is a failure of the stream: no task of ours is there to be cancelled by it.
-FAILURES: Final = (Exception, asyncio.CancelledError)
 
 
 def _as_of_a_generator(error: BaseException) -> BaseException:

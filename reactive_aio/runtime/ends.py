@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
@@ -13,17 +12,21 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 from anyio.from_thread import start_blocking_portal
 from attrs import define, field
 
-from ..hooks import discard, drop_error
+from ..guard import FAILURES, Failed, as_failure
+from ..hooks import also_failed, discard, drop_error
+from ..notes import add_note
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
-from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn
+from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn, calling_line, label
 from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import RegionDriver
 from .edges import SubscriberEdge, check_subscriber
-from .emission import BUDGET, NOTHING
+from .emission import NOTHING
+from .host import Host
 from .lifetime import Lifetime
 from .snapshot import snapshot
+from .turns import BUDGET
 
 if TYPE_CHECKING:
     from ..flow import Flow
@@ -48,7 +51,7 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[]
     edge = SubscriberEdge(subscriber, _maker(flow))
     lifetime = Lifetime()
     try:
-        assemble(Plan.of(flow), edge, lifetime, copy_context(), each=True)
+        assemble(Plan.of(flow), edge, Host(lifetime), copy_context(), each=True)
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
@@ -115,9 +118,9 @@ class _Result:
 
 async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
     """Run a flow of at most one element and give the element, or ``default``; it may be what was ``gathered`` of others."""
-    lifetime = Lifetime()
+    lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
-    driver = assemble(Plan.of(flow), result, lifetime, copy_context())
+    driver = assemble(Plan.of(flow), result, Host(lifetime), copy_context())
     try:
         try:
             await result.over
@@ -126,7 +129,9 @@ async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
             await lifetime.ended()
     except asyncio.CancelledError:
         result.drop()
+        lifetime.unawaited()
         raise
+    result.error = lifetime.outcome(result.error)
     if result.error is not None:
         _raise(result)
     return cast("T", default if result.value is MISSING else result.value)
@@ -150,7 +155,7 @@ class Iteration:
     every millisecond all the same.
     """
 
-    _lifetime: Lifetime = field(init=False, factory=Lifetime)
+    _lifetime: Lifetime = field(init=False, factory=Lifetime.awaited)
     _driver: RegionDriver = field(init=False)
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
@@ -168,7 +173,7 @@ class Iteration:
         """Subscribe, on the running loop."""
         iterator = Iteration()
         slot = _Slot(weakref.ref(iterator))
-        iterator._driver = assemble(Plan.of(at_home(flow)), slot, iterator._lifetime, copy_context(), each=True)
+        iterator._driver = assemble(Plan.of(at_home(flow)), slot, Host(iterator._lifetime), copy_context(), each=True)
         return iterator
 
     def __aiter__(self) -> Iteration:
@@ -189,6 +194,7 @@ class Iteration:
             item, self._item = self._item, NOTHING
             return item
         await self._lifetime.ended()
+        self.error = self._lifetime.outcome(self.error)
         if isinstance(self.error, StopAsyncIteration):
             # As a generator does (PEP 479): a failure is never taken for the end.
             failed = RuntimeError("a function or source of the flow raised StopAsyncIteration")
@@ -231,19 +237,33 @@ class Iteration:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    @property
+    def source(self) -> str:
+        """What feeds the last region, in words."""
+        return self._driver.region.source
+
     def snapshot(self) -> Snapshot:
         """Look at how far each region has come, from any thread."""
         return snapshot(self._driver)
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up; who asks for an element then is told of the end."""
+        """Cancel, and wait until everything has been cleaned up; whoever asks for an element then hears of the end.
+
+        Raises what the cleanup has raised.
+        """
         self._driver.cancel()
         self._over = True
         self._wake()
         try:
             await self._lifetime.ended()
+        except asyncio.CancelledError:
+            self._lifetime.unawaited()
+            raise
         finally:
             self._drop()
+        self.error = self._lifetime.outcome(None)
+        if self.error is not None:
+            _raise(self)
 
     def _drop(self) -> None:
         """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
@@ -260,6 +280,7 @@ class Iteration:
         driver = getattr(self, "_driver", None)
         if driver is not None:
             self._drop()
+            driver.context.copy().run(self._lifetime.unawaited)
             if not driver.closed and not driver.loop.is_closed():
                 driver.cancel()
 
@@ -295,21 +316,50 @@ class _Slot:
             discard([item])
 
 
-@asynccontextmanager
-async def opened(flow: FlowLike) -> AsyncGenerator[Iteration]:
-    """Subscribe for the length of a block; behind it everything has been cleaned up."""
-    iterator = Iteration.over(flow)
-    try:
-        yield iterator
-    finally:
-        await iterator.aclose()
+@define(eq=False)
+class Opened:
+    """A subscription for the length of a block, behind which everything has been cleaned up (an async context manager).
+
+    By hand, since contextlib sets attributes of exceptions, which not every class allows.
+    """
+
+    _flow: FlowLike
+    _items: Iteration = field(init=False)
+
+    async def __aenter__(self) -> Iteration:
+        self._items = Iteration.over(self._flow)
+        return self._items
+
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            await self._items.aclose()
+        except FAILURES as failure:
+            if error is None or failure is error or isinstance(failure, asyncio.CancelledError):
+                raise
+            also_failed(error, failure)
 
 
 async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]]) -> None:
     """Await ``fn`` for each element, in the task that calls."""
-    async with opened(flow) as items:
+    cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
+    before = cancelling()
+    taken = 0
+    async with Opened(flow) as items:
         async for item in items:
-            await fn(item)
+            try:
+                await fn(item)
+            except FAILURES as error:
+                if isinstance(error, asyncio.CancelledError) and cancelling() > before:
+                    raise
+                add_note(
+                    error,
+                    f"in for_each({label(fn)}), chained at {calling_line()}, on element #{taken} of {items.source}",
+                )
+                failure = as_failure(error)
+                if failure is error:
+                    raise
+                raise failure from error
+            taken += 1
 
 
 def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
@@ -317,6 +367,12 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
 
     async def call() -> R:
         return await main()
+
+    async def attempt() -> R | Failed:
+        try:
+            return await main()
+        except FAILURES as error:
+            return Failed(error)
 
     if _no_loop():
         with asyncio.Runner() as runner:
@@ -327,8 +383,12 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
                 f"run_sync() would wait for itself: a region of the flow is to run on {place.name}, which the call blocks. "
                 "Await an end of the flow instead, or place it elsewhere"
             )
+    # Its failure comes as a value: the portal would end with an exit, and would set attributes of the exception.
     with start_blocking_portal() as portal:
-        return portal.call(call)
+        outcome = portal.call(attempt)
+    if isinstance(outcome, Failed):
+        raise outcome.error
+    return outcome
 
 
 def _places(flow: FlowLike) -> Iterator[Scheduler]:

@@ -206,8 +206,13 @@ class PushedInput:
     def close(self) -> None:
         """Cancel upstream and let go of what has arrived."""
         upstream, self.upstream = self.upstream, None
-        if upstream is not None:
-            upstream.cancel()
+        try:
+            if upstream is not None:
+                upstream.cancel()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
         self.closed = True
         error, self.error = self.error, None
         if error is not None:

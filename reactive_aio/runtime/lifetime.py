@@ -1,4 +1,7 @@
-"""Lifetimes: all that has been started for a subscription, or for a region of it, and has not yet been cleaned up."""
+"""Lifetimes: all that has been started for a subscription, or for a region of it, and has not yet been cleaned up.
+
+The lifetime of a whole subscription also collects what its cleanup raises, for an end that is awaited.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from ..hooks import also_failed, drop_error
+from ..notes import add_note
 from ..schedulers.base import Released
 
 
@@ -26,6 +31,12 @@ class Lifetime:
     _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _join: Callable[[], None] | None = field(init=False, default=None)
     """Joins the latest thread that has told its end, which it does before it is quite gone."""
+    _awaited: bool = field(init=False, default=False)
+    """Whether an end is awaited that raises the failures of the cleanup."""
+    _failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
+    _notes: list[str] = field(init=False, factory=list[str])
+    """What is to be said of the failure of the flow; bounded likewise."""
 
     def part(self) -> Lifetime:
         """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
@@ -62,6 +73,56 @@ class Lifetime:
                 self._waiting.append(call)
                 return
         call()
+
+    # -- what the cleanup raises
+
+    @classmethod
+    def awaited(cls) -> Lifetime:
+        """Return a lifetime whose end is awaited: it keeps the failures of the cleanup for `outcome`."""
+        lifetime = cls()
+        lifetime._awaited = True
+        return lifetime
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Keep the failure of a cleanup for the awaited end, or tell the hook where nobody awaits one; from any thread."""
+        whole = self._whole or self
+        with whole._lock:
+            if whole._awaited:
+                whole._failures.append(error)
+                return
+        drop_error(error)
+
+    def note(self, text: str) -> None:
+        """Have something noted on the failure of the flow; from any thread."""
+        whole = self._whole or self
+        with whole._lock:
+            whole._notes.append(text)
+
+    def outcome(self, error: BaseException | None) -> BaseException | None:
+        """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
+        with self._lock:
+            failures, self._failures = self._failures, []
+            notes, self._notes = self._notes, []
+        try:
+            for failure in failures:
+                if error is None:
+                    error = failure
+                else:
+                    also_failed(error, failure)
+            if error is not None:
+                for note in notes:
+                    add_note(error, note)
+            return error
+        finally:
+            del error, failures  # a traceback leads back to here
+
+    def unawaited(self) -> None:
+        """Tell the hook of what the cleanup has raised and of what it will raise: nobody awaits the end any more."""
+        with self._lock:
+            self._awaited = False
+            failures, self._failures = self._failures, []
+        for failure in failures:
+            drop_error(failure)
 
     async def ended(self) -> None:
         """Wait until nothing is held.

@@ -20,8 +20,13 @@ from typing import Any, Final
 from attrs import define, field
 
 from ..errors import SchedulerClosedError
+from ..guard import FAILURES
+from ..hooks import drop_error
 
 Event = tuple[Callable[[Any], None], Any]
+
+BUDGET: Final = 1e-3
+"""Seconds for which a turn goes on before the event loop has its own."""
 
 SHORT: Final = 2e-4
 """Seconds after which a company lets the event loop have its turn."""
@@ -72,6 +77,10 @@ class Turns(ABC):
     @abstractmethod
     def _work(self) -> bool:
         """Do what there is to do; True if the time is up before it is done."""
+
+    @abstractmethod
+    def broken(self, error: BaseException) -> None:
+        """Fail with what has left a turn."""
 
     @abstractmethod
     def lost(self, error: BaseException) -> None:
@@ -129,14 +138,17 @@ class Turns(ABC):
         self.company.meet(self)
 
     def take_turn(self) -> None:
-        """Take what has been posted, then work."""
+        """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
         events = self._events
+        until, late = perf_counter() + BUDGET, False
         try:
             while True:
-                while events:
+                while events and not late:
                     handle, value = events.popleft()
                     handle(value)
-                if self._work():
+                    # Another thread may post as fast as they are taken here.
+                    late = perf_counter() >= until
+                if self._work() or late:
                     self.schedule()
                     return
                 # In this order: a post that finds `awake` still true is seen by the check that follows.
@@ -144,7 +156,15 @@ class Turns(ABC):
                 if not events:
                     return
                 self._awake = True
-        except BaseException:
-            # An interrupt on its way out through the loop; the cancel that follows it must find a way in.
+        except FAILURES as error:
+            # The net: whatever it is, and whoever has raised it, the flow ends with it, and the loop goes on.
             self._awake = False
-            raise
+            self._caught(error)
+
+    def _caught(self, error: BaseException) -> None:
+        try:
+            self.broken(error)
+        except FAILURES as another:
+            drop_error(another)
+        if self._events and not self._awake:
+            self._wake()

@@ -14,7 +14,10 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
+from attrs.converters import optional
+
+from ..guard import as_failure
 
 
 class Released(Protocol):
@@ -76,6 +79,11 @@ class Run(Protocol):
         ...
 
     @property
+    def cleanup_failure(self) -> BaseException | None:
+        """What the letting go raised, unless that is the ``failure``; to be looked at when it is over or closed."""
+        ...
+
+    @property
     def taken(self) -> int:
         """The elements of the chunk that have been worked on."""
         ...
@@ -112,7 +120,7 @@ class Report:
     seconds: float
     """How long these results took to make."""
     over: bool
-    failure: BaseException | None = None
+    failure: BaseException | None = field(default=None, converter=optional(as_failure))
 
 
 class Reports(Protocol):
@@ -120,6 +128,9 @@ class Reports(Protocol):
 
     def reported(self, report: Report) -> None:
         """Take what has come of a chunk; the reports on one chunk come in order."""
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Take what the letting go of a chunk has raised; nothing of the kind comes behind ``released``."""
 
     def lost(self, error: BaseException) -> None:
         """Take note that no more reports will come."""

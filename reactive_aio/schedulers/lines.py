@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import select
+import socket
 from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
 
-from ..hooks import drop_error
+from ..guard import FAILURES
 from ..notes import add_note
 from ..remote.channel import Channel
 from ..remote.failures import unpack
 from ..remote.frames import CHUNK, FAILED, LAST, Frame
-from ..remote.pickling import Buffers, picklable
+from ..remote.pickling import Dumps, Parcel
 from .base import Report
-
-Dumps = Callable[[object, Buffers], bytes]
 
 
 @define(eq=False)
@@ -26,8 +26,8 @@ class Line:
     loop: asyncio.AbstractEventLoop
     channel: Channel
     heard: Callable[[Frame], None]
-    ended: Callable[[], None]
-    """Called once, when the other side has hung up and the line has been dropped."""
+    ended: Callable[[BaseException | None], None]
+    """Called once, when the line has been dropped: the other side has hung up, or this is why nothing more can be read."""
     _writing: bool = field(init=False, default=False)
     _open: bool = field(init=False, default=False)
 
@@ -48,6 +48,22 @@ class Line:
             self._writing = True
             self.loop.add_writer(self.channel.socket.fileno(), self._write)
 
+    def say_goodbye(self) -> None:
+        """Say that nothing more will be said; the other side then hangs up when it has said the rest."""
+        try:
+            self.channel.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.drop()
+
+    def drain(self) -> None:
+        """Take what has come already, and hang up."""
+        if self._open:
+            poll = select.poll()
+            poll.register(self.channel.socket, select.POLLIN)
+            while self.is_open and poll.poll(0):
+                self._read()
+            self.drop()
+
     def drop(self) -> None:
         """Hang up."""
         if self._open:
@@ -58,18 +74,17 @@ class Line:
             self.channel.close()
 
     def _read(self) -> None:
+        failure: BaseException | None = None
         try:
             for frame in self.channel.receive():
                 self.heard(frame)
                 if not self._open:
                     return
-            over = self.channel.ended
-        except Exception as error:  # it is no frame, or one for which there is no memory
-            drop_error(error)
-            over = self._open
-        if over:
+        except FAILURES as error:  # it is no frame, or one for which there is no memory
+            failure = error
+        if self._open and (self.channel.ended or failure is not None):
             self.drop()
-            self.ended()
+            self.ended(failure)
 
     def _write(self) -> None:
         self.channel.flush()
@@ -80,20 +95,17 @@ class Line:
 
 def chunk_frame(
     chunk: int, items: list[Any], index: int, credit: int, dumps: Dumps, leave_out: int = 0
-) -> tuple[Frame | None, Exception | None]:
+) -> tuple[Frame | None, BaseException | None]:
     """Pack a chunk; where an element can't be pickled, those before it, if any, and the failure that follows them."""
-    buffers: Buffers = []
-    failure: Exception | None = None
-    try:
-        data = dumps(items, buffers)
-    except Exception as error:
-        failure, items, buffers = error, picklable(items, dumps), []
+    parcel = Parcel.of(items, dumps)
+    failure = parcel.failure
+    if failure is not None:
         add_note(failure, "an element that goes to a worker process has to be picklable")
-        add_note(failure, f"it is element #{index + len(items)}")
-        if not items:
+        if parcel.count < len(items):
+            add_note(failure, f"it is element #{index + parcel.count}")
+        if not parcel.count:
             return None, failure
-        data = dumps(items, buffers)
-    return Frame(CHUNK, chunk, credit, index, leave_out, data, buffers), failure
+    return Frame(CHUNK, chunk, credit, index, leave_out, parcel.pickled, parcel.buffers), failure
 
 
 def report(frame: Frame, failing: BaseException | None) -> Report:
@@ -108,9 +120,9 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
             items = frame.loads()
             if len(items) != frame.count:
                 raise ValueError(f"{len(items)} results have come, of which {frame.count} were announced")
-    except Exception as error:
+    except FAILURES as error:
         add_note(error, "while what came from a worker process was unpickled")
         items, failure, over = [], error, True
-    if over:
-        failure = failure or failing
+    if over and failure is None:
+        failure = failing
     return Report(frame.number, items, frame.place, frame.detail * 1e-9, over, failure)

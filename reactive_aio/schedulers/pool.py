@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
@@ -49,6 +50,8 @@ class Pool(Kept, Generic[TeamT]):
     """The chunks that are worked on at the same time."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _team: TeamT | None = field(init=False, default=None)
+    _home: int = field(init=False, default=0)
+    """The process in which the team was formed: one that is forked from it has a copy without any workers."""
     _members: dict[Member, TeamT] = field(init=False, factory=dict[Member, TeamT])
     _kept: bool = field(init=False, default=False)
     _closed: bool = field(init=False, default=False)
@@ -66,12 +69,30 @@ class Pool(Kept, Generic[TeamT]):
 
     def _enter(self, make: Callable[[TeamT], Member]) -> None:
         """Take in the member that is made for the team at work."""
+        self._check_home()
         with self._lock:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
-            if self._team is None:
-                self._team = self._form()
-            self._members[make(self._team)] = self._team
+            team = self._running()
+            self._members[make(team)] = team
+
+    def _running(self) -> TeamT:
+        """Give the team, formed if there is none; by who holds the lock."""
+        if self._team is None:
+            self._team, self._home = self._form(), os.getpid()
+        return self._team
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether this is the copy of a pool at work that a forked process has got; its lock may be a copy of a locked one."""
+        return (self._team is not None or bool(self._past)) and self._home != os.getpid()
+
+    def _check_home(self) -> None:
+        if self._is_copy:
+            raise SchedulerClosedError(
+                f"the workers of {self.name} belong to process {self._home}, from which this one, {os.getpid()}, was "
+                "forked: build the flow with a new pool"
+            )
 
     def ends_with(self, member: Member) -> bool:
         """Tell whether nobody else works with the team of a member, or is going to."""
@@ -117,15 +138,18 @@ class Pool(Kept, Generic[TeamT]):
 
     def open(self) -> Self:
         """Keep the workers until ``close``, also while no region runs on them."""
+        self._check_home()
         with self._lock:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed")
             self._kept = True
-            if self._team is None:
-                self._team = self._form()
+            self._running()
         return self
 
     def _shut(self, told: Callable[[], None]) -> list[TeamT]:
+        if self._is_copy:
+            told()
+            return []
         with self._lock:
             self._closed = True
             teams, self._team = [*self._past, *filter(None, [self._team])], None

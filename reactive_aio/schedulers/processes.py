@@ -23,7 +23,8 @@ from attrs import define, field
 from ..errors import WorkerDiedError
 from ..remote import worker
 from ..remote.channel import Channel
-from ..remote.frames import CREDIT, REGION, Frame
+from ..remote.failures import unpack
+from ..remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
 from ..remote.pickling import MAIN, by_value_dumps, dumps, main_module
 from ..remote.variables import Variable, values_in, variables
 from .base import Hired, Released, Report, Reports, Work
@@ -233,7 +234,10 @@ class _Member:
     """The chunks that each worker has."""
     _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
     """Chunks that lack the rest of their elements, which could not be pickled."""
+    _left: bool = field(init=False, default=False)
+    """Whether no more results are wanted."""
     _released: Released | None = field(init=False, default=None)
+    """What is to be told when the last line has ended, where the workers go on for others."""
 
     def begin(self, region: bytes, most: int) -> None:
         """Connect, and send the function."""
@@ -267,17 +271,28 @@ class _Member:
                 line.send(Frame(CREDIT, chunk, self._most))
 
     def leave(self, released: Released) -> None:
-        """Hang up; where the workers go on for others, wait until each has dropped what it was at."""
-        self._released = released
+        """Say goodbye, and listen until each worker has dropped what it was at and said what it could not let go of."""
+        self._left = True
+        for line in self._lines:
+            line.say_goodbye()
         if self.pool.ends_with(self):
+            # At once: a worker may be stuck, and the next region is to find new ones.
+            self.pool.let_go(self, self.team, partial(self._workers_ended, released))
+        else:
+            self._released = released
+            self._ended(None)
+
+    def _workers_ended(self, released: Released, join: Callable[[], None] | None = None) -> None:
+        """Hear, on the thread that keeps the workers, that they have ended."""
+
+        def hang_up() -> None:
             self._hang_up()
-            return
-        for line in tuple(self._lines):
-            try:
-                line.channel.socket.shutdown(socket.SHUT_WR)
-            except OSError:
-                line.drop()
-        self._ended()
+            released(join)
+
+        try:
+            self.loop.call_soon_threadsafe(hang_up)
+        except RuntimeError:  # it has been closed
+            hang_up()
 
     def expel(self, error: BaseException) -> None:
         """Fail the region, because the pool is closed or a worker has died."""
@@ -286,19 +301,23 @@ class _Member:
             self._hang_up()  # nobody else will
 
     def _hang_up(self) -> None:
+        """Hear what there is still to be heard, and hang up."""
         for line in self._lines:
-            line.drop()
-        self._ended()
+            line.drain()
 
-    def _ended(self) -> None:
+    def _ended(self, failure: BaseException | None) -> None:
         """Be gone with the last line. That a worker has died tells the thread that looks after it, which knows how."""
+        if failure is not None:
+            self.reports.lost(failure)
         released = self._released
         if released is not None and not any(line.is_open for line in self._lines):
             self._released = None
             self.pool.let_go(self, self.team, released)
 
     def _heard(self, frame: Frame) -> None:
-        if self._released is None:
+        if frame.kind == CLEANUP:
+            self.reports.cleanup_failed(unpack(frame.pickled))
+        elif frame.kind == FAILED or not self._left:
             told = report(frame, self._failing.get(frame.number))
             if told.over:
                 self._failing.pop(frame.number, None)

@@ -200,6 +200,8 @@ class ThreadScheduler(Kept):
             worker, self._worker = self._worker, None
             regions, self._regions = self._regions, set[_Attached]()
         for attached in regions:
+            if not attached.worker.alive:
+                continue  # this process was forked, and the thread is in the other one
             # On the loop itself and before it is told to stop, so that the region ends where it ran.
             error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
             attached.loop.call_soon_threadsafe(attached.lost, error)

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
-from ..hooks import drop_error
+from ..guard import FAILURES
 from .base import Hired, Released, Report, Reports, Run, Work
 from .pool import Pool
 
@@ -187,7 +187,7 @@ class _Member:
             started = perf_counter()
             try:
                 run, items = chunk.context.run(self._part, chunk, left)
-            except Exception as error:
+            except FAILURES as error:
                 self.reports.reported(Report(chunk.number, [], 0, 0.0, True, error))
                 return
             left -= len(items)
@@ -198,6 +198,7 @@ class _Member:
                 return
             self.reports.reported(report)
             if run.over:
+                self._tell_of_cleanup(run)
                 return
 
     def _part(self, chunk: _Chunk, most: int) -> tuple[Run, list[Any]]:
@@ -215,8 +216,11 @@ class _Member:
         run = chunk.run
         if run is not None:
             chunk.context.run(run.close)
-            if run.failure is not None:
-                chunk.context.run(drop_error, run.failure)
+            self._tell_of_cleanup(run)
+
+    def _tell_of_cleanup(self, run: Run) -> None:
+        if run.cleanup_failure is not None:
+            self.reports.cleanup_failed(run.cleanup_failure)
 
     def _give_up(self, chunk: _Chunk) -> None:
         self._close(chunk)

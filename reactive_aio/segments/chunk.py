@@ -7,8 +7,8 @@ a slow function nor one that makes many elements of one keeps them from whoever 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cached_property
 from itertools import islice
 from operator import length_hint
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from ..notes import notes_of, set_notes
+from ..guard import FAILURES
 from .fuse import Call, Fused, Pace, gathering
 from .plan import Placed, Region
 from .run import RegionRun
@@ -54,11 +54,11 @@ class ChunkWork:
         operators = [placed.operator for placed in self.stages]
         return gathering(operators, hurried=False) if all(map(_is_plain, operators)) else None
 
-    def failure(self, error: BaseException, total: int, pace: Pace) -> BaseException:
+    def locate(self, error: BaseException, total: int, pace: Pace) -> None:
         """Say where a function has failed that gathers."""
         run = self.region_run(total, self._gathering)
         run.pace = pace
-        return _as_failure(run, error)
+        run.locate(error)
 
 
 def _is_plain(operator: Stage[Any, Any]) -> bool:
@@ -66,18 +66,6 @@ def _is_plain(operator: Stage[Any, Any]) -> bool:
     base: type[Stage[Any, Any]] = Stage
     names = ("transform", "prelude", "finish", "close", "done", "pending")
     return all(getattr(type(operator), name) is getattr(base, name) for name in names)
-
-
-def _as_failure(run: RegionRun, error: BaseException) -> BaseException:
-    """Say where a function of the user's has failed; what it raised is the failure of the chunk."""
-    run.locate(error)
-    if isinstance(error, (Exception, asyncio.CancelledError)):
-        return error
-    # An exit or an interrupt is not for a worker to act upon; the subscriber is told of it.
-    failure = RuntimeError(f"a function of the flow raised {type(error).__name__} in a worker")
-    failure.__cause__ = error
-    set_notes(failure, notes_of(error))
-    return failure
 
 
 @define(eq=False)
@@ -93,6 +81,8 @@ class GatheringRun:
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
+    cleanup_failure: None = field(init=False, default=None)
+    """Nothing is held, so nothing fails to be let go of."""
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)
@@ -118,9 +108,10 @@ class GatheringRun:
             except StopIteration as stop:
                 # As Python has it where a generator is left by one.
                 raise RuntimeError("generator raised StopIteration") from stop
-        except BaseException as error:
+        except FAILURES as error:
             self.over = True
-            self.failure = self._work.failure(error, self._index + len(self._chunk), self._pace)
+            self._work.locate(error, self._index + len(self._chunk), self._pace)
+            self.failure = error
         else:
             self.over = self._pace.ended
         return given
@@ -141,6 +132,8 @@ class ChunkRun:
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
+    cleanup_failure: BaseException | None = field(init=False, default=None)
+    """What the letting go has raised, unless it is the failure itself."""
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)
@@ -175,8 +168,9 @@ class ChunkRun:
         before = len(given)
         try:
             given.extend(islice(self._pass, wanted))
-        except BaseException as error:
-            self.failure = _as_failure(self._run, error)
+        except FAILURES as error:
+            self._run.locate(error)
+            self.failure = error
             self._end()
         else:
             if len(given) - before < wanted:
@@ -192,14 +186,18 @@ class ChunkRun:
     def _end(self) -> None:
         self.over = True
         self.close()
+        if self.failure is None:
+            # It stands behind the results, where the end is.
+            self.failure, self.cleanup_failure = self.cleanup_failure, None
 
     def close(self) -> None:
-        """Let go of what the stages hold; a failure in that is the failure of the run, unless it has another."""
+        """Let go of what the stages hold; a failure in that is kept as the one of the cleanup."""
         items, self._pass = self._pass, None
         close = getattr(items, "close", None)
         try:
-            if close is not None:
-                close()
-            self._run.close()
-        except Exception as error:
-            self.failure = self.failure or error
+            with ExitStack() as stack:
+                stack.callback(self._run.close)
+                if close is not None:
+                    stack.callback(close)
+        except FAILURES as error:
+            self.cleanup_failure = error

@@ -23,11 +23,12 @@ import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import count, islice
 from operator import length_hint
 from time import perf_counter
 from types import CodeType
 from typing import Any, Final
+from weakref import finalize
 
 from attrs import define, frozen
 
@@ -49,6 +50,9 @@ UNHURRIED: Final = 500e-6
 
 DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
+
+_numbers: Final = count()
+"""Of the functions, which have to be told apart: two may have the same text, and end at different times."""
 
 
 @define
@@ -343,7 +347,7 @@ def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
 
 def _compile(writer: _Writer) -> Unit:
     text = "\n".join(writer.lines) + "\n"
-    file = f"<fused region {abs(hash(text)):x}>"
+    file = f"<fused region {next(_numbers)}>"
     namespace: dict[str, Any] = {
         "clock": perf_counter,
         "islice": islice,
@@ -352,7 +356,9 @@ def _compile(writer: _Writer) -> Unit:
         "QUICK": writer.quick,
     }
     exec(compile(text, file, "exec"), namespace)
-    # So that a traceback shows the generated line.
+    # Taken out, so that there is no circle that only the garbage collector would find.
+    function: Callable[..., Iterator[Any]] = namespace.pop("region")
+    # So that a traceback shows the generated line; it keeps the code, as the function does.
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    function: Callable[..., Iterator[Any]] = namespace["region"]
+    finalize(function.__code__, linecache.cache.pop, file, None).atexit = False
     return Unit(function, function.__code__, writer.stage_of_line, tuple(writer.names))

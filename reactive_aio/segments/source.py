@@ -7,10 +7,10 @@ coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterable, Iterator
+from asyncio import AbstractEventLoop, Task
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attrs import frozen
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .stage import Stage
 
 T = TypeVar("T")
+U = TypeVar("U")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -40,6 +41,14 @@ class Receiver(Protocol[T]):
 
     def on_complete(self) -> None:
         """Take note that the stream has ended well."""
+
+
+@runtime_checkable
+class Abandonable(Protocol):
+    """A subscription that can be left as one that has failed."""
+
+    def abandon(self) -> None:
+        """Have what its cleanup raises go to the hook only, since somebody goes on without it."""
 
 
 class Gauge(Protocol):
@@ -99,6 +108,19 @@ class Inlet(Protocol[T]):
     def hold(self) -> Callable[[], None]:
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
         ...
+
+    def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> Task[U]:
+        """Run a coroutine in a task of the subscription, in ``context`` or in a copy of that of the subscriber.
+
+        The task is held, and the subscription lasts, until the task has ended. What the coroutine raises it signals itself.
+        """
+        ...
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Pass on what a cleanup behind the end of the region has raised, from any thread.
+
+        The awaited end raises it, unless the flow has failed before; the hook is told of what nobody can raise.
+        """
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""

@@ -14,11 +14,14 @@ There are two ways to write one.
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import field, frozen
+
+from ..guard import FAILURES
 
 if TYPE_CHECKING:
     from .fuse import Pace
@@ -162,19 +165,33 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
-def label(value: object) -> str:
-    """Show an argument briefly: a function by its name, an object by its type, a long value by its beginning.
+SWITCH: Final = "REACTIVE_AIO_SHOW_ELEMENTS"
+"""The environment variable by which elements and arguments are shown by their types alone: "0", or a word for it.
+
+It is no hook, bound to a context: a value that slips through once is in a log for good. Worker processes inherit it.
+"""
+
+
+def label(value: object, most: int = 34) -> str:
+    """Show an argument or element briefly: a function by its name, an object by its type, a long value by its beginning.
+
+    Whatever is shown of an element in a plan, a note or a message goes through here; see `SWITCH`.
 
     >>> label(len), label(object()), label([1, 2]), label("x" * 100)
     ('len', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
     """
-    if callable(value):
-        return str(getattr(value, "__name__", type(value).__name__))
     try:
-        text = repr(value)
-    except Exception:
+        return _shown(value, most)
+    except FAILURES:
         # A failure may be what is being described, and another one must not hide it.
         return type(value).__name__
+
+
+def _shown(value: object, most: int) -> str:
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
+    text = "<" if hidden else repr(value)
     if text.startswith("<"):
         return type(value).__name__
-    return text if len(text) <= 34 else text[:31] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .rules import quote
+from .showing import shown
 
 UNBOUNDED: Final = 2**63 - 1
 
@@ -34,7 +35,7 @@ def demand_error(n: object) -> Exception | None:
     ValueError('request(0): §3.9 demand must be a positive number of elements')
     """
     if not isinstance(n, int) or isinstance(n, bool):
-        return TypeError(f"request({n!r}): {quote('3.9')}, not {type(n).__name__}")
+        return TypeError(f"request({shown(n)}): {quote('3.9')}, not {type(n).__name__}")
     if n <= 0:
         return ValueError(f"request({n}): {quote('3.9')}")
     return None

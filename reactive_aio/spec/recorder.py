@@ -15,10 +15,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from .protocols import Publisher, Subscriber, Subscription
-from .trace import Facts, Kind, Signal, Trace
+from .trace import Facts, Identity, Kind, Signal, Trace
 
 
 def _depth() -> int:
@@ -39,23 +39,13 @@ class Judge(Protocol):
         """Called when a call has ended."""
 
 
-@frozen
-class Identity:
-    """Stands for an object in a trace, without keeping it alive."""
-
-    number: int
-    type: str
-
-    def __repr__(self) -> str:
-        return "None" if self.type == "NoneType" else f"<{self.type} at {self.number:#x}>"
-
-
 @define(eq=False)
 class Recorder:
     """Writes down the calls of the contract, from any thread."""
 
     signals: list[Signal] = field(init=False, factory=list[Signal])
-    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _lock: threading.RLock = field(init=False, factory=threading.RLock)
+    """Reentrant: memory may be cleared up while it is held, and a finalizer may cancel."""
     _local: threading.local = field(init=False, factory=threading.local)
     _streams: int = field(init=False, default=0)
     _links: int = field(init=False, default=0)
@@ -75,9 +65,8 @@ class Recorder:
         """Subscribe, and give a weak reference to what the publisher was handed."""
         recorded = None if subscriber is None else self.subscriber(subscriber)
         stream = self.new_stream() if recorded is None else recorded.stream
-        identity = Identity(id(subscriber), type(subscriber).__name__)
         subscribe: Callable[[Any], None] = publisher.subscribe
-        self.call(Kind.SUBSCRIBE, stream, 0, identity, lambda: subscribe(recorded))
+        self.call(Kind.SUBSCRIBE, stream, 0, Identity.of(subscriber), lambda: subscribe(recorded))
         return None if recorded is None else weakref.ref(recorded)
 
     def trace(self, facts: Facts | None = None) -> Trace:
@@ -132,6 +121,9 @@ class Recorder:
         task = asyncio.current_task(loop) if loop is not None else None
         stack = self._stack()
         clock = time.perf_counter()
+        now = clock if loop is None else loop.time()
+        name = None if task is None else task.get_name()
+        depth = _depth()
         with self._lock:
             at = self._entries
             self._entries += 1
@@ -143,12 +135,12 @@ class Recorder:
                 value=value,
                 call=at if call is None else call,
                 within=stack[-1] if stack else None,
-                time=clock if loop is None else loop.time(),
+                time=now,
                 clock=clock,
                 thread=threading.get_ident(),
                 loop=None if loop is None else id(loop),
-                task=None if task is None else task.get_name(),
-                depth=_depth(),
+                task=name,
+                depth=depth,
             )
             self.signals.append(signal)
         return signal
@@ -192,7 +184,7 @@ class RecordedSubscriber:
 
     def _call(self, kind: Kind, link: int, method: Callable[[], None], value: Any = None) -> None:
         if kind is Kind.ON_SUBSCRIBE:
-            value = Identity(id(value), type(value).__name__)
+            value = Identity.of(value)
         self.recorder.call(kind, self.stream, link, value, method, self.judge)
 
 

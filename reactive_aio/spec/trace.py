@@ -15,6 +15,7 @@ from typing import Any
 from attrs import field, frozen
 
 from .demand import UNBOUNDED, add_demand
+from .showing import shown
 
 
 class Kind(Enum):
@@ -36,6 +37,22 @@ SIGNALS = frozenset({Kind.ON_SUBSCRIBE, Kind.ON_NEXT, Kind.ON_ERROR, Kind.ON_COM
 TERMINALS = frozenset({Kind.ON_ERROR, Kind.ON_COMPLETE})
 ASKING = frozenset({Kind.REQUEST, Kind.CANCEL})
 ENDINGS = frozenset({Kind.RETURNED, Kind.RAISED})
+
+
+@frozen
+class Identity:
+    """Stands for an object in a trace, without keeping it alive."""
+
+    number: int
+    type: str
+
+    @classmethod
+    def of(cls, value: object) -> Identity:
+        """Give the one of an object."""
+        return cls(id(value), type(value).__name__)
+
+    def __repr__(self) -> str:
+        return "None" if self.type == "NoneType" else f"<{self.type} at {self.number:#x}>"
 
 
 @frozen
@@ -78,7 +95,7 @@ class Signal:
     @property
     def _shown(self) -> str:
         if self.kind in {Kind.REQUEST, Kind.ON_NEXT, Kind.ON_ERROR, Kind.RAISED, Kind.SUBSCRIBE}:
-            text = repr(self.value)
+            text = shown(self.value)
             return f"({text if len(text) <= 60 else text[:57] + '...'})"
         return ""
 
@@ -104,6 +121,11 @@ class Call:
     def value(self) -> Any:
         """What the method was called with."""
         return self.entry.value
+
+    @property
+    def of_none(self) -> bool:
+        """Tell whether the method was called with None, or is one that takes nothing."""
+        return self.value is None or (isinstance(self.value, Identity) and self.value.type == "NoneType")
 
     @property
     def raised(self) -> BaseException | None:

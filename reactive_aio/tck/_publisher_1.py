@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import time
 
+from ..guard import FAILURES
 from ..spec import quote
+from ..spec.showing import shown
 from ..spec.trace import Kind
 from ._base import PublisherBase
 from .outcome import DoesNotHoldError, NotVerifiedError, RuleBrokenError, ours, verifies
@@ -32,10 +34,10 @@ class PublisherTests(PublisherBase):
         probe = await self.subscribed(run, elements)
         await self.ask(run, probe, *[1] * elements)
         if len(probe.items) != elements or probe.error is not None:
-            ended = "" if probe.error is None else f" and {probe.error!r}"
+            ended = "" if probe.error is None else f" and {shown(probe.error)}"
             raise RuleBrokenError(
                 f"create_publisher({elements}) must give {elements} elements\n"
-                f"  seen: {probe.items!r}{ended} for as many requests of 1\n"
+                f"  seen: {shown(probe.items)}{ended} for as many requests of 1\n"
                 f"  the last signals:\n{run.trace().tail()}"
             )
 
@@ -124,7 +126,7 @@ class PublisherTests(PublisherBase):
             await self.ask(run, probe, 1)
         if probe.items:
             raise RuleBrokenError(
-                f"{quote('1.5')}\n  seen: {probe.items!r} from a stream that has no elements\n"
+                f"{quote('1.5')}\n  seen: {shown(probe.items)} from a stream that has no elements\n"
                 f"  what to do: end a stream by on_complete alone, not by an element that stands for the end\n"
                 f"  the last signals:\n{run.trace().tail()}"
             )
@@ -190,7 +192,7 @@ class PublisherTests(PublisherBase):
         publisher = self.publisher(run, 3)
         try:
             run.recorder.connect(publisher, None)
-        except Exception:
+        except FAILURES:
             run.know(provoked=True)
         await run.check("1.9")
 

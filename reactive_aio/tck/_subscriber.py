@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..spec import Subscriber
 from ..spec.predicates import NEVER_SEEN
 from .outcome import NotVerifiedError, RuleBrokenError
@@ -30,22 +31,27 @@ class Subject:
     publisher: HandPublisher
     subscriber: Subscriber[Any]
     handle: Any
-    sent: int = field(init=False, default=0)
+    sent: list[Any] = field(init=False, factory=list[Any])
+    """The elements that it was sent."""
+    error: BaseException | None = field(init=False, default=None)
+    completed: bool = field(init=False, default=False)
+
+    def complete(self) -> None:
+        """Signal the end."""
+        self.completed = True
+        self.say(lambda subscriber: subscriber.on_complete())
+
+    def fail(self) -> None:
+        """Signal a failure."""
+        error = self.error = BoomError()
+        self.say(lambda subscriber: subscriber.on_error(error))
 
     def say(self, signal: Callable[[Any], object]) -> None:
         """Signal something; what the subscriber raises is in the trace."""
         try:
             signal(self.publisher.subscriber)
-        except Exception:
+        except FAILURES:
             return
-
-
-def _complete(subscriber: Subscriber[Any]) -> None:
-    subscriber.on_complete()
-
-
-def _fail(subscriber: Subscriber[Any]) -> None:
-    subscriber.on_error(BoomError())
 
 
 class SubscriberExercises(Verification):
@@ -89,12 +95,14 @@ class SubscriberExercises(Verification):
         """Send elements, as far as they are wanted."""
         for _ in range(n):
             if subject.publisher.demand and not subject.publisher.cancelled:
-                subject.sent += 1
-                subject.say(partial(self._send, subject, subject.sent - 1))
+                item = self.create_element(len(subject.sent))
+                subject.sent.append(item)
+                subject.say(partial(self._send, subject, item))
                 await run.rest()
 
-    def _send(self, subject: Subject, n: int, _: Any) -> None:
-        subject.publisher.send(self.create_element(n))
+    @staticmethod
+    def _send(subject: Subject, item: Any, _: Any) -> None:
+        subject.publisher.send(item)
 
     async def left(self, run: Run, publisher: HandPublisher | None = None) -> Subject:
         """Bring a subscriber to cancel, and go on only if it did."""
@@ -106,12 +114,13 @@ class SubscriberExercises(Verification):
 
     # -- exercises, by rule
 
-    async def _201(self, run: Run) -> None:
+    async def _201(self, run: Run) -> Subject:
         subject = await self.begin(run)
         self._want(run, subject, 1)
         await run.rest()
         await self.feed(run, subject, 1)
         await run.check("2.1")
+        return subject
 
     async def _202(self, run: Run) -> None:
         subject = await self.begin(run)
@@ -120,19 +129,23 @@ class SubscriberExercises(Verification):
             await self.feed(run, subject, 1)
         await run.check("2.2")
 
-    async def _terminal(self, run: Run, rule: str, *, error: bool, demand: bool = True) -> None:
+    async def _terminal(self, run: Run, rule: str, *, error: bool, demand: bool = True) -> Subject:
         subject = await self.begin(run)
         if demand:
             await self.want(run, subject)
-        subject.say(_fail if error else _complete)
+        if error:
+            subject.fail()
+        else:
+            subject.complete()
         await run.check(rule)
+        return subject
 
     async def _204(self, run: Run) -> None:
-        for end in (_complete, _fail):
+        for end in (Subject.complete, Subject.fail):
             subject = await self.begin(run)
             await self.want(run, subject)
             await self.feed(run, subject, 1)
-            subject.say(end)
+            end(subject)
             await run.check("2.4")
 
     async def _205(self, run: Run) -> None:
@@ -163,7 +176,7 @@ class SubscriberExercises(Verification):
 
     async def _208(self, run: Run) -> None:
         subject = await self.left(run)
-        subject.say(lambda _: subject.publisher.send(self.create_element(subject.sent)))
+        subject.say(lambda _: subject.publisher.send(self.create_element(len(subject.sent))))
         await run.check("2.8")
 
     async def _211(self, _: Run) -> None:
@@ -203,7 +216,7 @@ class SubscriberExercises(Verification):
             await self.feed(run, subject, 1)
         await run.check("3.1")
 
-    async def _308(self, run: Run, *, told: bool) -> None:
+    async def _308(self, run: Run, *, told: bool) -> Subject:
         subject = await self.begin(run)
         await self.want(run, subject, 2)
         await self.want(run, subject, 3)
@@ -211,6 +224,7 @@ class SubscriberExercises(Verification):
             run.know(asked=5)
         await self.feed(run, subject, 5)
         await run.check("3.8")
+        return subject
 
     async def _310(self, run: Run) -> None:
         subject = await self.begin(run, HandPublisher([self.create_element(n) for n in range(5)]))

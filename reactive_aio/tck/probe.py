@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..guard import FAILURES
 from ..spec import UNBOUNDED, Subscription, add_demand, quote
 
 
@@ -71,7 +72,7 @@ class Probe:
         if self.subscription is not None:
             try:
                 ask(self.subscription)
-            except Exception:
+            except FAILURES:
                 return
 
 

@@ -128,7 +128,7 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
             await self.ask(run, probe, 1)
         await self.feed(run, subject, 1)
         run.know(fails=True)
-        subject.say(lambda processor: processor.on_error(BoomError()))
+        subject.fail()
         await run.rest()
         # The stream into the processor is not its own: it has its on_error in any case.
         await run.check("1.4")
@@ -142,10 +142,11 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
             await run.check("4.1")
             await self.feed(run, subject, 1)
         await run.check("4.1")
+        run.agree("4.1", subject.sent, probes[0].items)
 
     @verifies("4.2")
     async def test_mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream(self, run: Run) -> None:
         """A failure of upstream is passed on, without waiting for demand."""
         subject, _ = await self._between(run)
-        subject.say(lambda processor: processor.on_error(BoomError()))
+        subject.fail()
         await run.check("4.2")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 from ..spec import UNBOUNDED
+from ..spec.showing import shown
 from ._publisher_1 import PublisherTests
 from .outcome import ours, verifies
 from .probe import Probe
@@ -79,8 +80,8 @@ class PublisherVerification(PublisherTests):
             await run.rest()
         await run.check("3.7")
 
-    async def _cancelled(self, run: Run) -> Probe:
-        probe = await self.subscribed(run, 5)
+    async def _cancelled(self, run: Run, elements: int = 5) -> Probe:
+        probe = await self.subscribed(run, elements)
         await self.ask(run, probe, 1)
         run.need(not probe.over, "the stream ended before it could be cancelled")
         probe.cancel()
@@ -117,7 +118,8 @@ class PublisherVerification(PublisherTests):
         probe = await self.subscribed(run, 5)
         await self.ask(run, probe, -1)
         run.need(probe.error is not None, "no on_error came; see the required tests of rule 3.9")
-        assert "3.9" in str(probe.error), f"§3.9 the message does not cite the rule: {probe.error!r}"
+        message = shown(probe.error)
+        assert "3.9" in message, f"§3.9 the message does not cite the rule: {message}"
 
     @verifies("3.12")
     async def test_required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self, run: Run) -> None:
@@ -128,6 +130,7 @@ class PublisherVerification(PublisherTests):
         await self.subscribed(run, elements, probe)
         await self.ask(run, probe, elements)
         run.need(probe.items, "no element came")
+        await self._cancelled(run, elements)
         await run.check("3.12")
 
     @verifies("3.13")

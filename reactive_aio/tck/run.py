@@ -12,9 +12,11 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from ..spec import Publisher
+from ..guard import FAILURES
+from ..spec import Publisher, quote
 from ..spec.predicates import violations
 from ..spec.recorder import Recorder
+from ..spec.showing import shown
 from ..spec.trace import Facts, Trace
 from .environment import Environment, NeverAtRestError, Settling
 from .outcome import NotVerifiedError, RuleBrokenError
@@ -30,6 +32,8 @@ class Run:
     recorder: Recorder = field(init=False, factory=Recorder)
     handed: list[weakref.ref[Any] | None] = field(init=False, factory=list[weakref.ref[Any] | None])
     """What publishers were handed as subscribers."""
+    publishers: list[Publisher[Any]] = field(init=False, factory=list[Publisher[Any]])
+    """They live as long as the test: a publisher must let go of its subscribers, not die with them (rule 3.13)."""
     probes: list[Probe] = field(init=False, factory=list[Probe])
     _settling: Settling | None = field(init=False, default=None)
 
@@ -41,6 +45,7 @@ class Run:
         """Subscribe a probe; what subscribe raises is in the trace."""
         probe = probe or Probe()
         self.probes.append(probe)
+        self.publishers.append(publisher)
         self.tolerate(lambda: self.handed.append(self.recorder.connect(publisher, probe)))
         return probe
 
@@ -48,8 +53,8 @@ class Run:
         """Make a call that may raise what is in the trace already, and nothing else."""
         try:
             call()
-        except Exception as error:
-            if not any(signal.value is error for signal in self.recorder.signals):
+        except FAILURES as error:
+            if not any(signal.value is error for signal in self.trace().signals):
                 raise
 
     async def rest(self) -> None:
@@ -76,6 +81,16 @@ class Run:
         found = violations(self.trace(), rules)
         if found:
             raise RuleBrokenError("\n".join(map(str, found)))
+
+    def agree(self, rule: str | None, said: object, heard: object) -> None:
+        """Fail if something else was heard than was said."""
+        if said != heard:
+            raise RuleBrokenError(
+                f"{'what is passed on must be what came' if rule is None else quote(rule)}\n"
+                f"  seen: {shown(heard)} was passed on, where {shown(said)} had come\n"
+                "  what to do: pass on each signal, with the very object that came\n"
+                f"  the last signals:\n{self.trace().tail()}"
+            )
 
     def need(self, condition: object, reason: str) -> None:
         """Say nothing where a test has no footing; the test of that footing tells more."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from ..spec import Subscriber
+from ..spec.showing import shown
 from ._subscriber import Subject, SubscriberExercises
 from .outcome import RuleBrokenError, verifies
 from .run import Run
@@ -50,6 +51,12 @@ class WhiteboxProbe:
         self.completed = True
 
 
+def _ends(heard: Subject | WhiteboxProbe) -> list[object]:
+    """Give the ends that somebody was told of."""
+    ends = [] if heard.error is None else [heard.error]
+    return [*ends, *["on_complete"] * heard.completed]
+
+
 class SubscriberWhiteboxVerification(SubscriberExercises):
     """Verifies a subscriber that tells what it hears and requests and cancels when it is told to.
 
@@ -80,6 +87,11 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
         assert puppet is not None
         return puppet
 
+    def _heard(self, run: Run, subject: Subject, rule: str | None) -> None:
+        """Fail if the probe was told of something else than the subscriber."""
+        probe: WhiteboxProbe = subject.handle
+        run.agree(rule, [*subject.sent, *_ends(subject)], [*probe.items, *_ends(probe)])
+
     @verifies(None)
     async def test_required_exerciseWhiteboxHappyPath(self, run: Run) -> None:
         """The subscriber under test and its probe work together."""
@@ -87,21 +99,22 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
         self._want(run, subject, 2)
         await run.rest()
         await self.feed(run, subject, 2)
-        subject.say(lambda subscriber: subscriber.on_complete())
+        subject.complete()
         await run.rest()
         probe: WhiteboxProbe = subject.handle
         if len(probe.items) != 2 or not probe.completed:
             raise RuleBrokenError(
                 "the probe was to hear of two elements and the end\n"
-                f"  seen: {probe.items!r}, completed: {probe.completed}\n"
+                f"  seen: {shown(probe.items)}, completed: {probe.completed}\n"
                 "  what to do: call probe.register_on_next(item) and probe.register_on_complete() in the subscriber\n"
                 f"  the last signals:\n{run.trace().tail()}"
             )
+        self._heard(run, subject, None)
 
     @verifies("2.1")
     async def test_required_spec201_mustSignalDemandViaSubscriptionRequest(self, run: Run) -> None:
         """The subscriber requests."""
-        await self._201(run)
+        self._heard(run, await self._201(run), "2.1")
 
     @verifies("2.2", jvm="untested_spec202_shouldAsynchronouslyDispatch", optional=True)
     async def test_optional_spec202_shouldAsynchronouslyDispatch(self, run: Run) -> None:
@@ -159,28 +172,28 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
         self, run: Run
     ) -> None:
         """on_complete after a request does no harm."""
-        await self._terminal(run, "2.9", error=False)
+        self._heard(run, await self._terminal(run, "2.9", error=False), "2.9")
 
     @verifies("2.9")
     async def test_required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall(
         self, run: Run
     ) -> None:
         """on_complete before any request does no harm."""
-        await self._terminal(run, "2.9", error=False, demand=False)
+        self._heard(run, await self._terminal(run, "2.9", error=False, demand=False), "2.9")
 
     @verifies("2.10")
     async def test_required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall(
         self, run: Run
     ) -> None:
         """on_error after a request does no harm."""
-        await self._terminal(run, "2.10", error=True)
+        self._heard(run, await self._terminal(run, "2.10", error=True), "2.10")
 
     @verifies("2.10")
     async def test_required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithoutPrecedingRequestCall(
         self, run: Run
     ) -> None:
         """on_error before any request does no harm."""
-        await self._terminal(run, "2.10", error=True, demand=False)
+        self._heard(run, await self._terminal(run, "2.10", error=True, demand=False), "2.10")
 
     @verifies("2.11")
     async def test_untested_spec211_mustMakeSureThatAllCallsOnItsMethodsHappenBeforeTheProcessingOfTheRespectiveEvents(
@@ -226,7 +239,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
     @verifies("3.8")
     async def test_required_spec308_requestMustRegisterGivenNumberElementsToBeProduced(self, run: Run) -> None:
         """Demands add up."""
-        await self._308(run, told=True)
+        self._heard(run, await self._308(run, told=True), "3.8")
 
     @verifies("3.10", jvm="untested_spec310_requestMaySynchronouslyCallOnNextOnSubscriber")
     async def test_required_spec310_requestMaySynchronouslyCallOnNextOnSubscriber(self, run: Run) -> None:

@@ -17,7 +17,7 @@ from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.inputs import PushedInput
 from reactive_aio.runtime.turns import Turns
 from tests.boundary.world import STRANGER, World
-from tests.schedules import Choices, Violation, explore
+from tests.schedules import Choices, Violation, explore, let_pass
 
 
 @frozen
@@ -43,7 +43,9 @@ def in_the_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have threads be those of the world, and no turn run out of time."""
     for module in (driver, turns):
         monkeypatch.setattr(module, "get_ident", lambda: NOW[-1].thread)
-    monkeypatch.setattr(emission, "perf_counter", lambda: 1e9)
+    for clocked in (emission, turns):
+        monkeypatch.setattr(clocked, "perf_counter", lambda: 1e9)
+    let_pass(monkeypatch)
     yield
     NOW.clear()
 

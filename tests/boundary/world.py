@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 from reactive_aio import Flow, Subscription, hooks
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
+from reactive_aio.runtime.host import Host
 from reactive_aio.runtime.inputs import PushedInput
 from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.schedulers.current import Staying
@@ -144,7 +145,7 @@ class World:
         )
         with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
             context = copy_context()
-        last = assemble(Plan.of(flow), self, self.lifetime, context)
+        last = assemble(Plan.of(flow), self, Host(self.lifetime), context)
         assert last.before is not None
         self.drivers = [last.before, last]
         if begun:

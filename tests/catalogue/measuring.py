@@ -227,7 +227,7 @@ class Bench:
         made = self.entry.make(ELEMENTS, self.via, Settings(prefetch=self.prefetch))
         self.built = len(self.gauges)
         own = next((each for each in reversed(self.gauges) if self.entry.method in map(name_of, each.operators)), None)
-        if own is None:  # strict() and then() are called otherwise inside; they are the last that is entered
+        if own is None:  # then() is called otherwise inside; it is the last that is entered
             own = self.gauges[-1]
             own.operators, own.inputs = [self.entry.method], own.inputs or self.gauges[-2:-1]
         for each in own.inputs:

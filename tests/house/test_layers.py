@@ -16,7 +16,7 @@ STAGES = BASE | {"segments", "schedulers"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "guard": {"errors", "notes"},
-    "hooks": set(),
+    "hooks": {"guard", "notes"},
     "notes": set(),
     "spec": {"errors"},
     "segments": BASE,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks, schedulers
+from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
 
@@ -74,6 +75,38 @@ async def test_a_failure_of_the_function_says_where_it_was_and_on_which_element(
     assert note.startswith(f"in {name}(fail")
     assert __file__ in note
     assert note.endswith("on element #2")
+
+
+@operators
+async def test_the_failure_of_a_flow_says_which_element_it_was_made_of(name: str) -> None:
+    def page(n: int) -> Flow[int]:
+        return Flow.empty() if n < 2 else Flow.of(n).map(lambda n: 1 // 0)
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        await OPERATORS[name](Flow.of(0, 1, 2), page).to_list()
+
+    inner, outer = raised.value.__notes__
+    assert "on element #0 of of(2)" in inner
+    assert outer.startswith(f"in the flow that {name}(page")
+    assert __file__ in outer
+    assert outer.endswith(", made of element #2")
+
+
+@operators
+async def test_the_failure_of_the_outer_flow_is_laid_to_no_element(name: str) -> None:
+    with pytest.raises(OSError, match="down") as raised:
+        await OPERATORS[name](Flow.of(1).concat(Flow.error(OSError("down"))), Flow.of).to_list()
+
+    assert not any("made of" in note for note in raised.value.__notes__)
+
+
+def test_exhaust_map_counts_the_elements_that_it_leaves_out() -> None:
+    def page(n: int) -> Flow[int]:
+        return Flow.timer(1.5).map(lambda _: 1 // (2 - n))
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        run_virtual(Flow.interval(1.0).exhaust_map(page).to_list())
+    assert raised.value.__notes__[-1].endswith(", made of element #2")
 
 
 @operators

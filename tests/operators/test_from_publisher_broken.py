@@ -46,3 +46,84 @@ async def test_3_15_and_3_16_both_may_raise() -> None:
         pytest.raises(OSError, match="request raised"),
     ):
         await asyncio.wait_for(Flow.from_publisher(RaisesFrom("request", "cancel")).to_list(), 60)
+
+
+class Outcome(BaseException):
+    """What is no Exception."""
+
+
+class Silent:
+    def request(self, n: int) -> None:
+        """Nothing comes."""
+
+    def cancel(self) -> None:
+        """Nothing is left to do."""
+
+
+class Twice:
+    """Subscribes twice, and has its second subscription raise when it is cancelled."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def subscribe(self, subscriber: Any) -> None:
+        subscriber.on_subscribe(Silent())
+        subscriber.on_subscribe(self)
+        subscriber.on_complete()
+
+    def cancel(self) -> None:
+        raise self.error
+
+    def request(self, n: int) -> None:
+        """Nothing comes."""
+
+
+ANY = [
+    OSError("raised"),
+    Outcome("raised"),
+    asyncio.CancelledError("raised"),
+    GeneratorExit("raised"),
+    SystemExit("raised"),
+]
+
+
+@pytest.mark.parametrize("error", ANY, ids=lambda error: type(error).__name__)
+async def test_2_05_what_the_cancel_of_a_second_subscription_raises_goes_to_the_hook(error: BaseException) -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        async with asyncio.timeout(60):
+            assert [] == await Flow.from_publisher(Twice(error)).to_list()
+
+    assert [error] == dropped
+
+
+class Raises:
+    """Raises from one of its methods."""
+
+    def __init__(self, method: str, error: BaseException) -> None:
+        self.method = method
+        self.error = error
+
+    def subscribe(self, subscriber: Any) -> None:
+        self._called("subscribe")
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self._called("request")
+
+    def cancel(self) -> None:
+        """Nothing is left to do."""
+
+    def _called(self, method: str) -> None:
+        if method == self.method:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", ANY, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("method", ["subscribe", "request"])
+async def test_3_16_whatever_a_method_raises_ends_the_flow(method: str, error: BaseException) -> None:
+    with pytest.raises(BaseException, match="raised") as failed:
+        async with asyncio.timeout(60):
+            await Flow.from_publisher(Raises(method, error)).to_list()
+
+    assert error in (failed.value, failed.value.__cause__)

@@ -221,13 +221,39 @@ async def test_a_failing_do_on_subscribe_keeps_the_flow_from_being_subscribed_to
 
 
 @pytest.mark.parametrize("method", ["do_on_request", "do_on_cancel", "do_finally"])
-async def test_what_a_function_raises_that_nobody_waits_for_is_reported(method: str) -> None:
+async def test_what_a_function_raises_arrives_at_the_end_that_is_awaited(method: str) -> None:
+    dropped: list[BaseException] = []
+
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(LookupError, match="broken"):
+        await getattr(Flow.of(1, 2), method)(raising).take(1).to_list()
+
+    assert [] == dropped
+
+
+@pytest.mark.parametrize("method", ["do_on_cancel", "do_finally"])
+async def test_what_a_function_raises_behind_a_failure_is_noted_and_reported(method: str) -> None:
+    dropped: list[BaseException] = []
+
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(ZeroDivisionError) as failed:
+        await getattr(Flow.of(0), method)(raising).map(lambda n: 1 / n).to_list()
+
+    assert ["broken"] == [str(error) for error in dropped]
+    assert "the cleanup behind it failed too: LookupError: broken" in failed.value.__notes__
+
+
+@pytest.mark.parametrize("method", ["do_on_cancel", "do_finally"])
+async def test_what_a_function_raises_behind_a_cancel_is_reported(method: str) -> None:
     dropped: list[BaseException] = []
 
     with hooks.using(on_error_dropped=dropped.append):
-        assert [1] == await getattr(Flow.of(1, 2), method)(raising).take(1).to_list()
+        task = asyncio.ensure_future(getattr(Flow.never(), method)(raising).to_list())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
-    assert ["broken"] == [str(error) for error in dropped if isinstance(error, LookupError) and error.args]
+    assert ["broken"] == [str(error) for error in dropped]
 
 
 async def test_the_functions_run_in_the_context_of_the_subscriber() -> None:

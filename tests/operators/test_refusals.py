@@ -43,3 +43,40 @@ def test_a_flow_of_flows_is_shown_by_the_first_of_them(method: str) -> None:
     others = [Flow.of(n) for n in range(2, 9)]
 
     assert f"Flow.{method}(Flow.of(1), Flow.of(2), ...)" == repr(getattr(Flow.of(1), method)(*others))
+
+
+COMBINING = ["merge", "concat", "concat_eager", "zip", "race", "combine_latest"]
+
+
+@pytest.mark.parametrize("method", COMBINING)
+@pytest.mark.parametrize("several", [list, tuple, set, iter], ids=["list", "tuple", "set", "iterator"])
+def test_several_flows_in_one_argument_are_refused_with_how_to_write_it(method: str, several: Any) -> None:
+    instead = rf"{method}\(\) takes flows, not .*: .*{method}\(\*flows\)"
+    flows = [Flow.of(1), Flow.of(2)]
+
+    with pytest.raises(TypeError, match=instead):
+        getattr(Flow, method)(several(flows))
+    with pytest.raises(TypeError, match=instead):
+        getattr(Flow.of(0), method)(several(flows))
+
+
+@pytest.mark.parametrize("method", [*COMBINING, "switch_if_empty", "with_latest_from"])
+def test_what_is_no_flow_is_refused_in_the_first_place_as_well(method: str) -> None:
+    with pytest.raises(TypeError, match=rf"{method}\(\) takes flows, not int"):
+        getattr(Flow, method)(3, Flow.of(1))
+    with pytest.raises(TypeError, match=rf"{method}\(\) takes flows, not list"):
+        getattr(Flow, method)([3], Flow.of(1))
+
+
+@pytest.mark.parametrize("elements", [[1], 3, "abc", None, Flow.of(1)])
+def test_a_flow_that_is_made_of_elements_is_refused_with_how_to_write_it(elements: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"Flow\(\.\.\.\) takes a source .*write Flow\.of\(1, 2\), Flow\.from_iterable\("
+    ):
+        Flow(elements)
+
+
+@pytest.mark.parametrize("elements", [[1], None, Flow.of(1)])
+def test_what_is_no_source_is_refused(elements: Any) -> None:
+    with pytest.raises(TypeError, match=r"begin\(\) takes a source, not .*from_iterable\(\)"):
+        Flow.begin(elements)

@@ -249,7 +249,7 @@ async def test_whatever_fails_besides_the_flow_names_the_source(place: str) -> N
     assert items == ([1] if place == "leave" else [])
 
 
-async def test_what_leaving_raises_behind_a_cancel_goes_to_the_hook() -> None:
+async def test_what_leaving_raises_behind_an_early_end_arrives_at_the_end_that_is_awaited() -> None:
     dropped: list[BaseException] = []
 
     @contextmanager
@@ -259,10 +259,9 @@ async def test_what_leaving_raises_behind_a_cancel_goes_to_the_hook() -> None:
         finally:
             raise BrokenError
 
-    with hooks.using(on_error_dropped=dropped.append):
-        assert 0 == await Flow.using(breaking, Flow.from_iterable).first()
-    (error,) = dropped
-    assert isinstance(error, BrokenError)
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(BrokenError):
+        await Flow.using(breaking, Flow.from_iterable).first()
+    assert [] == dropped
 
 
 async def test_a_failure_that_the_resource_suppresses_completes_the_flow() -> None:

@@ -48,6 +48,46 @@ class CodedGroup(ExceptionGroup[Exception]):
         self.code = code
 
 
+class NeitherError(Exception):
+    """Is neither true nor false, which Python's own tracebacks ask for."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
+
+class OwnError(BaseException):
+    pass
+
+
+class ForgetfulError(Exception):
+    """Comes back once, or as something else."""
+
+    def __init__(self, kind: type[BaseException] | str, left: list[int]) -> None:
+        self.kind, self.left = kind, left
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return forgetful, (self.kind, id(self.left))
+
+
+LEFT: list[int] = []
+
+
+def forgetful(kind: type[BaseException] | str, left: int) -> object:
+    if LEFT:
+        LEFT.pop()
+        return ForgetfulError(kind, LEFT)
+    if isinstance(kind, str):
+        return kind
+    raise kind("not here")
+
+
+class BlindError(Exception):
+    """Raises whatever is asked of it."""
+
+    def __getattribute__(self, name: str) -> object:
+        raise OwnError(name)
+
+
 def sent(error: BaseException) -> BaseException:
     try:
         raise error
@@ -154,6 +194,29 @@ def test_a_group_of_a_class_of_its_own_stays_what_it_is() -> None:
 
     assert isinstance(error, CodedGroup)
     assert (7, "many") == (error.code, error.message)
+
+
+def test_one_that_is_neither_true_nor_false_arrives_as_itself_with_its_traceback() -> None:
+    error = sent(NeitherError("no good"))
+
+    assert NeitherError is type(error)
+    assert "raise error" in error.__notes__[-1]
+
+
+@pytest.mark.parametrize("kind", [ValueError, OwnError, SystemExit, KeyboardInterrupt, SilentError, "a text"], ids=str)
+def test_one_that_does_not_come_back_here_is_stood_in_for(kind: type[BaseException] | str) -> None:
+    LEFT.append(1)
+    error = sent(ForgetfulError(kind, LEFT))
+
+    assert RemoteError is type(error)
+    assert "ForgetfulError" in str(error)
+
+
+def test_one_that_raises_whatever_is_asked_of_it_is_stood_in_for() -> None:
+    error = sent(BlindError())
+
+    assert RemoteError is type(error)
+    assert "BlindError" in str(error)
 
 
 @pytest.mark.parametrize("kind", [SilentError, HeldSilentError])

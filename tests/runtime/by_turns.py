@@ -10,6 +10,8 @@ from typing import Any, cast
 from attrs import define, field
 
 from reactive_aio.runtime.driver import RegionDriver
+from reactive_aio.runtime.host import Host
+from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.segments import Origin, Placed, Pulled, Region, RegionRun, Stage
 
 
@@ -115,7 +117,15 @@ def region_of(
     loop, signals, upstream, released = ByTurns(), Signals(), Upstream(), list[str]()
     run = RegionRun(region, counted=source is None or source.plain)
     driver = RegionDriver(
-        run, region, source, prefetch, cast("Any", loop), copy_context(), signals, lambda: released.append("released")
+        run,
+        region,
+        source,
+        prefetch,
+        cast("Any", loop),
+        copy_context(),
+        signals,
+        Host(Lifetime()),
+        lambda: released.append("released"),
     )
     bed = Bed(driver, loop, signals, upstream, released)
     if begun:

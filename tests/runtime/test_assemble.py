@@ -13,6 +13,7 @@ from attrs import define, field
 from reactive_aio import Flow, schedulers
 from reactive_aio.runtime.assemble import assemble, at_home, is_home
 from reactive_aio.runtime.driver import RegionDriver
+from reactive_aio.runtime.host import Host
 from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.runtime.turns import Company
 from reactive_aio.schedulers.base import Released
@@ -25,7 +26,7 @@ from tests.subscribers import ByHand, idle
 async def drivers_of(flow: Flow[Any], company: Company | None = None) -> list[RegionDriver]:
     """Give the drivers of a flow, from its source to its end, when it has been cancelled and cleaned up."""
     lifetime = Lifetime()
-    last = assemble(Plan.of(flow), Signals(), lifetime, copy_context(), company=company)
+    last = assemble(Plan.of(flow), Signals(), Host(lifetime), copy_context(), company=company)
     drivers = [last]
     while drivers[0].before is not None:
         drivers.insert(0, drivers[0].before)
@@ -80,7 +81,7 @@ async def test_all_but_the_last_region_give_ahead_of_what_is_wanted() -> None:
 async def test_the_first_turn_of_a_flow_that_is_called_is_the_callers_to_take() -> None:
     signals, lifetime = Signals(), Lifetime()
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
-    driver = assemble(Plan.of(Flow.of(1, 2)), signals, lifetime, copy_context(), called=True)
+    driver = assemble(Plan.of(Flow.of(1, 2)), signals, Host(lifetime), copy_context(), called=True)
     await idle()
     assert signals.heard == ["subscribed"]
 
@@ -122,7 +123,7 @@ async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> No
     log: list[str] = []
     flow = Flow.range(3).publish_on(Refusing(log)).publish_on(Refusing(log)).publish_on(Refusing(log, refuses=True))
     signals, lifetime = Signals(), Lifetime()
-    assemble(Plan.of(flow), signals, lifetime, copy_context())
+    assemble(Plan.of(flow), signals, Host(lifetime), copy_context())
     await idle()
     await lifetime.ended()
 

@@ -12,6 +12,7 @@ from reactive_aio import Flow, hooks
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.ends import subscribe
+from reactive_aio.runtime.host import Host
 from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.segments import Plan
 from tests.subscribers import ByHand, Recorder, idle
@@ -37,7 +38,7 @@ class Chunks:
 
 
 def driver_of(flow: Flow[Any], receiver: Chunks) -> RegionDriver:
-    return assemble(Plan.of(flow), receiver, Lifetime(), copy_context())
+    return assemble(Plan.of(flow), receiver, Host(Lifetime()), copy_context())
 
 
 async def test_what_comes_from_upstream_behind_the_end_is_told_to_the_hooks() -> None:

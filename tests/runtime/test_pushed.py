@@ -12,6 +12,7 @@ from reactive_aio import Flow
 from reactive_aio.operators.sourcing.iterable import Of
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
+from reactive_aio.runtime.host import Host
 from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.runtime.snapshot import snapshot
 from reactive_aio.segments import Elsewhere, Inlet, Plan, Pushed, TasksSnapshot
@@ -42,7 +43,7 @@ class Far(Pushed[Any]):
 
 
 async def begun(flow: Flow[Any]) -> RegionDriver:
-    driver = assemble(Plan.of(flow), Signals(), Lifetime(), copy_context())
+    driver = assemble(Plan.of(flow), Signals(), Host(Lifetime()), copy_context())
     await idle()
     return driver
 

@@ -10,14 +10,29 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from attrs import frozen
 
-from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
+from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks, schedulers
 from reactive_aio.schedulers.threads import _Thread
+from reactive_aio.segments import Stage, Transform
 from reactive_aio.testing import VirtualTimeLoop
-from tests.subscribers import Recorder
+from tests.schedulers import work
+from tests.subscribers import Recorder, ended_by
 
 LIMIT = 60.0
 """Seconds after which a wait in a test has failed."""
+
+
+@frozen
+class NeverBegins(Stage[Any, Any]):
+    kind: type[BaseException]
+
+    def transform(self) -> Transform[Any, Any]:
+        raise self.kind("odd")
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        return items
+
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -218,15 +233,28 @@ async def test_a_generator_that_waits_for_demand_keeps_its_context_and_is_closed
     assert dropped == []
 
 
-async def test_an_exit_of_a_function_is_a_failure_of_the_flow() -> None:
-    def leave(n: int) -> int:
-        raise SystemExit(3)
+@pytest.mark.parametrize("kind", work.ODD, ids=lambda kind: kind.__name__)
+async def test_whatever_a_function_raises_arrives_and_the_threads_go_on(kind: type[BaseException]) -> None:
+    error = kind("odd")
 
-    with pytest.raises(RuntimeError, match="raised SystemExit in a worker") as raised:
-        await Flow.of(1).publish_on(schedulers.threads(1)).map(leave).to_list()
+    def fail(n: int) -> int:
+        raise error
 
-    assert type(raised.value.__cause__) is SystemExit
-    assert "in map(leave)" in raised.value.__notes__[0]
+    async with schedulers.threads(1) as pool:
+        raised = await ended_by(Flow.of(1).publish_on(pool).map(fail))
+        assert "in map(fail)" in raised.__notes__[0]
+        assert ["1"] == await Flow.of(1).publish_on(pool).map(str).to_list()
+
+    assert error is (raised if kind is not asyncio.CancelledError else raised.__cause__)
+
+
+@pytest.mark.parametrize("kind", work.ODD, ids=lambda kind: kind.__name__)
+async def test_whatever_a_stage_raises_as_it_begins_arrives_and_the_threads_go_on(kind: type[BaseException]) -> None:
+    async with schedulers.threads(1) as pool:
+        raised = await ended_by(Flow.of(1).publish_on(pool).then(NeverBegins(kind)))
+        assert ["1"] == await Flow.of(1).publish_on(pool).map(str).to_list()
+
+    assert (kind if kind is not asyncio.CancelledError else SourceCancelledError) is type(raised)
 
 
 async def test_an_open_pool_serves_many_flows_with_the_same_threads() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -10,6 +11,10 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+from attrs import define
+
+from reactive_aio.segments import Stage
 
 trace: ContextVar[str] = ContextVar("trace", default="none")
 other: ContextVar[str] = ContextVar("other", default="none")
@@ -29,6 +34,103 @@ class HeldError(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.lock = threading.Lock()
+
+
+class FalseError(Exception):
+    """Is false, as an exception with a length may be."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class NeitherError(Exception):
+    """Is neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
+
+class OwnError(BaseException):
+    pass
+
+
+ODD = [FalseError, NeitherError, OwnError, GeneratorExit, asyncio.CancelledError, SystemExit, KeyboardInterrupt]
+"""Kinds of exceptions that are raised by functions as any other may be."""
+
+
+class Raising:
+    """A function that raises one of these kinds for an element."""
+
+    def __init__(self, kind: type[BaseException], at: int = 2) -> None:
+        self.kind, self.at = kind, at
+
+    def __call__(self, n: int) -> int:
+        if n == self.at:
+            raise self.kind("odd")
+        return n
+
+
+class Unpicklable:
+    """Raises when it is pickled."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self.kind = kind
+
+    def __reduce__(self) -> Any:
+        raise self.kind("odd")
+
+
+class Homeless:
+    """Raises when it is unpickled in another process than where it was made, and after that anywhere."""
+
+    def __init__(self, kind: type[BaseException], home: int | None = None) -> None:
+        self.kind, self.home = kind, os.getpid()
+        if home is not None and home != self.home:
+            raise kind("odd")
+
+    def __reduce__(self) -> Any:
+        return Homeless, (self.kind, self.home)
+
+
+def homeless(kind: type[BaseException]) -> Homeless:
+    return Homeless(kind)
+
+
+class Stuck:
+    """A function that makes a generator whose end raises one of these kinds."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self.kind = kind
+
+    def __call__(self, n: int) -> Iterator[int]:
+        try:
+            while True:
+                yield n
+        finally:
+            raise self.kind("stuck")
+
+
+@define
+class StuckStage(Stage[Any, Any]):
+    """Passes elements on, and can't let go."""
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        return items
+
+    def close(self) -> None:
+        raise OSError("stuck")
+
+
+def lock_then_fail(n: int) -> Any:
+    if n == 1:
+        raise ValueError("behind")
+    return threading.Lock()
+
+
+def fail_when_let(path: str) -> None:
+    """Fail when somebody has written, or will not."""
+    Path(path).read_bytes()
+    raise ValueError("late")
 
 
 def same(item: Any) -> Any:

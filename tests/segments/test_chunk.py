@@ -53,21 +53,33 @@ def test_what_lets_nothing_through_gives_word_all_the_same() -> None:
     assert [run.part(10), run.taken, run.over] == [[], 1, False]
 
 
-@pytest.mark.parametrize("error", [OSError("two"), asyncio.CancelledError()])
+class FalseError(Exception):
+    def __bool__(self) -> bool:
+        return False
+
+
+class OwnError(BaseException):
+    pass
+
+
+ERRORS = [
+    OSError("two"),
+    FalseError(),
+    OwnError(),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    SystemExit(),
+    KeyboardInterrupt(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_failure_comes_behind_what_was_made_before_it(error: BaseException) -> None:
     run = work(Map(failing(error)), Map(str)).begin([0, 1, 2, 3], 100)
 
     assert [run.part(10), run.over, run.taken] == [["0", "1"], True, 3]
     assert run.failure is error
     assert error.__notes__ == ["in map(fail), chained at here.py:1, on element #102 of the region"]
-
-
-def test_an_exit_is_a_failure_like_any_other() -> None:
-    run = work(Map(failing(SystemExit()))).begin([2], 0)
-    run.part(10)
-
-    assert type(run.failure) is RuntimeError
-    assert type(run.failure.__cause__) is SystemExit
 
 
 def test_closing_closes_the_iterable_at_hand() -> None:
@@ -86,18 +98,19 @@ def test_closing_closes_the_iterable_at_hand() -> None:
     assert closed == [7]
 
 
-def test_a_failure_in_closing_is_the_failure_of_the_run() -> None:
+@pytest.mark.parametrize("error", [each for each in ERRORS if not isinstance(each, GeneratorExit)], ids=repr)
+def test_a_failure_in_closing_is_the_failure_of_the_cleanup(error: BaseException) -> None:
     def many(item: int) -> Iterator[int]:
         try:
             yield from range(100)
         finally:
-            raise OSError("not closed")
+            raise error
 
     run = work(FlatMapIterable(many)).begin([7], 0)
     run.part(3)
     run.close()
 
-    assert str(run.failure) == "not closed"
+    assert [None, error] == [run.failure, run.cleanup_failure]
 
 
 def test_the_work_can_be_pickled_if_its_functions_can() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
+from reactive_aio import Flow
 from reactive_aio.schedulers import current
 from reactive_aio.segments import PublishOn, SubscribeOn, label
 
@@ -30,6 +33,94 @@ def test_what_has_no_text_of_its_own_is_shown_by_its_type() -> None:
             raise ValueError("silent")
 
     assert (label(object()), label(Silent())) == ("object", "Silent")
+
+
+class Outcome(BaseException):
+    """What is no Exception."""
+
+
+@pytest.mark.parametrize("error", [ValueError, Outcome, GeneratorExit])
+async def test_a_repr_that_raises_anything_hides_no_failure(error: type[BaseException]) -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise error
+
+    class Called(Silent):
+        @property
+        def __name__(self) -> str:
+            raise error
+
+        def __call__(self, n: int) -> float:
+            return 1 / n
+
+    silent: Any = Silent()
+    assert ("Silent", "Called") == (label(silent), label(Called()))
+    with pytest.raises(ZeroDivisionError) as failed:
+        await Flow.of(silent).map(lambda _: 1 / 0).to_list()
+    assert "of(Silent)" in failed.value.__notes__[0]
+    with pytest.raises(TypeError, match=r"take\(n=Silent\)"):
+        Flow.of(1).take(silent)
+
+
+SECRET: Any = "pass" + "word"
+
+SHOWING: dict[str, Callable[[], Any]] = {
+    "of": lambda: Flow.of(SECRET).describe(),
+    "from_iterable": lambda: Flow.from_iterable([SECRET]).describe(),
+    "start_with": lambda: Flow.empty().start_with(SECRET).describe("line"),
+    "default_if_empty": lambda: repr(Flow.empty().default_if_empty(SECRET)),
+    "generate": lambda: Flow.generate(SECRET, lambda _: None).describe(),
+    "merge": lambda: Flow.of(1).merge(Flow.of(SECRET)).describe(),
+    "timeout": lambda: Flow.of(1).timeout(1.0, Flow.of(SECRET)).diagram(),
+    "scan": lambda: Flow.of(1).scan(lambda text, _: text, SECRET).describe(),
+    "retry_backoff": lambda: Flow.of(SECRET).retry_backoff(1, 0.1).describe(),
+    "a wrong argument": lambda: Flow.of(1).take(SECRET),
+    "a note": lambda: Flow.of(SECRET).map(lambda _: 1 // 0).run_sync(),
+    "a step of generate": lambda: Flow.generate(SECRET, lambda state: state).run_sync(),
+    "one key too many": lambda: Flow.of(1, SECRET).group_by(lambda key: key, max_groups=1).run_sync(),
+    "one different key too many": lambda: Flow.of(1, SECRET).distinct(max_keys=1).run_sync(),
+    "one()": lambda: Flow.of(SECRET, SECRET).run_sync(Flow.one),
+    "an answer": lambda: Flow.error(OSError()).retry_when(lambda *_: SECRET).run_sync(),
+}
+
+
+def told_by(show: Callable[[], Any]) -> str:
+    """Give the text of a plan, or of the error that there is instead, with its notes."""
+    try:
+        return str(show())
+    except Exception as error:
+        return "\n".join([str(error), *getattr(error, "__notes__", [])])
+
+
+@pytest.mark.parametrize("off", ["0", "False"])
+@pytest.mark.parametrize("where", SHOWING)
+def test_elements_and_arguments_are_left_out_where_the_environment_says_so(
+    where: str, off: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTIVE_AIO_SHOW_ELEMENTS", off)
+    told = told_by(SHOWING[where])
+
+    assert SECRET not in told
+    assert told
+
+
+@pytest.mark.parametrize("shown", ["1", ""])
+def test_elements_are_shown_cut_short_otherwise(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTIVE_AIO_SHOW_ELEMENTS", shown)
+
+    assert "of('password')" in told_by(SHOWING["a note"])
+    assert "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." in repr(Flow.of("x" * 10**6))
+
+
+def test_functions_and_types_are_named_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTIVE_AIO_SHOW_ELEMENTS", "0")
+
+    assert "Flow.of(str, int).map(len)" == repr(Flow.of(SECRET, 7).map(len))
+    assert "Flow.range(int, int)" == repr(Flow.range(10))
+
+
+def test_a_range_is_shown_by_its_arguments() -> None:
+    assert ["Flow.range(0, 9)", "Flow.range(9, 0, -1)"] == [repr(Flow.range(9)), repr(Flow.range(9, 0, -1))]
 
 
 def test_boundaries_are_shown_with_their_scheduler() -> None:

@@ -29,6 +29,11 @@ REFUSED = TypeError("None")
 UNASKED = ValueError("request(0)")
 
 
+class NothingSpecial:
+    def __repr__(self) -> str:
+        return "None"
+
+
 @frozen
 class Case:
     rule: str
@@ -49,8 +54,21 @@ def processing(rule: str, what: str, *told: Told, **facts: Any) -> Case:
 
 
 ASKED_BY_ONE = [on_subscribe(request(1)), on_subscribe(stream=2)]
+AFTER_CANCEL = ["3.6", "3.7", "3.12"]
+QUIET = [on_subscribe(), rest()]
 
 KEPT = [
+    # -- a signal after cancel
+    *(
+        Case(rule, what, trace(on_subscribe(request(2)), *told, at_rest=True))
+        for rule in AFTER_CANCEL
+        for what, told in {
+            "wanted": [on_next(), rest(), cancel(), on_next()],
+            "under way": [on_next(), on_next(), cancel(), on_error(FAILED)],
+            "no signal": [on_next(), on_next(), rest(), cancel(), rest()],
+            "never cancelled": [on_next(), on_next(), rest(), on_complete()],
+        }.items()
+    ),
     # -- 1.1
     Case("1.1", "as much as was requested", trace(request(2), on_next(), on_next())),
     Case("1.1", "from inside request", trace(request(1, on_next()))),
@@ -71,6 +89,10 @@ KEPT = [
     Case("1.3", "another stream", trace(on_next("a", on_next("b", stream=2)), on_next("c", stream=2))),
     # -- 1.4
     Case("1.4", "failed as expected", trace(on_subscribe(), on_error(FAILED), fails=True, at_rest=True)),
+    processing(
+        "1.4", "passed on", on_error(FAILED), on_error(FAILED, stream=2), on_error(FAILED, stream=3), fails=True
+    ),
+    processing("1.4", "failed before upstream", on_error(UNASKED, stream=2), on_error(FAILED), fails=True),
     Case("1.4", "cancelled", trace(on_subscribe(), cancel(), fails=True, at_rest=True)),
     Case("1.4", "still under way", trace(on_subscribe(), fails=True)),
     Case("1.4", "has no reason to fail", trace(on_subscribe(), at_rest=True)),
@@ -232,12 +254,14 @@ KEPT = [
     Case("2.12", "twice on purpose", trace(on_subscribe(), on_subscribe(link=2), provoked=True)),
     # -- 2.13
     Case("2.13", "all in order", trace(on_subscribe(), on_next(0), on_error(FAILED))),
+    Case("2.13", "an element that is shown as None", trace(on_subscribe(), on_next(NothingSpecial()))),
     Case("2.13", "None refused", trace(on_next(None, raises=REFUSED), provoked=True)),
     Case("2.13", "raised after cancel", trace(on_subscribe(), cancel(), on_next(raises=FAILED))),
     Case("2.13", "raised by the end, which is another rule", trace(on_error(FAILED, raises=FAILED))),
     Case("2.13", "raised when provoked", trace(on_next(raises=FAILED), provoked=True)),
     # -- 3.1
     Case("3.1", "at home", trace(on_subscribe(loop=2), request(1, loop=2), cancel(loop=2))),
+    Case("3.1", "cancelled elsewhere", trace(on_subscribe(), request(1), cancel(loop=2), cancel(loop=None))),
     Case("3.1", "without a loop", trace(on_subscribe(loop=None), request(1, loop=2))),
     # -- 3.2
     Case("3.2", "met", trace(on_subscribe(request(1)), on_next(1, request(1)), on_next(), elements=3, at_rest=True)),
@@ -354,6 +378,7 @@ KEPT = [
     processing("4.1", "no processor", request(1, stream=2), upstream=None),
     processing("4.1", "nothing behind it", request(1, stream=2), downstream=None),
     processing("4.2", "passed on", on_error(FAILED), on_error(FAILED, stream=2)),
+    processing("4.2", "failed before upstream", on_error(UNASKED, stream=2), on_error(FAILED)),
     processing("4.2", "recovered from", on_error(FAILED), on_next(stream=2)),
     processing("4.2", "recovered from, and failed again", on_error(FAILED), on_next(stream=2), on_error(FAILED)),
     processing("4.2", "cancelled", on_subscribe(stream=2), cancel(stream=2), on_error(FAILED)),
@@ -364,6 +389,20 @@ KEPT = [
 ]
 
 BROKEN = [
+    # -- a signal after cancel
+    *(
+        Case(rule, what, trace(on_subscribe(request(1)), on_next(), *told, at_rest=True))
+        for rule in AFTER_CANCEL
+        for what, told in {
+            "an element that nobody wanted": [rest(), cancel(), on_next()],
+            "a failure": [rest(), cancel(), on_error(FAILED)],
+            "an end, at last": [rest(), cancel(), rest(), on_complete()],
+        }.items()
+    ),
+    *(
+        Case(rule, "met before the trace", trace(*QUIET, cancel(), on_next(), requested_before=2, delivered_before=2))
+        for rule in AFTER_CANCEL
+    ),
     Case("1.1", "one more than requested", trace(request(2), on_next(), on_next(), on_next())),
     Case("1.1", "requested afterwards", trace(on_next(), request(1))),
     Case("1.1", "requested by what is no demand", trace(request(0), request(True), request("9"), on_next())),
@@ -380,6 +419,7 @@ BROKEN = [
     Case("1.3", "from inside another", trace(on_next(1, on_next(2)))),
     Case("1.3", "an end from inside", trace(on_subscribe(on_complete()))),
     Case("1.4", "nothing came", trace(on_subscribe(), fails=True, at_rest=True)),
+    processing("1.4", "altered", on_error(FAILED), on_error(FAILED, stream=2), on_error(REFUSED, stream=3), fails=True),
     Case("1.5", "asked once more", trace(request(1), on_next(), request(1), elements=1, at_rest=True)),
     Case("1.5", "failed", trace(request(1), on_error(FAILED), elements=1)),
     Case("1.6", "request had an effect", trace(on_complete(), request(1), on_next())),
@@ -461,7 +501,6 @@ BROKEN = [
     Case("2.13", "raised, and cancelled then", trace(on_subscribe(), on_next(raises=FAILED), cancel())),
     Case("2.13", "raised at the start", trace(on_subscribe(raises=FAILED))),
     Case("3.1", "requested elsewhere", trace(on_subscribe(), request(1, loop=2))),
-    Case("3.1", "cancelled without a loop", trace(on_subscribe(), request(1), cancel(loop=None))),
     Case("3.2", "not met", trace(on_subscribe(request(2)), on_next(), elements=2, at_rest=True)),
     Case("3.2", "raised", trace(on_subscribe(request(1, raises=FAILED)))),
     Case("3.3", "one inside another", trace(on_next(1, request(1, on_next(2))))),
@@ -510,6 +549,7 @@ BROKEN = [
     processing("4.1", "not passed on", request(1, stream=2)),
     processing("4.1", "not asked on", request(2, stream=2), request(1), on_next()),
     processing("4.2", "swallowed", on_error(FAILED)),
+    processing("4.2", "altered", on_error(FAILED), on_error(OSError("failed"), stream=2)),
     processing("4.2", "swallowed after an element", on_next(stream=2), on_error(FAILED)),
 ]
 

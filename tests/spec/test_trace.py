@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactive_aio.spec import UNBOUNDED
-from reactive_aio.spec.recorder import Identity
-from reactive_aio.spec.trace import Facts, Kind, Signal, Trace
+from reactive_aio.spec.trace import Facts, Identity, Kind, Signal, Trace
 from tests.spec.telling import cancel, on_complete, on_error, on_next, on_subscribe, request, rest, subscribe, trace
 
 WHERE = "stream 1, t=0.000, thread 1, task None, depth 0"
@@ -166,3 +165,11 @@ def test_nothing_is_held_against_a_stream_of_which_nothing_is_known() -> None:
     assert (facts.asked, facts.requested_before, facts.delivered_before) == (0, 0, 0)
     assert (facts.depth, facts.budget) == (1, 0.05)
     assert Trace(()).facts == facts
+
+
+def test_a_value_whose_repr_raises_is_shown_by_its_class() -> None:
+    class Mute:
+        def __repr__(self) -> str:
+            raise KeyError
+
+    assert str(trace(on_next(Mute())).signals[0]).startswith("#0 on_next(<Mute, whose repr raises KeyError>)  [")

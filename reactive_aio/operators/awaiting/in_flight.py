@@ -13,6 +13,7 @@ from attrs import define, field
 
 from ...gathering import Gathering, Inner
 from ...gathering.drain import TURN
+from ...guard import FAILURES, is_closed_with
 from ...hooks import discard, drop_error
 from ...notes import add_note
 from ...segments import label
@@ -23,7 +24,6 @@ from .lines import REJECTED, Line, Ticket
 AHEAD: Final = 4
 """How many times as many elements as are awaited at a time may be outstanding, where so many are wanted."""
 
-FAILURES: Final = (Exception, asyncio.CancelledError)
 NOTHING: Final = object()
 
 
@@ -146,7 +146,7 @@ class InFlight(Gathering):
         for _ in range(min(missing, self.concurrency - self._workers)):
             self._workers += 1
             context = self._pristine.copy()
-            task = self.inlet.loop.create_task(self._work(context), context=context)
+            task = self.inlet.start(self._work(context), context)
             self._tasks[task] = None
             task.add_done_callback(self._gone)
 
@@ -192,6 +192,8 @@ class InFlight(Gathering):
                 elif line.waiting and perf_counter() >= self._turn_over:
                     await asyncio.sleep(0)
         except FAILURES as error:
+            if is_closed_with(error, self.inlet.loop):
+                raise
             self._broke_off(error, ticket, awaitable)
         self._workers -= 1
         self._staff()

@@ -6,20 +6,23 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import Context
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field
 
+from ...hooks import drop_error
 from ...spec import UNBOUNDED
 
 if TYPE_CHECKING:
     from ...segments import Gauge, Receiver, TasksSnapshot
     from ...segments.plan import FlowLike
     from .in_flight import InFlight
+
+U = TypeVar("U")
 
 _LOCK: Final = threading.Lock()
 _LOOPS: Final[list[WorkerLoop]] = []
@@ -137,6 +140,14 @@ class Side:
     def hold(self) -> Callable[[], None]:
         """Have `close` wait."""
         return self._released.set
+
+    def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
+        """Run a coroutine on the loop; the machine keeps the task."""
+        return self.loop.create_task(coroutine, context=context or self.context.copy())
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Tell the hook: the worker has no end that could raise it."""
+        self.context.copy().run(drop_error, error)
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Nothing: the worker begins with all that it is given."""

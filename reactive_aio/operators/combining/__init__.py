@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...segments import Stage, joined
-from .._fluent import Fluent, check_count, check_flag, check_flow
+from .._fluent import Fluent, check_count, check_flag, check_flows
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
 from .concat_eager import ConcatEager
@@ -49,8 +49,7 @@ class Combining(Fluent[T_co]):
         >>> Flow.of(1, 2).concat(Flow.of(3), Flow.of("four")).run_sync()
         [1, 2, 3, 'four']
         """
-        for other in others:
-            check_flow("concat", other)
+        check_flows("concat", self, *others)
         flows = tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))
         return self.begin(joined(flows, "concat") or Concat(flows))
 
@@ -74,8 +73,7 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(main())
         ([0, 1, 0], 2.0)
         """
-        for other in others:
-            check_flow("concat_eager", other)
+        check_flows("concat_eager", self, *others)
         check_count("concat_eager", "prefetch", prefetch, 1)
         return self.begin(ConcatEager[T_co | U]((self.as_flow(), *others), prefetch))
 
@@ -99,8 +97,7 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(fast.merge(slow).take(4).to_list())
         ['fast 0', 'fast 1', 'slow 0', 'fast 2']
         """
-        for other in others:
-            check_flow("merge", other)
+        check_flows("merge", self, *others)
         check_count("merge", "prefetch", prefetch, 1)
         check_flag("merge", "delay_errors", delay_errors)
         return self.begin(Merge[T_co | U]((self.as_flow(), *others), prefetch, delay_errors))
@@ -147,7 +144,7 @@ class Combining(Fluent[T_co]):
         >>> Flow.empty().switch_if_empty(Flow.of("other")).run_sync()
         ['other']
         """
-        check_flow("switch_if_empty", other)
+        check_flows("switch_if_empty", self, other)
         return self.begin(SwitchIfEmpty[T_co | U](self.as_flow(), other))
 
     def race(self, *others: Flow[U]) -> Flow[T_co | U]:
@@ -164,8 +161,7 @@ class Combining(Fluent[T_co]):
         >>> Flow.never().race(Flow.of("first", "of all")).run_sync()
         ['first', 'of all']
         """
-        for other in others:
-            check_flow("race", other)
+        check_flows("race", self, *others)
         return self.begin(Race[T_co | U]((self.as_flow(), *others)))
 
     @overload
@@ -197,8 +193,7 @@ class Combining(Fluent[T_co]):
         >>> Flow.of("a", "b").zip(Flow.range(1, 4)).run_sync()
         [('a', 1), ('b', 2)]
         """
-        for other in others:
-            check_flow("zip", other)
+        check_flows("zip", self, *others)
         check_count("zip", "prefetch", prefetch, 1)
         return self.begin(Zip[Any]((self.as_flow(), *others), prefetch))
 
@@ -235,8 +230,7 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(fast.combine_latest(slow).to_list())
         [(0, 'a'), (1, 'a'), (2, 'a'), (2, 'b'), (3, 'b')]
         """
-        for other in others:
-            check_flow("combine_latest", other)
+        check_flows("combine_latest", self, *others)
         check_count("combine_latest", "prefetch", prefetch, 1)
         return self.begin(CombineLatest[Any]((self.as_flow(), *others), prefetch))
 
@@ -255,5 +249,5 @@ class Combining(Fluent[T_co]):
         >>> Flow.range(3).with_latest_from(Flow.of("old", "new")).run_sync()
         [(0, 'new'), (1, 'new'), (2, 'new')]
         """
-        check_flow("with_latest_from", other)
+        check_flows("with_latest_from", self, other)
         return self.begin(WithLatestFrom[tuple[T_co, U]](self.as_flow(), other))

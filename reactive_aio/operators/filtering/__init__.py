@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
+from ...segments import label
 from .._fluent import Fluent, check_count, check_flag, check_flow, check_fraction, check_function, check_whole
 from .distinct import Distinct
 from .distinct_until_changed import DistinctUntilChanged
@@ -273,7 +274,7 @@ class Filtering(Fluent[T_co]):
         ['a', 'b']
         """
         if not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-            raise TypeError(f"of_type() takes a type, not {kind!r}")
+            raise TypeError(f"of_type() takes a type, not {label(kind)}")
         return self.then(OfType(kind))
 
     def sample_fraction(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Parts, Stage, Template, Transform
+from ...segments import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 from .take import Take
 
@@ -75,7 +75,9 @@ class Slicing(Transform[T, T]):
 def sliced(at: builtins.slice[object, object, object]) -> Slice[Any]:
     """Check what stands between the brackets."""
     if not isinstance(at, builtins.slice):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-        raise TypeError(f"flow[{at!r}]: a flow takes slices, flow[1:3]; for one element, await flow.element_at(...)")
+        raise TypeError(
+            f"flow[{label(at)}]: a flow takes slices, flow[1:3]; for one element, await flow.element_at(...)"
+        )
     hint = " (from the end: take_last, skip_last)"
     start = _bound("start", at.start, 0, hint)
     stop = _bound("stop", at.stop, 0, hint)
@@ -87,7 +89,7 @@ def _bound(name: str, value: object, least: int, hint: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"flow[...]: {name}={value!r}: {name} is a whole number, not {type(value).__name__}")
+        raise TypeError(f"flow[...]: {name}={label(value)}: {name} is a whole number, not {type(value).__name__}")
     if value < least:
         raise ValueError(f"flow[...]: {name}={value}: {name} must be at least {least}{hint}")
     return value

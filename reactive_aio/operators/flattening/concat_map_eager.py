@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...gathering import Gathering, Inner, InOrder
+from ...guard import Failed
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
-from .mapper import FAILURES, Mapper
+from .mapper import Mapper
 
 T = TypeVar("T")
 
@@ -79,16 +80,16 @@ class EagerMapping(InOrder):
         return False
 
     def _map(self, item: Any) -> None:
-        try:
-            flow = self.mapper(item)
-        except FAILURES as error:
+        flow = self.mapper(item)
+        if isinstance(flow, Failed):
             # Its place is that of the flow that could not be made; nothing is mapped behind it.
             self.remove(self.outer)
-            self.enter(None).on_error(error)
+            self.enter(None).on_error(flow.error)
         else:
-            self.add(flow, self.ahead)
+            self.add(flow, self.ahead, self.mapper.index)
 
     def on_spent(self, inner: Inner) -> None:
         """See to the end, and ask for an element in its place."""
+        self.mapper.locate(inner)
         super().on_spent(inner)
         self.outer.request(1)

@@ -58,5 +58,6 @@ class ExhaustMapping(OneByOne):
         if self.current is None:
             self.read(item)
         else:
+            self.mapper.index += 1
             self.left_out.dropped += 1
             discard([item])

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...gathering import Inner, Merging
+from ...guard import Failed
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
-from .mapper import FAILURES, Mapper
+from .mapper import Mapper
 
 T = TypeVar("T")
 
@@ -64,16 +65,16 @@ class FlatMapping(Merging):
         return super().step() or mapped
 
     def _map(self, item: Any) -> None:
-        try:
-            flow = self.mapper(item)
-        except FAILURES as error:
-            self.fail(error)
+        flow = self.mapper(item)
+        if isinstance(flow, Failed):
+            self.fail(flow.error)
             return
-        self.add(flow, self.ahead)
+        self.add(flow, self.ahead, self.mapper.index)
         if self.outer.spent and self.outer in self.inners:
             self.on_spent(self.outer)
 
     def on_spent(self, inner: Inner) -> None:
         """See to the end, and ask for an element in its place."""
+        self.mapper.locate(inner)
         super().on_spent(inner)
         self.outer.request(1)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from attrs import define, field
 
+from ...gathering import Inner
+from ...guard import Failed, guarded
 from ...notes import add_note
 from ...segments import Inlet
 from ...segments.plan import FlowLike
 from .._fluent import is_flow
-
-FAILURES: Final = (Exception, asyncio.CancelledError)
-"""What the function may raise."""
 
 
 @define(eq=False)
@@ -24,20 +22,25 @@ class Mapper:
     inlet: Inlet[Any]
     method: str
     fn: Callable[[Any], FlowLike]
-    _count: int = field(init=False, default=0)
+    index: int = field(init=False, default=-1)
+    """The number of the latest element."""
 
-    def __call__(self, item: Any) -> FlowLike:
-        """Give the flow of an element; a failure comes out with a note of where it was."""
-        self._count += 1
-        try:
-            return self._flow(item)
-        except FAILURES as error:
-            add_note(error, f"in {self.inlet.where}, on element #{self._count - 1}")
-            raise
+    def __call__(self, item: Any) -> FlowLike | Failed:
+        """Give the flow of an element, or the failure with a note of where it was."""
+        self.index += 1
+        flow = guarded(self.inlet.context, self._flow, item)
+        if isinstance(flow, Failed):
+            add_note(flow.error, f"in {self.inlet.where}, on element #{self.index}")
+        return flow
+
+    def locate(self, inner: Inner) -> None:
+        """Say of the failure of a flow which element it was made of; the key of the flow is the element's number."""
+        if inner.error is not None and inner.key is not None:
+            add_note(inner.error, f"in the flow that {self.inlet.where}, made of element #{inner.key}")
 
     def _flow(self, item: Any) -> FlowLike:
         try:
-            flow = self.inlet.context.copy().run(self.fn, item)
+            flow = self.fn(item)
         except StopIteration as stop:
             raise RuntimeError(f"the function of {self.method}() raised StopIteration") from stop
         if not is_flow(flow):

@@ -9,8 +9,9 @@ from attrs import define, field
 
 from ...arbiter import SubscriptionArbiter
 from ...gathering import Gathering, Inner
+from ...guard import Failed
 from ...segments.plan import FlowLike
-from .mapper import FAILURES, Mapper
+from .mapper import Mapper
 
 
 @define(eq=False)
@@ -38,12 +39,11 @@ class OneByOne(Gathering):
 
     def read(self, item: Any) -> None:
         """Begin with the flow of an element, asking it for what those before have left to ask."""
-        try:
-            flow = self.mapper(item)
-        except FAILURES as error:
-            self.fail(error)
+        flow = self.mapper(item)
+        if isinstance(flow, Failed):
+            self.fail(flow.error)
             return
-        inner = self.current = self.enter(None)
+        inner = self.current = self.enter(None, self.mapper.index)
         self.arbiter.switch_to(inner)
         self.subscribe(flow, inner, at_once=True)
 
@@ -97,6 +97,7 @@ class OneByOne(Gathering):
 
     def on_spent(self, inner: Inner) -> None:
         """Fail, or complete when both have ended."""
+        self.mapper.locate(inner)
         super().on_spent(inner)
         if not self.inners and not self.over:
             self.complete()

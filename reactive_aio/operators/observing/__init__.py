@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...guard import shown
 from ...notes import add_note
-from ...schedulers.current import Current
 from ...segments import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
-from ..sourcing.publisher import FromPublisher
 from .do_on_next import DoOnNext, LogNext
+from .judging import Strict
 from .on_discard import OnDiscard
 from .peek import Listener, Peek
 
@@ -98,8 +98,7 @@ class Observing(Fluent[T_co]):
         """Call ``fn(n)`` for each request of ``n`` elements, before it reaches this flow.
 
         Demand: passed on one for one; ``UNBOUNDED`` stands for all there is. Nothing is buffered.
-        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for a request has no answer. An
-        ``async def`` is refused with TypeError when the flow is built.
+        Errors: if ``fn`` raises, the flow is cancelled and fails with that. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnRequest``.)
 
         >>> from reactive_aio import Flow
@@ -113,8 +112,8 @@ class Observing(Fluent[T_co]):
         """Call ``fn()`` when this flow is cancelled, before it is told; also by ``take`` and its like.
 
         Demand: passed on one for one; nothing is buffered.
-        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for nobody listens any more. An
-        ``async def`` is refused with TypeError when the flow is built.
+        Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
+        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnCancel``.)
 
         >>> from reactive_aio import Flow
@@ -130,8 +129,8 @@ class Observing(Fluent[T_co]):
         It is called when the signal has been passed on, a cancel upstream and any other end downstream, there behind
         what is done to the last elements, and before the end that is awaited returns.
         Demand: passed on one for one; nothing is buffered.
-        Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``, for the flow has ended. An ``async def`` is
-        refused with TypeError when the flow is built.
+        Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
+        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doFinally``.)
 
         >>> from reactive_aio import Flow
@@ -191,7 +190,7 @@ class Observing(Fluent[T_co]):
             on_request=lambda n: write("request(%s)", "unbounded" if n == UNBOUNDED else n),
             on_cancel=partial(write, "cancel"),
             # As text: a record that is kept would keep, by the traceback, all that the error has passed through.
-            on_error=lambda error: failed("error(%s)", repr(error)),
+            on_error=lambda error: failed("error(%s)", shown(error)),
             on_complete=partial(write, "complete"),
         )
         return self.begin(Peek[T_co]("log", self.then(LogNext(partial(write, "next(%r)"))), listener, name))
@@ -222,8 +221,8 @@ class Observing(Fluent[T_co]):
         """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
 
         What follows speaks to what precedes by the contract, one element a signal, in a region of its own. It
-        costs some tens of microseconds an element. A flow that ends on another thread comes home first.
-        Demand: passed on one for one; behind a flow that ends elsewhere 256 elements are requested ahead.
+        costs some tens of microseconds an element.
+        Demand: passed on one for one.
         Errors: ProtocolViolation, with the rule, what was seen, what to do and the last twenty signals. As at any
         edge of the contract, an element that is None fails the flow with TypeError.
         (Ours; RxJava: ``strict``, of the same intent.)
@@ -232,12 +231,7 @@ class Observing(Fluent[T_co]):
         >>> Flow.range(3).strict().map(str).run_sync()
         ['0', '1', '2']
         """
-        from ...strict import strict
-
-        flow = self.as_flow()
-        # Signals and requests have to come on one loop, and what follows here starts on the subscriber's.
-        judged = flow if flow.scheduler is None else flow.publish_on(Current())
-        return self.begin(FromPublisher(strict(judged)))
+        return self.begin(Strict[T_co](self.as_flow()))
 
 
 def _note(description: str, origin: Origin, error: BaseException) -> None:

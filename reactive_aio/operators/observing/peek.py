@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ...guard import Failed, guarded
 from ...hooks import drop_error
 from ...notes import set_context
 from ...segments import Inlet, Pushed, label
@@ -75,15 +76,20 @@ class Peeking(Passing):
 
     def request(self, n: int) -> None:
         """Show demand, and pass it on."""
-        if not self.over:
-            self._show(self.listener.on_request, n)
+        if self.over:
+            return
+        failure = self._show(self.listener.on_request, n)
+        if failure is None:
             super().request(n)
+        else:
+            # Posted: a signal never comes inside a request.
+            self.inlet.post(self._break_off, failure)
 
     def cancel(self) -> None:
         """Show the cancellation, and pass it on."""
         if not self.over:
             self.over = True
-            self._show(self.listener.on_cancel)
+            self._clean_up(self.listener.on_cancel)
             super().cancel()
             self._finally()
 
@@ -94,38 +100,46 @@ class Peeking(Passing):
         if not self.ends():
             drop_error(error)
             return
-        self.inlet.behind(self._finally)
-        try:
-            self._call(self.listener.on_error, error)
-        except Exception as failure:
-            if failure.__context__ is None and failure is not error:
-                set_context(failure, error)
-            self.inlet.on_error(failure)
-        else:
-            self.inlet.on_error(error)
+        failure = self._show(self.listener.on_error, error)
+        if failure is not None and failure.__context__ is None and failure is not error:
+            set_context(failure, error)
+        self._fail(error if failure is None else failure)
 
     def on_complete(self) -> None:
         """Show the end, and pass it on."""
         if not self.ends():
             return
-        self.inlet.behind(self._finally)
-        try:
-            self._call(self.listener.on_complete)
-        except Exception as failure:
-            self.inlet.on_error(failure)
+        failure = self._show(self.listener.on_complete)
+        if failure is not None:
+            self._fail(failure)
         else:
+            self.inlet.behind(self._finally)
             self.inlet.on_complete()
 
+    def _break_off(self, failure: BaseException) -> None:
+        """Fail in the middle."""
+        if self.over:
+            self.inlet.cleanup_failed(failure)
+        else:
+            super().cancel()
+            self._fail(failure)
+
+    def _fail(self, error: BaseException) -> None:
+        self.inlet.behind(self._finally)
+        self.inlet.on_error(error)
+
     def _finally(self) -> None:
-        self._show(self.listener.on_end)
+        self._clean_up(self.listener.on_end)
 
-    def _call(self, fn: Callable[..., object] | None, *arguments: object) -> None:
-        if fn is not None:
-            self.inlet.context.copy().run(fn, *arguments)
+    def _clean_up(self, fn: Callable[..., object] | None) -> None:
+        """Call where the flow has ended."""
+        failure = self._show(fn)
+        if failure is not None:
+            self.inlet.cleanup_failed(failure)
 
-    def _show(self, fn: Callable[..., object] | None, *arguments: object) -> None:
-        """Call where a failure has nobody to go to."""
-        try:
-            self._call(fn, *arguments)
-        except Exception as error:
-            drop_error(error)
+    def _show(self, fn: Callable[..., object] | None, *arguments: object) -> BaseException | None:
+        """Call a function, if there is one; return its failure."""
+        if fn is None:
+            return None
+        outcome = guarded(self.inlet.context, fn, *arguments)
+        return outcome.error if isinstance(outcome, Failed) else None

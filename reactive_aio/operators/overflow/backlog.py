@@ -7,6 +7,8 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from attrs import define, field
 
+from ...segments import label
+
 T = TypeVar("T")
 
 Overflow = Literal["error", "drop_latest", "drop_oldest"]
@@ -17,7 +19,7 @@ def check_overflow(method: str, overflow: object) -> None:
     """Refuse at once what is no policy."""
     choices = get_args(Overflow)
     if overflow not in choices:
-        raise ValueError(f"{method}(overflow={overflow!r}): choose one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{method}(overflow={label(overflow)}): choose one of {', '.join(map(repr, choices))}")
 
 
 @define(eq=False)

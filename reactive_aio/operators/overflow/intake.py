@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 from attrs import define, field
 
 from ...errors import BackpressureOverflowError
+from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
@@ -163,7 +163,7 @@ class Intake:
         try:
             for item in lost:
                 on_drop(item)
-        except (Exception, asyncio.CancelledError) as error:
+        except FAILURES as error:
             add_note(error, f"raised by the on_drop of {self.inlet.where}")
             self._leave()
             self._end(error)

@@ -13,8 +13,9 @@ from attrs import define, field
 
 from ...arbiter import Coordinator
 from ...errors import SourceCancelledError
+from ...guard import FAILURES, Failed
 from ...hooks import drop_error
-from ...notes import add_note
+from ...notes import add_note, set_cause
 from ...segments import label
 from ...segments.plan import FlowLike
 
@@ -27,7 +28,7 @@ class Asking(Coordinator):
     decide: Callable[[Any, int], Awaitable[object]]
     _ends: int = field(init=False, default=0)
     """How many subscriptions have ended."""
-    _task: asyncio.Task[object] | None = field(init=False, default=None)
+    _task: asyncio.Task[bool | Failed] | None = field(init=False, default=None)
     """The task while it runs; behind its end it would keep this object, and be kept by it."""
 
     def ask(self, about: Any) -> None:
@@ -43,31 +44,41 @@ class Asking(Coordinator):
         if self._task is not None:
             self._task.cancel()
 
-    async def _answer(self, about: Any, ends: int) -> object:
-        answer = self.decide(about, ends)
-        if not isawaitable(answer):
-            raise TypeError(f"an async def function is needed, but {label(self.decide)} returned {answer!r}")
-        return await answer
-
-    def _decided(self, release: Callable[[], None], about: Any, task: asyncio.Task[object]) -> None:
-        self._task = None
+    async def _answer(self, about: Any, ends: int) -> bool | Failed:
+        # What it raises is given back: a task that SystemExit or KeyboardInterrupt leaves would stop the loop.
         try:
-            if task.cancelled():
+            answer = self.decide(about, ends)
+            if not isawaitable(answer):
+                raise TypeError(f"an async def function is needed, but {label(self.decide)} returned {label(answer)}")
+            return bool(await answer)
+        except FAILURES as error:
+            return Failed(error)
+
+    def _decided(self, release: Callable[[], None], about: Any, task: asyncio.Task[bool | Failed]) -> None:
+        self._task = None
+        # Cancelled is one that had not begun.
+        answer = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
+        try:
+            if not isinstance(answer, Failed):
                 if not self.arbiter.cancelled:
-                    self.failed(SourceCancelledError(f"the task of {self.inlet.where} was cancelled"), about)
-                return
-            failure = task.exception()
-            if self.arbiter.cancelled:
-                if failure is not None:
-                    drop_error(failure)
-            elif failure is not None:
-                self.failed(failure, about)
-            elif task.result():
-                self.advance(self.flow)
+                    self._go_by(answer, about)
+            elif isinstance(answer.error, asyncio.CancelledError):
+                if not self.arbiter.cancelled:
+                    cancelled = SourceCancelledError(f"the task of {self.inlet.where} was cancelled")
+                    set_cause(cancelled, answer.error)
+                    self.failed(cancelled, about)
+            elif self.arbiter.cancelled:
+                drop_error(answer.error)
             else:
-                self.refused(about)
+                self.failed(answer.error, about)
         finally:
             release()
+
+    def _go_by(self, answer: bool, about: Any) -> None:
+        if answer:
+            self.advance(self.flow)
+        else:
+            self.refused(about)
 
     def failed(self, failure: BaseException, about: Any) -> None:
         """Fail, because ``decide`` did."""

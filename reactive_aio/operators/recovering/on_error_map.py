@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from attrs import define, frozen
 
 from ...arbiter import Coordinator
-from ...notes import set_cause
+from ...guard import Failed, guarded
+from ...notes import set_cause, set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
 from .resume import Errors
-from .retry_if import in_place_of
 
 T = TypeVar("T")
 
@@ -54,15 +54,16 @@ class ErrorMapping(Coordinator):
         if not isinstance(error, self.errors):
             self.fail(error)
             return
-        try:
-            mapped = self.inlet.context.copy().run(self.fn, error)
-            if not isinstance(mapped, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all type
-                raise TypeError(
-                    f"on_error_map() takes a function that returns an exception, not {type(mapped).__name__}"
-                )
-        except Exception as failure:
-            self.fail(in_place_of(failure, error))
-            return
-        if mapped is not error and mapped.__cause__ is None:
+        mapped = guarded(self.inlet.context, self._mapped, error)
+        if isinstance(mapped, Failed):
+            set_context(mapped.error, error)
+            self.fail(mapped.error)
+        else:
             set_cause(mapped, error)
-        self.fail(mapped)
+            self.fail(mapped)
+
+    def _mapped(self, error: BaseException) -> BaseException:
+        mapped = self.fn(error)
+        if not isinstance(mapped, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all type
+            raise TypeError(f"on_error_map() takes a function that returns an exception, not {type(mapped).__name__}")
+        return mapped

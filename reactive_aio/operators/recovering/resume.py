@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
+from ...guard import Failed, guarded
 from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
@@ -87,15 +88,17 @@ class Resumption(Coordinator):
         """Ask for the fallback; a second failure carries the first as its context."""
         first, self._failure = self._failure, None
         if first is None and isinstance(error, self.errors):
-            try:
-                fallback = self.inlet.context.copy().run(self.fallback, error)
-                check_flow("on_error_resume_next", fallback)
-            except Exception as failure:
-                first, error = error, failure
-            else:
+            fallback = guarded(self.inlet.context, self._flow_for, error)
+            if not isinstance(fallback, Failed):
                 self._failure = error
                 self.advance(fallback)
                 return
-        if error.__context__ is None and error is not first:
+            first, error = error, fallback.error
+        if first is not None:
             set_context(error, first)
         self.fail(error)
+
+    def _flow_for(self, error: BaseException) -> FlowLike:
+        fallback = self.fallback(error)
+        check_flow("on_error_resume_next", fallback)
+        return fallback

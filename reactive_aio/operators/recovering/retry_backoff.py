@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ...guard import Failed, guarded
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
@@ -53,7 +54,7 @@ def check_backoff(backoff: float, factor: float, max_delay: float, jitter: float
     given: list[tuple[str, object, float, float]] = [("factor", factor, 1, MOST), ("jitter", jitter, 0, 1)]
     for name, value, least, most in given:
         if isinstance(value, bool) or not (isinstance(value, (int, float)) and least <= value <= most):
-            raise ValueError(f"retry_backoff({name}={value!r}): {name} is a number from {least:g} to {most:g}")
+            raise ValueError(f"retry_backoff({name}={label(value)}): {name} is a number from {least:g} to {most:g}")
     if random is not None and not isinstance(random, Random):
         raise TypeError(f"retry_backoff(random=...) takes a random.Random, not {type(random).__name__}")
 
@@ -125,19 +126,33 @@ class SpacedAttempts(Waiting):
             self._retries += 1
             delay, self._delay = self._delay, backoff.after(self._delay)
             if delay:
-                self.timer.start(backoff.spread(delay))
+                self._wait(delay)
             else:
                 self.on_time()
 
+    def _wait(self, delay: float) -> None:
+        # Guarded, because a generator of random numbers may be of a class of the user's.
+        spread = guarded(self.inlet.context, self.given.backoff.spread, delay)
+        if isinstance(spread, Failed):
+            self.fail(spread.error)
+        else:
+            self.timer.start(spread)
+
     def on_time(self) -> None:
         """Try once more."""
-        flow = self.given.flow
-        if self.given.resume is not None and self._last:
-            try:
-                flow = self.inlet.context.copy().run(self.given.resume, self._last[0])
-                check_flow("retry_backoff(resume=...)", flow)
-            except Exception as failure:
-                add_note(failure, f"raised by the resume of {self.inlet.where}")
-                self.fail(failure)
-                return
-        self.advance(flow)
+        resume = self.given.resume
+        if resume is None or not self._last:
+            self.advance(self.given.flow)
+            return
+        flow = guarded(self.inlet.context, _resumed, resume, self._last[0])
+        if isinstance(flow, Failed):
+            add_note(flow.error, f"raised by the resume of {self.inlet.where}")
+            self.fail(flow.error)
+        else:
+            self.advance(flow)
+
+
+def _resumed(resume: Callable[[Any], FlowLike], last: Any) -> FlowLike:
+    flow = resume(last)
+    check_flow("retry_backoff(resume=...)", flow)
+    return flow

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
+from ...guard import Failed, guarded
 from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
@@ -50,19 +51,14 @@ class AttemptsIf(Coordinator):
     def on_source_error(self, error: BaseException) -> None:
         """Try once more, or give up with this failure."""
         self._failed += 1
-        try:
-            again = self.inlet.context.copy().run(self.predicate, error, self._failed)
-        except Exception as failure:
-            self.fail(in_place_of(failure, error))
-            return
-        if again:
+        again = guarded(self.inlet.context, self._again, error)
+        if isinstance(again, Failed):
+            set_context(again.error, error)
+            self.fail(again.error)
+        elif again:
             self.advance(self.flow)
         else:
             self.fail(error)
 
-
-def in_place_of(failure: BaseException, error: BaseException) -> BaseException:
-    """Give the failure of a function that was asked about an error, with the error as its context."""
-    if failure.__context__ is None and failure is not error:
-        set_context(failure, error)
-    return failure
+    def _again(self, error: BaseException) -> bool:
+        return bool(self.predicate(error, self._failed))

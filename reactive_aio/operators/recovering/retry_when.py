@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
+from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.plan import FlowLike
 from ...spec import Subscription
 from .asking import Asking
-from .retry_if import in_place_of
 
 T = TypeVar("T")
 
@@ -53,4 +53,5 @@ class AttemptsWhen(Asking):
 
     def failed(self, failure: BaseException, about: BaseException) -> None:
         """Fail with the failure that was asked about as the context."""
-        super().failed(in_place_of(failure, about), about)
+        set_context(failure, about)
+        super().failed(failure, about)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Inlet, Pushed
+from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
 from ...spec import Subscription
 from ..timing.waiting import Waiting
@@ -25,7 +25,7 @@ class Timeout(Pushed[T]):
     @property
     def arguments(self) -> str:
         """The time, and what comes instead."""
-        return f"{self.seconds:g}" if self.fallback is None else f"{self.seconds:g}, {self.fallback!r}"
+        return f"{self.seconds:g}" if self.fallback is None else f"{self.seconds:g}, {label(self.fallback)}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

@@ -159,6 +159,10 @@ class Crew:
         """Take what has come of a chunk."""
         self.inlet.post(self._take, report)
 
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Take what the workers could not let go of; where nobody awaits an end, the hook hears of it."""
+        self.inlet.post(drop_error, error)
+
     def lost(self, error: BaseException) -> None:
         """Fail: nothing more will come of the chunks that are under way."""
         self.inlet.post(self._fail, error)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
+from ...guard import FAILURES
 from ...notes import add_note
 from ...segments import Pulled, label
 from .task import Production, TaskSource
@@ -31,7 +32,7 @@ class FromAwaitable(TaskSource[T]):
                     f"{label(self.factory)} gave what can't be awaited, of type {kind}: use Flow.from_callable"
                 )
             item = await awaitable
-        except Exception as error:
+        except FAILURES as error:
             add_note(error, f"in {production.inlet.where}")
             raise
         production.deliver([item])

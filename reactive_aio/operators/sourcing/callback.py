@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -10,7 +9,8 @@ from typing import Any, Protocol, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import BackpressureOverflowError
-from ...hooks import discard, drop_error
+from ...guard import FAILURES, close_all
+from ...hooks import also_failed, discard, drop_error
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from ..overflow.backlog import Backlog, Overflow
@@ -47,7 +47,7 @@ class FromCallback(Pushed[T]):
         inlet.show(emission.backlog)
         try:
             emission.unregister = inlet.context.copy().run(self.register, emission)
-        except BaseException:
+        except FAILURES:
             # It may have handed the emitter over before it failed.
             emission.cancel()
             raise
@@ -169,13 +169,12 @@ class Emission:
     def _finish(self) -> None:
         self._over = True
         error, self._error = self._error, None
-        try:
-            self._leave()
-        except (Exception, asyncio.CancelledError) as failure:
-            if error is not None:
-                drop_error(failure)
-            error = error or failure
-        if error is None:
+        failures = [] if error is None else [error]
+        failures += close_all((self._leave,))
+        if not failures:
             self.inlet.on_complete()
-        else:
-            self.inlet.on_error(error)
+            return
+        first, *others = failures
+        for other in others:
+            also_failed(first, other)
+        self.inlet.on_error(first)

@@ -57,7 +57,8 @@ class Range(FromIterable[int]):
     @property
     def arguments(self) -> str:
         """The arguments of the range."""
-        return repr(self.items)[6:-1]
+        numbers = self.items
+        return ", ".join(map(label, (numbers.start, numbers.stop, *([numbers.step] if numbers.step != 1 else []))))
 
 
 @frozen

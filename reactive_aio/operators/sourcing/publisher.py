@@ -7,6 +7,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ...errors import ProtocolViolation
+from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Publisher, Subscription, add_demand, quote
@@ -23,9 +24,17 @@ class FromPublisher(Pushed[Any]):
         edge = PublisherEdge(inlet)
         try:
             self.publisher.subscribe(edge)
-        except Exception as error:
+        except FAILURES as error:
             edge.refuse(error)
         return edge
+
+
+def let_go(subscription: Subscription) -> None:
+    """Cancel a subscription of somebody else's; what it raises breaks rule 3.15, and nobody listens any more."""
+    try:
+        subscription.cancel()
+    except FAILURES as error:
+        drop_error(error)
 
 
 @define(eq=False)
@@ -85,15 +94,12 @@ class PublisherEdge:
             self._over = True
             subscription, self._subscription = self._subscription, None
             if subscription is not None:
-                try:
-                    subscription.cancel()
-                except Exception as error:
-                    drop_error(error)  # it breaks rule 3.15, and nobody listens any more
+                let_go(subscription)
 
     def _pass_on(self, subscription: Subscription, n: int) -> None:
         try:
             subscription.request(n)
-        except Exception as error:
+        except FAILURES as error:
             # It breaks rule 3.16; posted, because the region is in the middle of its turn.
             self.inlet.post(self._break, error)
 
@@ -103,7 +109,7 @@ class PublisherEdge:
 
     def _subscribe(self, subscription: Subscription) -> None:
         if self._over or self._subscribed:
-            subscription.cancel()  # rule 2.5
+            let_go(subscription)  # rule 2.5
             return
         self._subscribed = True
         self._subscription = subscription

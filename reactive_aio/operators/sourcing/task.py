@@ -11,14 +11,14 @@ import asyncio
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from functools import partial
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError, SourceConsumedError
-from ...hooks import drop_error
+from ...guard import FAILURES, is_closed_with
+from ...hooks import also_failed
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
@@ -51,16 +51,14 @@ class Production:
         self.wanted = add_demand(self.wanted, n)
         if not self._started:
             self._started = True
-            release = self.inlet.hold()
-            self._task = self.inlet.loop.create_task(self._run(), context=self.inlet.context.copy())
-            self._task.add_done_callback(partial(self._over, release))
+            self._task = self.inlet.start(self._run())
+            self._task.add_done_callback(self._over)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _over(self, release: Callable[[], None], _: object) -> None:
+    def _over(self, _: object) -> None:
         self._task = None
-        release()
 
     def cancel(self) -> None:
         """Cancel the task, once; its cleanup runs to its end."""
@@ -117,15 +115,17 @@ class Production:
                 cancelled.__cause__ = error
                 self._end(cancelled)
             raise
-        except Exception as error:
+        except FAILURES as error:
+            if is_closed_with(error, self.inlet.loop):
+                raise
             self._end(error)
         else:
             if not self.cancelled:
                 self.inlet.on_complete()
 
-    def _end(self, error: Exception) -> None:
+    def _end(self, error: BaseException) -> None:
         if self.cancelled:
-            drop_error(error)
+            self.inlet.cleanup_failed(error)
         else:
             self.inlet.on_error(error)
 
@@ -172,11 +172,10 @@ class FromAsyncIterable(TaskSource[T]):
                 given = await production.resume(iterator)
                 production.deliver(given or [await anext(iterator)])
         except StopAsyncIteration:
-            return
-        finally:
-            close = getattr(iterator, "aclose", None)
-            if close is not None:
-                await close()
+            await _close(iterator, None)
+        except FAILURES as error:
+            await _close(iterator, error)
+            raise
 
     def _iterator(self) -> AsyncIterator[T]:
         iterator = aiter(self.items)
@@ -188,3 +187,16 @@ class FromAsyncIterable(TaskSource[T]):
                 )
             self._read.append(True)
         return iterator
+
+
+async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:
+    """Close an iterator; a failure of that is noted on the one before it, or raised where there is none."""
+    close = getattr(iterator, "aclose", None)
+    if close is None:
+        return
+    try:
+        await close()
+    except FAILURES as another:
+        if failure is None or another is failure or isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
+            raise
+        also_failed(failure, another)

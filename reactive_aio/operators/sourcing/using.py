@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError
 from ...gathering import Inner
+from ...guard import FAILURES, is_closed_with
 from ...hooks import drop_error
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
@@ -60,9 +61,7 @@ class Holding:
     def begin(self) -> None:
         """Start the task; without demand, since the flow may turn out to be empty."""
         self._inner = Inner(self)
-        release = self.inlet.hold()
-        self._task = self.inlet.loop.create_task(self._hold(), context=self.inlet.context.copy())
-        self._task.add_done_callback(lambda _: release())
+        self._task = self.inlet.start(self._hold())
 
     # -- the Subscription of the region
 
@@ -91,17 +90,16 @@ class Holding:
 
     async def _hold(self) -> None:
         try:
-            async with _entered(self.resource) as value:
-                flow = self.fn(value)
-                check_flow("using", flow)
-                await self._read(flow)
+            await self._inside(self.resource())
         except asyncio.CancelledError as error:
             if not self._cancelled:
                 cancelled = SourceCancelledError("the task that holds a resource was cancelled by somebody else")
                 cancelled.__cause__ = error
                 self._fail(cancelled)
             raise
-        except Exception as error:
+        except FAILURES as error:
+            if is_closed_with(error, self.inlet.loop):
+                raise
             self._fail(error)
         else:
             if not self._cancelled:
@@ -109,6 +107,23 @@ class Holding:
         finally:
             self._task = self._failure = None
             self._inner.cancel()
+
+    async def _inside(self, resource: Resource[Any]) -> None:
+        """Read the flow inside a context manager of either kind."""
+        if isinstance(resource, AbstractAsyncContextManager):
+            async with resource as value:
+                await self._read(self._flow(value))
+        elif isinstance(resource, AbstractContextManager):  # pyright: ignore[reportUnnecessaryIsInstance] - users may err
+            with resource as value:
+                await self._read(self._flow(value))
+        else:
+            made = f"{label(self.resource)} gave no context manager, but {type(resource).__name__}"
+            raise TypeError(f"{made}: see contextlib.asynccontextmanager")
+
+    def _flow(self, value: Any) -> FlowLike:
+        flow = self.fn(value)
+        check_flow("using", flow)
+        return flow
 
     async def _read(self, flow: FlowLike) -> None:
         """Read the flow, and wait until nothing of it is left; its failure is for the resource to see."""
@@ -134,7 +149,7 @@ class Holding:
         if error is not self._failure:
             add_note(error, f"in {self.inlet.where}")
         if self._cancelled:
-            drop_error(error)
+            self.inlet.cleanup_failed(error)
         else:
             self.inlet.on_error(error)
 
@@ -145,18 +160,3 @@ async def _uninterrupted(event: asyncio.Event) -> None:
             await event.wait()
         except asyncio.CancelledError:
             continue
-
-
-@asynccontextmanager
-async def _entered(make: Callable[[], Resource[T]]) -> AsyncGenerator[T]:
-    """Enter a context manager of either kind."""
-    resource = make()
-    if isinstance(resource, AbstractAsyncContextManager):
-        async with resource as value:
-            yield value
-    elif isinstance(resource, AbstractContextManager):  # pyright: ignore[reportUnnecessaryIsInstance] - users may err
-        with resource as value:
-            yield value
-    else:
-        kind = type(resource).__name__
-        raise TypeError(f"{label(make)} gave no context manager, but {kind}: see contextlib.asynccontextmanager")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -15,6 +14,7 @@ from ...errors import LimitExceededError, SourceCancelledError, StalledError
 from ...gathering import Gathering, Inner
 from ...gathering.drain import TURN
 from ...gathering.timer import Timer
+from ...guard import FAILURES
 from ...hooks import discard
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
@@ -197,7 +197,7 @@ class Grouping(Gathering):
         try:
             for at, item in enumerate(items):  # noqa: B007 - it tells where a failure was
                 chunks.setdefault(key(item), []).append(item)
-        except (Exception, asyncio.CancelledError) as error:
+        except FAILURES as error:
             discard(items[at:])
             return self._located(error, self._seen + at)
         self._seen += len(items)

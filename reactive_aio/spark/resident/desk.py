@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from ...remote.frames import BEAT, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
+from ...remote.frames import BEAT, CLEANUP, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...schedulers.lines import Line, chunk_frame
 
 if TYPE_CHECKING:
     from .region import ResidentRegion
 
 from ...remote.channel import Channel
+from ...remote.failures import unpack
 from ..pickling import dumps
 
 
@@ -101,6 +102,8 @@ class Desk:
             self.region.hand_out()
         elif frame.kind in {PART, LAST, FAILED}:
             self._reported(frame)
+        elif frame.kind == CLEANUP:
+            self.region.reports.cleanup_failed(unpack(frame.pickled))
         elif frame.kind != BEAT:
             self._misbehaved()
 
@@ -121,5 +124,8 @@ class Desk:
         self.line.drop()
         self._ended()
 
-    def _ended(self) -> None:
-        self.region.lost(self)
+    def _ended(self, failure: BaseException | None = None) -> None:
+        if failure is None:
+            self.region.lost(self)
+        else:
+            self.region.fail(failure)  # of this side: another task would fare no better

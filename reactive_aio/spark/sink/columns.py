@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 )
 
 from ...errors import SchemaMismatchError
+from ...segments import label
 
 # Here `Any` stands for the values of elements, and for Arrow, whose stubs know it by halves.
 
@@ -223,7 +224,6 @@ def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
 
 
 def _mismatch(index: int, name: str | None, wanted: str, value: object, why: str = "") -> SchemaMismatchError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    shown = label(value, 80)
     place = f"element #{index}" + ("" if name is None else f", field {name}")
     return SchemaMismatchError(f"{place}: {shown} is not {wanted}" + (f": {why}" if why else ""))

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from ..advice import ADVICE
 from ..rules import RULES, quote
+from ..showing import shown
 from ..trace import Call, Kind, Stream, Trace
 
 SUBSCRIBE, ON_SUBSCRIBE, ON_NEXT = Kind.SUBSCRIBE, Kind.ON_SUBSCRIBE, Kind.ON_NEXT
@@ -76,7 +77,7 @@ def raising(calls: Iterable[Call], words: str) -> Finding:
     """Tell of the first call that raised."""
     for call in calls:
         if call.raised is not None:
-            return f"{call.kind.value} raised {call.raised!r} {words} (#{call.at})"
+            return f"{call.kind.value} raised {shown(call.raised)} {words} (#{call.at})"
     return None
 
 
@@ -96,6 +97,16 @@ def slow(calls: list[Call], trace: Trace) -> Finding:
     return f"the quickest of {len(calls)} calls of {calls[0].kind.value} took {quickest * 1000:.0f} ms"
 
 
+def altered(stream: Stream, trace: Trace) -> Finding:
+    """Tell if a processor passed another failure on than upstream's."""
+    upstream = trace.facts.upstream
+    failed = [] if upstream is None else trace.stream(upstream).of(ON_ERROR)
+    passed_on = [call for call in stream.of(ON_ERROR) if failed and call.at > failed[0].at]
+    if not passed_on or passed_on[0].value is failed[0].value:
+        return None
+    return f"on_error({shown(failed[0].value)}) of upstream was passed on as on_error({shown(passed_on[0].value)})"
+
+
 def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
     """Give the nearest call of the same stream and of some kinds that a call was made in."""
     outer = (each for each in trace.around(call) if each.entry.stream == call.entry.stream and each.kind in kinds)
@@ -104,4 +115,4 @@ def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
 
 def outcome(call: Call) -> str:
     """Tell how a call ended."""
-    return "returned" if call.raised is None else f"raised {call.raised!r}"
+    return "returned" if call.raised is None else f"raised {shown(call.raised)}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..showing import shown
 from ..trace import Trace
-from .judging import ON_ERROR, ON_NEXT, Finding, on_trace
+from .judging import ON_ERROR, ON_NEXT, Finding, altered, on_trace
 
 
 @on_trace("4.1")
@@ -27,6 +28,8 @@ def _(trace: Trace) -> Finding:
     up, down = trace.stream(facts.upstream), trace.stream(facts.downstream)
     failed = up.of(ON_ERROR)
     recovered = bool(failed) and any(call.at > failed[0].at for call in down.of(ON_NEXT))
-    if not failed or recovered or down.cancelled or down.of(ON_ERROR):
+    if not failed or recovered or down.cancelled:
         return None
-    return f"on_error({failed[0].value!r}) of upstream was neither passed on nor recovered from"
+    if down.of(ON_ERROR):
+        return altered(down, trace)
+    return f"on_error({shown(failed[0].value)}) of upstream was neither passed on nor recovered from"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..showing import shown
 from ..trace import ASKING, SIGNALS, TERMINALS, Stream, Trace, is_demand
 from .judging import (
     ON_ERROR,
@@ -10,6 +11,7 @@ from .judging import (
     REQUEST,
     SUBSCRIBE,
     Finding,
+    altered,
     inside,
     on_stream,
     on_trace,
@@ -65,8 +67,10 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 @on_stream("1.4")
 def _(stream: Stream, trace: Trace) -> Finding:
-    if not trace.facts.fails or not trace.facts.at_rest or stream.cancelled or stream.of(ON_ERROR):
+    if not trace.facts.fails or not trace.facts.at_rest or stream.cancelled:
         return None
+    if stream.of(ON_ERROR):
+        return altered(stream, trace)
     instead = raising(stream.of(SUBSCRIBE, REQUEST), "instead")
     return f"no on_error from a publisher that fails; {instead or 'nothing came in its place'}"
 
@@ -79,7 +83,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
         return f"all {elements} elements came, but no on_complete, even though more was requested (#{again[0].at})"
     if elements is not None and terminal is not None and terminal.kind is ON_ERROR and not trace.facts.fails:
         wrong = any(not is_demand(call.value) for call in stream.of(REQUEST))
-        return None if wrong else f"a stream that should end well ended with on_error({terminal.value!r})"
+        return None if wrong else f"a stream that should end well ended with on_error({shown(terminal.value)})"
     return None
 
 
@@ -125,11 +129,11 @@ def _(stream: Stream, trace: Trace) -> Finding:
 @on_stream("1.9")
 def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.of(SUBSCRIBE):
-        if repr(call.value) == "None":
+        if call.of_none:
             if not isinstance(call.raised, TypeError):
                 return f"subscribe(None) did not raise TypeError but {outcome(call)}"
         elif call.raised is not None:
-            return f"subscribe raised {call.raised!r}: failures are signalled, after on_subscribe"
+            return f"subscribe raised {shown(call.raised)}: failures are signalled, after on_subscribe"
         elif trace.facts.at_rest and not stream.of(ON_SUBSCRIBE):
             return "subscribe was never answered by on_subscribe"
     if stream.signals and stream.signals[0].kind is not ON_SUBSCRIBE:
@@ -139,10 +143,10 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 @on_trace("1.10")
 def _(trace: Trace) -> Finding:
-    known: dict[str, int] = {}
+    known: dict[object, int] = {}
     for stream in trace.streams:
         for call in stream.of(SUBSCRIBE):
-            earlier = known.setdefault(repr(call.value), call.at)
+            earlier = known.setdefault(call.value, call.at)
             if earlier != call.at and not trace.facts.provoked:
                 return f"{call.value} was used to subscribe in #{earlier} and again in #{call.at}"
             if trace.facts.at_rest and not stream.of(ON_SUBSCRIBE) and len(known) > 1:
@@ -167,10 +171,10 @@ def _(trace: Trace) -> Finding:
             break
         terminal = other.terminal
         if terminal is not None and terminal.kind is ON_ERROR and not trace.facts.fails:
-            return f"stream {other.number} was rejected: {terminal.value!r}"
+            return f"stream {other.number} was rejected: {shown(terminal.value)}"
         shared = min(len(first.items), len(other.items))
         if first.items[:shared] != other.items[:shared] or (trace.facts.at_rest and _behind(first, other)):
-            return f"the subscribers saw different streams: {first.items!r} and {other.items!r}"
+            return f"the subscribers saw different streams: {shown(first.items)} and {shown(other.items)}"
     return None
 
 

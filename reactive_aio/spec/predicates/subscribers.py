@@ -113,7 +113,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
 @on_stream("2.13")
 def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.of(ON_SUBSCRIBE, ON_NEXT, ON_ERROR):
-        if call.value is not None and repr(call.value) != "None":
+        if not call.of_none:
             continue
         if not trace.facts.provoked:
             return f"{call.kind.value}(None) (#{call.at})"

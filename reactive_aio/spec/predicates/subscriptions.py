@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..demand import UNBOUNDED
+from ..showing import shown
 from ..trace import ASKING, SIGNALS, TERMINALS, Call, Stream, Trace, is_demand
 from .judging import (
     CANCEL,
@@ -24,7 +25,7 @@ from .judging import (
 @on_stream("3.1")
 def _(stream: Stream, trace: Trace) -> Finding:
     home = next((call.entry.loop for call in stream.of(ON_SUBSCRIBE)), None)
-    for call in stream.of(REQUEST, CANCEL):
+    for call in stream.of(REQUEST):  # cancel may come from any thread (rule 3.5)
         if home is not None and call.entry.loop != home:
             return f"{call.kind.value} (#{call.at}) on thread {call.entry.thread}, away from the subscriber's loop"
     return None
@@ -71,7 +72,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.after(asked[0].at) if asked else ():
         if call.kind in SIGNALS and trace.rested(cancelled.at, asked[0].at):
             return f"request after cancel had an effect: {call.kind.value} (#{call.at})"
-    return raising(asked, "after cancel")
+    return straggler(stream, trace) or raising(asked, "after cancel")
 
 
 @on_stream("3.7")
@@ -81,7 +82,9 @@ def _(stream: Stream, trace: Trace) -> Finding:
     for call in stream.after(again[0].at) if again else ():
         if call.kind in SIGNALS and _rested(trace, stream, again[0]):
             return f"cancel after cancel had an effect: {call.kind.value} (#{call.at})"
-    return raising((call for call in again if call.entry.thread == home), "when it was called again")
+    return straggler(stream, trace) or raising(
+        (call for call in again if call.entry.thread == home), "when it was called again"
+    )
 
 
 @on_stream("3.8")
@@ -103,10 +106,10 @@ def _(stream: Stream, trace: Trace) -> Finding:
         if is_demand(call.value) or over:
             continue
         if trace.facts.at_rest and not stream.of(ON_ERROR):
-            return f"request({call.value!r}) (#{call.at}) was not answered by on_error"
+            return f"request({shown(call.value)}) (#{call.at}) was not answered by on_error"
         error = stream.of(ON_ERROR)[0].value if stream.of(ON_ERROR) else None
         if error is not None and not isinstance(error, ValueError | TypeError):
-            return f"request({call.value!r}) was answered by {error!r}, which is neither ValueError nor TypeError"
+            return f"request({shown(call.value)}) was answered by {shown(error)}, which is neither ValueError nor TypeError"
     return None
 
 
@@ -125,6 +128,8 @@ def _(stream: Stream, trace: Trace) -> Finding:
 @on_stream("3.12")
 def _(stream: Stream, trace: Trace) -> Finding:
     cancelled = stream.cancelled
+    if found := straggler(stream, trace):
+        return found
     if cancelled is None or not trace.facts.at_rest or trace.facts.elements is None:
         return None
     early = len([call for call in stream.of(ON_NEXT) if call.at < cancelled.at])
@@ -177,8 +182,22 @@ def _(stream: Stream, trace: Trace) -> Finding:
         return None
     failed = stream.of(ON_ERROR)
     if failed and not trace.facts.fails:
-        return f"a demand of {stream.requested()} was answered by on_error({failed[0].value!r})"
+        return f"a demand of {stream.requested()} was answered by on_error({shown(failed[0].value)})"
     return raising(asked, "") or unmet(stream, trace, f"for a demand of {stream.requested()}")
+
+
+def straggler(stream: Stream, trace: Trace) -> Finding:
+    """Tell of a signal after a cancel that found nothing under way and no demand open."""
+    cancelled = stream.cancelled
+    if cancelled is None:
+        return None
+    before = [call for call in stream.calls if call.at < cancelled.at]
+    delivered = trace.facts.delivered_before + len([call for call in before if call.kind is ON_NEXT])
+    at_rest = trace.rested(max((call.at for call in before), default=0), cancelled.at)
+    late = [call for call in stream.after(cancelled.at) if call.kind in SIGNALS]
+    if not late or not at_rest or delivered < stream.requested(cancelled.at):
+        return None
+    return f"{late[0].kind.value} (#{late[0].at}) after cancel, when nothing was wanted and nothing under way"
 
 
 def _rested(trace: Trace, stream: Stream, call: Call) -> bool:

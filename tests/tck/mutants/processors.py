@@ -31,7 +31,7 @@ class AsksOnceForFive(GoodProcessor):
         super().request(min(n, 5))
 
 
-@processor("4.2")
+@processor("4.2", also=("OnErrorSignalWithoutPreceding",))
 class WaitsForDemand(GoodProcessor):
     """passes a failure on only when something has been requested"""
 
@@ -46,3 +46,22 @@ class WaitsForDemand(GoodProcessor):
     def finish(self) -> None:
         if self.asked or self.end is None:
             super().finish()
+
+
+@processor("4.2", also=("spec104_mustCallOnErrorOnAllItsSubscribers", "spec210"))
+class WrapsTheFailure(GoodProcessor):
+    """passes on another error than the one that came, and gives that as its cause"""
+
+    def on_error(self, error: Any) -> None:
+        wrapped = None if error is None else RuntimeError("upstream failed")
+        if wrapped is not None:
+            wrapped.__cause__ = error
+        super().on_error(wrapped)
+
+
+@processor("4.1", also=("HappyPath", "spec201", "spec308_requestMustRegister"))
+class MakesOtherElements(GoodProcessor):
+    """is no identity: it passes on other elements than came"""
+
+    def on_next(self, item: Any) -> None:
+        super().on_next(None if item is None else str(item))

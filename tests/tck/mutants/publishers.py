@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import weakref
 from functools import partial
@@ -14,6 +15,9 @@ from .clock import CLOCK, LONG
 from .correct import GoodPublisher, GoodSubscription, Idle, soon
 from .meeting import meet_inside
 from .mutant import publisher
+
+AFTER_CANCEL = ("spec306", "spec307", "spec312")
+"""The tests that cancel when nothing is under way, behind which no signal comes."""
 
 
 @publisher("1.1")
@@ -157,7 +161,7 @@ class FailsThenCompletes(GoodSubscription):
         subscriber.on_complete()
 
 
-@publisher("1.8")
+@publisher("1.8", also=AFTER_CANCEL)
 class SaysGoodbye(GoodSubscription):
     """answers cancel by on_complete"""
 
@@ -351,6 +355,42 @@ class Revives(GoodSubscription):
         super().request(n)
 
 
+class HasTheLastWord(GoodSubscription):
+    """Says something in the turn after cancel."""
+
+    loop: Any = None
+
+    def request(self, n: int) -> None:
+        self.loop = asyncio.get_running_loop()
+        super().request(n)
+
+    def cancel(self) -> None:
+        subscriber = self.subscriber
+        super().cancel()
+        if subscriber is not None and self.loop is not None:
+            self.loop.call_soon_threadsafe(self.say, subscriber)
+
+    def say(self, subscriber: Any) -> None:
+        """Say it."""
+
+
+@publisher("3.6", fails=AFTER_CANCEL)
+class HasOneMore(HasTheLastWord):
+    """delivers an element that nobody has requested in the turn after cancel"""
+
+    def say(self, subscriber: Any) -> None:
+        if not self.demand:
+            subscriber.on_next(-1)
+
+
+@publisher("3.7", fails=AFTER_CANCEL, also=("spec108",))
+class TakesACancelForAFailure(HasTheLastWord):
+    """signals on_error in the turn after cancel"""
+
+    def say(self, subscriber: Any) -> None:
+        subscriber.on_error(OSError("cancelled"))
+
+
 @publisher("3.7")
 class CancelsOnce(GoodSubscription):
     """raises when it is cancelled again"""
@@ -443,6 +483,17 @@ class RemembersTheCancelled(GoodSubscription):
     def cancel(self) -> None:
         self.kept = self.subscriber or self.kept
         super().cancel()
+
+
+@publisher("3.13", also=("spec106",))
+class RemembersEverybody(GoodPublisher):
+    """refers to all its subscribers for as long as it lives itself"""
+
+    all: Any = ()
+
+    def start(self, subscriber: Any) -> None:
+        self.all = (*self.all, subscriber)
+        super().start(subscriber)
 
 
 class Shutting(GoodSubscription):

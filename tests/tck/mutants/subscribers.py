@@ -20,6 +20,14 @@ class NeverRequests(GoodSubscriber):
         """Nothing."""
 
 
+@subscriber("2.1", roles=("whitebox",), also=("HappyPath", "spec308"))
+class PassesOnOtherElements(GoodSubscriber):
+    """tells its probe of other elements than it was given"""
+
+    def on_next(self, item: Any) -> None:
+        super().on_next(None if item is None else str(item))
+
+
 @subscriber("2.2")
 class SlowToTake(GoodSubscriber):
     """blocks in on_next"""
@@ -139,6 +147,22 @@ class RefusesAnEarlyEnd(GoodSubscriber):
             raise RuntimeError("so soon")
 
 
+@subscriber("2.9", roles=("whitebox",), also=("HappyPath",))
+class KeepsTheEndToItself(GoodSubscriber):
+    """does not tell its probe of the end"""
+
+    def on_complete(self) -> None:
+        self.over, self.subscription = True, None
+
+
+@subscriber("2.10", roles=("whitebox",))
+class CopiesTheFailure(GoodSubscriber):
+    """tells its probe of a copy of the error that it was given"""
+
+    def on_error(self, error: Any) -> None:
+        super().on_error(None if error is None else type(error)(*error.args))
+
+
 @subscriber("2.10", also=("spec311", "spec316"))
 class RefusesTheFailure(GoodSubscriber):
     """raises from on_error"""
@@ -173,7 +197,7 @@ class TakesNone(GoodSubscriber):
         super().on_next(0 if item is None else item)
 
     def on_error(self, error: Any) -> None:
-        super().on_error(error or OSError("none"))
+        super().on_error(OSError("none") if error is None else error)
 
 
 @subscriber("2.13", fails=("failingOnSignalInvocation",), also=("spec308", "spec310"))
