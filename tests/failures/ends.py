@@ -43,7 +43,7 @@ class Listening:
     """A subscriber that keeps what it hears."""
 
     step: int
-    items: list[Any] = field(init=False, factory=list[Any])
+    items: list[Any] = field(factory=list[Any])
     over: asyncio.Future[None] = field(init=False)
     loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     error: BaseException | None = field(init=False, default=None)
@@ -81,8 +81,15 @@ class Listening:
 
 
 async def listened(flow: AnyFlow, step: int) -> Any:
+    """Subscribe, wait for the end, and give the elements."""
+    items: list[Any] = []
+    await listening(flow, step, items)
+    return items
+
+
+async def listening(flow: AnyFlow, step: int, into: list[Any]) -> None:
     """Subscribe, and wait for the end."""
-    subscriber = Listening(step)
+    subscriber = Listening(step, into)
     flow.subscribe(subscriber)
     try:
         await subscriber.over
@@ -94,7 +101,6 @@ async def listened(flow: AnyFlow, step: int) -> Any:
         raise AssertionError(f"the end was told {subscriber.ends} times")
     if subscriber.error is not None:
         raise subscriber.error
-    return subscriber.items
 
 
 async def later(item: Any) -> None:
