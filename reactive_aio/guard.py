@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context
 from typing import Final, ParamSpec, TypeVar
 
-from attrs import frozen
+from attrs import define
 
 from .errors import SourceCancelledError
 from .notes import add_note, notes_of
@@ -30,11 +30,22 @@ FAILURES: Final = BaseException
 """What a user's function may raise; for an ``except`` clause around the call of one."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Failed:
     """The outcome of a function that has raised."""
 
-    error: BaseException
+    _error: BaseException | None
+
+    @property
+    def error(self) -> BaseException:
+        """The exception, to be looked at."""
+        assert self._error is not None
+        return self._error
+
+    def take(self) -> BaseException:
+        """Return the exception, and let go of it: its traceback leads back to the frame that has this object."""
+        error, self._error = self.error, None
+        return error
 
 
 def guarded(context: Context, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | Failed:
@@ -44,7 +55,7 @@ def guarded(context: Context, fn: Callable[P, R], *args: P.args, **kwargs: P.kwa
     >>> guarded(copy_context(), int, "12")
     12
     >>> guarded(copy_context(), int, "x")
-    Failed(error=ValueError("invalid literal for int() with base 10: 'x'"))
+    Failed(_error=ValueError("invalid literal for int() with base 10: 'x'"))
     """
     try:
         # A copy, because a context that has been entered can't be entered again.

@@ -117,5 +117,5 @@ def discard(items: Iterable[object]) -> None:
 
 def also_failed(first: BaseException, second: BaseException) -> None:
     """Note on a failure that another one followed, which nobody will raise, and tell the hook of that one."""
-    add_note(first, f"the cleanup behind it failed too: {brief(second)}")
+    add_note(first, f"another failure followed: {brief(second)}")
     drop_error(second)

@@ -288,7 +288,7 @@ class RegionDriver(Emission):
             self.run.locate(error)
         receiver = self._receiver
         self.host.failed = True
-        failures = [error, *self._end()]
+        failures = [error, *self._late_failure(), *self._end()]
         try:
             self._signal(receiver, failures)
         finally:
@@ -317,12 +317,19 @@ class RegionDriver(Emission):
             del failures
             self._done()
 
+    def _late_failure(self) -> list[BaseException]:
+        """Take the failure, if there is one, that stands behind elements which nobody will take any more."""
+        error, self._input.error = self._input.error, None
+        return [] if error is None else [error]
+
     def _end(self) -> list[BaseException]:
         """Stop upstream and forget downstream; return what the cleanup of the source raises."""
         self.closed = True
         self._receiver = None
         self._open = None
         self._demand = 0
+        for late in self._late_failure():
+            self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
         items, self._pass = self._pass, None

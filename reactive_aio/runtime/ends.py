@@ -13,11 +13,11 @@ from anyio.from_thread import start_blocking_portal
 from attrs import define, field
 
 from ..guard import FAILURES, Failed, as_failure
-from ..hooks import also_failed, discard, drop_error
+from ..hooks import discard, drop_error
 from ..notes import add_note
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
-from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn, calling_line, label
+from ..segments import FlowLike, Plan, PublishOn, Snapshot, SubscribeOn, label
 from ..spec import Subscriber, Subscription
 from .assemble import PREFETCH, assemble, at_home, is_home
 from .driver import RegionDriver
@@ -251,6 +251,12 @@ class Iteration:
 
         Raises what the cleanup has raised.
         """
+        self.error = await self.finished(None)
+        if self.error is not None:
+            _raise(self)
+
+    async def finished(self, error: BaseException | None) -> BaseException | None:
+        """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
         self._driver.cancel()
         self._over = True
         self._wake()
@@ -261,9 +267,7 @@ class Iteration:
             raise
         finally:
             self._drop()
-        self.error = self._lifetime.outcome(None)
-        if self.error is not None:
-            _raise(self)
+        return self._lifetime.outcome(error)
 
     def _drop(self) -> None:
         """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
@@ -331,12 +335,12 @@ class Opened:
         return self._items
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        failure = await self._items.finished(error)
         try:
-            await self._items.aclose()
-        except FAILURES as failure:
-            if error is None or failure is error or isinstance(failure, asyncio.CancelledError):
-                raise
-            also_failed(error, failure)
+            if error is None and failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads back to here
 
 
 async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]]) -> None:
@@ -353,7 +357,7 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]])
                     raise
                 add_note(
                     error,
-                    f"in for_each({label(fn)}), chained at {calling_line()}, on element #{taken} of {items.source}",
+                    f"in for_each({label(fn)}), on element #{taken} of {items.source}",
                 )
                 failure = as_failure(error)
                 if failure is error:
@@ -387,7 +391,7 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
     with start_blocking_portal() as portal:
         outcome = portal.call(attempt)
     if isinstance(outcome, Failed):
-        raise outcome.error
+        raise outcome.take()
     return outcome
 
 

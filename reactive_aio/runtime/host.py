@@ -57,13 +57,19 @@ class Host:
         else:
             reader.post(reader.inner_cleanup_failed, error)
 
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure behind elements that nobody takes; it is noted on what the end raises, if it does."""
+        drop_error(error)
+        if self.outer is None:
+            self.lifetime.note(f"another failure followed: {brief(error)}")
+
     def _note(self, error: BaseException) -> None:
         """Note it on the failure of the whole, if the failure of this flow was not recovered from."""
         host = self
         while host.outer is not None:
             host = host.outer
         if host.failed:
-            self.lifetime.note(f"the cleanup behind it failed too: {brief(error)}")
+            self.lifetime.note(f"another failure followed: {brief(error)}")
 
 
 def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:

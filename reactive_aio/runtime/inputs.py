@@ -8,7 +8,7 @@ from itertools import islice
 from operator import length_hint
 from typing import Any, Final
 
-from ..hooks import discard, drop_error
+from ..hooks import discard
 from ..segments import Pulled, RegionRun, sized
 from ..spec import UNBOUNDED, Subscription
 
@@ -214,10 +214,6 @@ class PushedInput:
 
     def _let_go(self) -> None:
         self.closed = True
-        error, self.error = self.error, None
-        if error is not None:
-            # It stood behind elements that are not wanted any more.
-            drop_error(error)
         if self._items is not None:
             self.discard(self._items)
         for chunk in self._chunks:

@@ -147,9 +147,8 @@ def keeps_the_source_going(self: Any) -> None:
     real_close(self)
 
 
-def forgets_the_failure_that_waits(self: Any) -> None:
-    self.error = None
-    real_close(self)
+def forgets_the_failure_that_waits(self: Any) -> list[BaseException]:
+    return []
 
 
 def forgets_a_failure_that_comes_late(self: Any, error: BaseException | None) -> None:
@@ -187,7 +186,7 @@ THREADS = Bounds(prefetch=2, moves=3, interrupts=True, fails=True)
         (PushedInput, "close", forgets_to_tell, Bounds(1, 5), "discarded: []"),
         (PushedInput, "add", forgets_what_comes_late, THREADS, "discarded: []"),
         (PushedInput, "close", keeps_the_source_going, Bounds(1, 5), "the source is left uncancelled"),
-        (PushedInput, "close", forgets_the_failure_that_waits, Bounds(1, 5, fails=True), "dropped: []"),
+        (RegionDriver, "_late_failure", forgets_the_failure_that_waits, Bounds(1, 5, fails=True), "dropped: []"),
         (RegionDriver, "take_end", forgets_a_failure_that_comes_late, THREADS, "dropped: []"),
         (RegionDriver, "request", wakes_nobody, Bounds(1, 5), "1 elements wait that are wanted"),
         (Turns, "take_turn", looks_before_it_sleeps, THREADS, "wait that are wanted"),

@@ -253,22 +253,18 @@ def test_what_is_begun_or_waiting_is_not_idle() -> None:
 
 def test_what_is_left_when_the_region_closes_is_told_to_the_hooks() -> None:
     discarded: list[Any] = []
-    dropped: list[Any] = []
     source, upstream = fed(None)
-    failure = OSError("behind the elements")
     source.add([1, 2])
     source.add([3])
     items = source.stretch()
     assert items is not None
     next(items)
-    source.error = failure
-    with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
+    with hooks.using(on_discard=discarded.append):
         source.close()
         source.close()
         source.add([4])
 
     assert discarded == [2, 3, 4]
-    assert dropped == [failure]
     assert upstream.cancels == 1
     assert (source.buffered, source.received) == (0, 3)
 

@@ -84,7 +84,7 @@ class EagerMapping(InOrder):
         if isinstance(flow, Failed):
             # Its place is that of the flow that could not be made; nothing is mapped behind it.
             self.remove(self.outer)
-            self.enter(None).on_error(flow.error)
+            self.enter(None).on_error(flow.take())
         else:
             self.add(flow, self.ahead, self.mapper.index)
 

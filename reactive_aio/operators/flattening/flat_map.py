@@ -67,7 +67,7 @@ class FlatMapping(Merging):
     def _map(self, item: Any) -> None:
         flow = self.mapper(item)
         if isinstance(flow, Failed):
-            self.fail(flow.error)
+            self.fail(flow.take())
             return
         self.add(flow, self.ahead, self.mapper.index)
         if self.outer.spent and self.outer in self.inners:

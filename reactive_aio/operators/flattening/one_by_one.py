@@ -41,7 +41,7 @@ class OneByOne(Gathering):
         """Begin with the flow of an element, asking it for what those before have left to ask."""
         flow = self.mapper(item)
         if isinstance(flow, Failed):
-            self.fail(flow.error)
+            self.fail(flow.take())
             return
         inner = self.current = self.enter(None, self.mapper.index)
         self.arbiter.switch_to(inner)

@@ -78,12 +78,12 @@ class Peeking(Passing):
         """Show demand, and pass it on."""
         if self.over:
             return
-        failure = self._show(self.listener.on_request, n)
-        if failure is None:
+        failed = self._show(self.listener.on_request, n)
+        if failed is None:
             super().request(n)
         else:
             # Posted: a signal never comes inside a request.
-            self.inlet.post(self._break_off, failure)
+            self.inlet.post(self._break_off, failed.take())
 
     def cancel(self) -> None:
         """Show the cancellation, and pass it on."""
@@ -100,18 +100,21 @@ class Peeking(Passing):
         if not self.ends():
             drop_error(error)
             return
-        failure = self._show(self.listener.on_error, error)
-        if failure is not None and failure.__context__ is None and failure is not error:
-            set_context(failure, error)
-        self._fail(error if failure is None else failure)
+        failed = self._show(self.listener.on_error, error)
+        if failed is None:
+            self._fail(error)
+        else:
+            if failed.error.__context__ is None and failed.error is not error:
+                set_context(failed.error, error)
+            self._fail(failed.take())
 
     def on_complete(self) -> None:
         """Show the end, and pass it on."""
         if not self.ends():
             return
-        failure = self._show(self.listener.on_complete)
-        if failure is not None:
-            self._fail(failure)
+        failed = self._show(self.listener.on_complete)
+        if failed is not None:
+            self._fail(failed.take())
         else:
             self.inlet.behind(self._finally)
             self.inlet.on_complete()
@@ -133,13 +136,11 @@ class Peeking(Passing):
 
     def _clean_up(self, fn: Callable[..., object] | None) -> None:
         """Call where the flow has ended."""
-        failure = self._show(fn)
-        if failure is not None:
-            self.inlet.cleanup_failed(failure)
+        failed = self._show(fn)
+        if failed is not None:
+            self.inlet.cleanup_failed(failed.take())
 
-    def _show(self, fn: Callable[..., object] | None, *arguments: object) -> BaseException | None:
+    def _show(self, fn: Callable[..., object] | None, *arguments: object) -> Failed | None:
         """Call a function, if there is one; return its failure."""
-        if fn is None:
-            return None
-        outcome = guarded(self.inlet.context, fn, *arguments)
-        return outcome.error if isinstance(outcome, Failed) else None
+        outcome = None if fn is None else guarded(self.inlet.context, fn, *arguments)
+        return outcome if isinstance(outcome, Failed) else None

@@ -14,7 +14,6 @@ from attrs import define, field
 from ...arbiter import Coordinator
 from ...errors import SourceCancelledError
 from ...guard import FAILURES, Failed
-from ...hooks import drop_error
 from ...notes import add_note, set_cause
 from ...segments import label
 from ...segments.plan import FlowLike
@@ -35,8 +34,8 @@ class Asking(Coordinator):
         """Have it decided whether to subscribe again."""
         self._ends += 1
         answer = self._answer(about, self._ends)
-        self._task = self.inlet.loop.create_task(answer, context=self.inlet.context.copy())
-        self._task.add_done_callback(partial(self._decided, self.inlet.hold(), about), context=self.inlet.context)
+        self._task = self.inlet.start(answer)
+        self._task.add_done_callback(partial(self._decided, about), context=self.inlet.context)
 
     def cancel(self) -> None:
         """Cancel the task as well; it is given the time to clean up."""
@@ -54,7 +53,7 @@ class Asking(Coordinator):
         except FAILURES as error:
             return Failed(error)
 
-    def _decided(self, release: Callable[[], None], about: Any, task: asyncio.Task[bool | Failed]) -> None:
+    def _decided(self, about: Any, task: asyncio.Task[bool | Failed]) -> None:
         self._task = None
         # Cancelled is one that had not begun.
         answer = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
@@ -68,11 +67,11 @@ class Asking(Coordinator):
                     set_cause(cancelled, answer.error)
                     self.failed(cancelled, about)
             elif self.arbiter.cancelled:
-                drop_error(answer.error)
+                self.inlet.cleanup_failed(answer.take())
             else:
-                self.failed(answer.error, about)
+                self.failed(answer.take(), about)
         finally:
-            release()
+            del answer
 
     def _go_by(self, answer: bool, about: Any) -> None:
         if answer:

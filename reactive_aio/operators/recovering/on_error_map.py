@@ -57,7 +57,7 @@ class ErrorMapping(Coordinator):
         mapped = guarded(self.inlet.context, self._mapped, error)
         if isinstance(mapped, Failed):
             set_context(mapped.error, error)
-            self.fail(mapped.error)
+            self.fail(mapped.take())
         else:
             set_cause(mapped, error)
             self.fail(mapped)

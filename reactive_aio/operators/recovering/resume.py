@@ -93,7 +93,11 @@ class Resumption(Coordinator):
                 self._failure = error
                 self.advance(fallback)
                 return
-            first, error = error, fallback.error
+            self._give_up(fallback.take(), error)
+        else:
+            self._give_up(error, first)
+
+    def _give_up(self, error: BaseException, first: BaseException | None) -> None:
         if first is not None:
             set_context(error, first)
         self.fail(error)

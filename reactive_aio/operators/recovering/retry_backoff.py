@@ -147,7 +147,7 @@ class SpacedAttempts(Waiting):
         flow = guarded(self.inlet.context, _resumed, resume, self._last[0])
         if isinstance(flow, Failed):
             add_note(flow.error, f"raised by the resume of {self.inlet.where}")
-            self.fail(flow.error)
+            self.fail(flow.take())
         else:
             self.advance(flow)
 

@@ -54,7 +54,7 @@ class AttemptsIf(Coordinator):
         again = guarded(self.inlet.context, self._again, error)
         if isinstance(again, Failed):
             set_context(again.error, error)
-            self.fail(again.error)
+            self.fail(again.take())
         elif again:
             self.advance(self.flow)
         else:

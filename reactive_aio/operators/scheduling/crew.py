@@ -160,8 +160,8 @@ class Crew:
         self.inlet.post(self._take, report)
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Take what the workers could not let go of; where nobody awaits an end, the hook hears of it."""
-        self.inlet.post(drop_error, error)
+        """Pass on what the workers could not let go of."""
+        self.inlet.cleanup_failed(error)
 
     def lost(self, error: BaseException) -> None:
         """Fail: nothing more will come of the chunks that are under way."""
