@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, Final, NoReturn, TypeVar, overload
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from .errors import ProtocolViolation
-from .guard import FAILURES
+from .guard import FAILURES, shown
 from .hooks import drop_error
+from .segments import label
 from .spec import Publisher, Subscriber, Subscription, add_demand
 from .spec.predicates import Violation, violations
 from .spec.recorder import RecordedSubscriber, Recorder
@@ -27,12 +28,13 @@ RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.ON_NEXT: ("2.13", "1.9", "1.1", "1.3", "1.7", "3.3"),
     Kind.ON_ERROR: ("2.13", "1.9", "1.3", "1.7"),
     Kind.ON_COMPLETE: ("1.9", "1.3", "1.7"),
-    Kind.REQUEST: ("2.3", "2.7", "3.1"),
+    Kind.REQUEST: ("2.3", "2.7"),
     Kind.CANCEL: ("2.3", "2.7"),
 }
 """The rules that each call can be seen to break when it is made.
 
 Not 2.4: a subscriber may process its signals later, and requests without knowing yet of an end that has arrived.
+Not 3.1: a publisher may call on_subscribe on a thread of its own, which says nothing about where the subscriber is at home.
 """
 RULES_WHEN_RAISED: Final = ("2.8", "2.9", "2.10", "2.13", "3.15", "3.16")
 """The rules that can be seen to be broken when a call raises."""
@@ -121,7 +123,19 @@ class Strict:
 
     def _text(self, violation: Violation) -> str:
         """Tell of a violation, with the last signals in place of those that it was found by."""
-        return str(evolve(violation, trace=self.recorder.trace()))
+        signals = (evolve(signal, value=_Labelled(signal)) for signal in self.recorder.trace().signals)
+        return str(evolve(violation, trace=Trace(tuple(signals))))
+
+
+@frozen
+class _Labelled:
+    """The value of a signal, shown as messages show elements: there is a switch by which they don't."""
+
+    signal: Signal
+
+    def __repr__(self) -> str:
+        value = self.signal.value
+        return label(value, 60) if self.signal.kind is Kind.ON_NEXT and value is not None else shown(value)
 
 
 class _Nothing:

@@ -280,6 +280,21 @@ def test_a_group_of_failures_is_shown_with_its_members() -> None:
     assert shown.splitlines()[1:3] == ["    OSError: a", "    ValueError: b"]
 
 
+def test_a_failure_is_shown_whatever_its_class_does() -> None:
+    class FalseError(Exception):
+        def __bool__(self) -> bool:
+            return False
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise GeneratorExit
+
+    error, cause = MuteError(), FalseError("cause")
+    error.__cause__, error.__context__ = cause, ValueError("context")
+
+    assert ["error: MuteError", "after: FalseError: cause"] == words.failure(error, whole=False).splitlines()[:2]
+
+
 def test_the_traceback_is_shown_where_it_is_asked_for(
     module: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,7 +34,9 @@ class RefusedError(BaseException):
 class ReadOnlyError(Exception):
     """Whose notes can be read and not set, as those of an exception of Java."""
 
-    __notes__ = property(lambda _: [])
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        return []
 
 
 class UnreadableError(Exception):
@@ -66,6 +68,18 @@ class ClosedError(Exception):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise RefusedError
+
+
+class TracelessError(Exception):
+    """Which takes no traceback."""
+
+    def with_traceback(self, tb: object) -> Any:
+        raise RefusedError
+
+
+async def test_one_that_takes_no_traceback_arrives() -> None:
+    with pytest.raises(TracelessError):
+        await asyncio.wait_for(Flow.error(TracelessError()).retry(1).to_list(), 60)
 
 
 ODD = [FrozenError, OddError, ReadOnlyError, UnreadableError, SlottedError, StubbornError, ClosedError]

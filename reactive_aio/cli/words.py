@@ -9,6 +9,8 @@ from typing import Any, Final, TypeGuard
 import attrs
 from attrs import frozen
 
+from ..guard import FAILURES
+from ..notes import notes_of
 from ..segments import RegionSnapshot, Snapshot, TasksSnapshot
 
 WIDEST: Final = 60
@@ -92,24 +94,33 @@ def failure(error: BaseException, *, whole: bool) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     lines = [f"error: {_line(error)}", *_notes(error)]
     seen = {id(error)}
-    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    before = _before(error)
     while before is not None and id(before) not in seen:
         seen.add(id(before))
         lines += [f"after: {_line(before)}", *_notes(before)]
-        before = before.__cause__ or (None if before.__suppress_context__ else before.__context__)
+        before = _before(before)
     return "\n".join([*lines, "(--traceback shows all)"])
+
+
+def _before(error: BaseException) -> BaseException | None:
+    """Give what an exception came from, as Python shows it."""
+    if error.__cause__ is not None:
+        return error.__cause__
+    return None if error.__suppress_context__ else error.__context__
 
 
 def _line(error: BaseException) -> str:
     name = type(error).__name__
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except FAILURES:  # whatever a class does when it is shown
+        return name
     return f"{name}: {text}" if text else name
 
 
 def _notes(error: BaseException) -> list[str]:
-    notes: list[str] = getattr(error, "__notes__", [])
     nested: Iterable[BaseException] = getattr(error, "exceptions", ())  # of a group
-    return [f"    {line}" for note in (*map(_line, nested), *notes) for line in note.splitlines()]
+    return [f"    {line}" for note in (*map(_line, nested), *notes_of(error)) for line in note.splitlines()]
 
 
 def cells(item: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
 from ..errors import RemoteError
-from ..guard import FAILURES
+from ..guard import FAILURES, brief
 from ..notes import notes_of, set_cause, set_context, set_notes
 from .pickling import dumps_by_value
 
@@ -51,7 +51,7 @@ def unpack(data: bytes | bytearray) -> BaseException:
         try:
             error = pickle.loads(pickled)
         except FAILURES as failure:
-            notes.append(f"it could not be unpickled here: {_summary(failure)}")
+            notes.append(f"it could not be unpickled here: {brief(failure)}")
     if not isinstance(error, BaseException):
         error = RemoteError(summary)
     # Set anew: a class with a __reduce__ of its own loses its notes on the way.
@@ -66,22 +66,13 @@ def _trace(error: BaseException) -> str:
     try:
         lines = traceback.format_exception(type(error), error, below)
     except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
-        lines = [*traceback.format_tb(below), _summary(error)]
+        lines = [*traceback.format_tb(below), brief(error)]
     return "".join(lines).rstrip()
 
 
 def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "") -> bytes:
-    packed: Packed = (_pickled(error, by_value, deep), _summary(error), notes_of(error), trace)
+    packed: Packed = (_pickled(error, by_value, deep), brief(error), notes_of(error), trace)
     return pickle.dumps(packed)
-
-
-def _summary(error: BaseException) -> str:
-    name = type(error).__qualname__
-    try:
-        text = str(error)
-    except FAILURES:  # whatever a class does when it is shown
-        return name
-    return f"{name}: {text}" if text else name
 
 
 def _pickled(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:

@@ -227,11 +227,13 @@ class Region:
         waited, chunk.waited = run.waited - chunk.waited, run.waited
         worked = perf_counter_ns() - started - int(waited * 1e9)
         if not self._send(chunk, items, max(0, worked), LAST if over else PART):
-            self._tell(chunk, run.failure)  # which stood behind what could not be sent
+            if run.failure is not None:
+                self._tell(chunk, run.failure)  # which stood behind what could not be sent
             self._let_go(chunk)
         elif run.failure is not None:
             self._fail(chunk, run.taken, run.failure)
-            self._tell(chunk, run.cleanup_failure)
+            for error in run.cleanup_failures:
+                self._tell(chunk, error)
         elif over:
             del self._chunks[chunk.number]
         elif chunk.left or chunk.leave_out:
@@ -288,13 +290,13 @@ class Region:
     def _let_go(self, chunk: Chunk) -> None:
         if chunk.run is not None:
             chunk.context.run(chunk.run.close)
-            self._tell(chunk, chunk.run.cleanup_failure)
+            for error in chunk.run.cleanup_failures:
+                self._tell(chunk, error)
 
-    def _tell(self, chunk: Chunk, error: BaseException | None) -> None:
+    def _tell(self, chunk: Chunk, error: BaseException) -> None:
         """Send what has failed behind the end of a chunk."""
-        if error is not None:
-            self.channel.send(Frame(CLEANUP, chunk.number, pickled=pack(error, self.place)))
-            self._watch()
+        self.channel.send(Frame(CLEANUP, chunk.number, pickled=pack(error, self.place)))
+        self._watch()
 
     # -- the socket
 

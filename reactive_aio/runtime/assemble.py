@@ -149,7 +149,7 @@ class RegionInlet:
             self._flow = flow
             # A flow that a function has made belongs where the function has run.
             self._home = self._belonging if id(flow) in self._given else Home(self.driver.loop)
-            self._plan = Plan.of(at_home(flow, self._home))
+            self._plan = Plan.of(at_home(flow, self._home, None if ahead else PREFETCH))
         at_once = at_once and not self.driver.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
         context = context or self.context
@@ -222,15 +222,16 @@ class _AtHome:
     scheduler: Scheduler
 
 
-def at_home(flow: FlowLike, home: Scheduler = HERE) -> FlowLike:
+def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:
     """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here.
 
-    ``home`` is where it belongs: where what is placed nowhere runs.
+    ``home`` is where it belongs: where what is placed nowhere runs. Without a ``prefetch`` the boundary requests what
+    its subscriber does, which reads ahead itself.
     """
     if (flow.scheduler or home).is_here():
         return flow
     here = _here()
-    homeward = Placed(PublishOn(here, PREFETCH), flow.source.origin)
+    homeward = Placed(PublishOn(here, prefetch), flow.source.origin)
     return _AtHome(flow.source, (*flow.steps, homeward), here)
 
 

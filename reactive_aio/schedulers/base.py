@@ -10,7 +10,7 @@ a time, and the event loop that reads the results keeps them in order and under 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any, Protocol
 
@@ -42,6 +42,17 @@ class Attachment(Protocol):
 
 def nobody(_: BaseException) -> None:
     """Stand for who was to be told that a loop has ended, once that does not matter any more."""
+
+
+def not_started(name: str, error: RuntimeError | OSError) -> RuntimeError | OSError:
+    """Give the error of a place that could not be started for want of threads or sockets; ``error`` is what was said."""
+    kind = OSError if isinstance(error, OSError) else RuntimeError
+    failure = kind(
+        f"{name} could not be started: {error}. On a platform without threads or sockets, such as WebAssembly, "
+        "regions run on the event loop that there is: use schedulers.current()"
+    )
+    failure.__cause__ = error
+    return failure
 
 
 class Scheduler(Protocol):
@@ -79,8 +90,8 @@ class Run(Protocol):
         ...
 
     @property
-    def cleanup_failure(self) -> BaseException | None:
-        """What the letting go raised, unless that is the ``failure``; to be looked at when it is over or closed."""
+    def cleanup_failures(self) -> Sequence[BaseException]:
+        """What the letting go raised, but for the ``failure``; to be looked at when it is over or closed."""
         ...
 
     @property

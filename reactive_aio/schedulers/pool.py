@@ -11,7 +11,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from attrs import define, field
 
 from ..errors import SchedulerClosedError
-from .base import Released
+from .base import Released, not_started
 from .kept import Kept
 
 
@@ -79,7 +79,10 @@ class Pool(Kept, Generic[TeamT]):
     def _running(self) -> TeamT:
         """Give the team, formed if there is none; by who holds the lock."""
         if self._team is None:
-            self._team, self._home = self._form(), os.getpid()
+            try:
+                self._team, self._home = self._form(), os.getpid()
+            except (RuntimeError, OSError) as error:
+                raise not_started(self.name, error) from error
         return self._team
 
     @property

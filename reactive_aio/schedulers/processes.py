@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import marshal
 import os
 import selectors
 import signal
@@ -21,19 +22,35 @@ from typing import Any, Final
 from attrs import define, field
 
 from ..errors import WorkerDiedError
+from ..guard import FAILURES, brief
 from ..remote import worker
 from ..remote.channel import Channel
 from ..remote.failures import unpack
 from ..remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
 from ..remote.pickling import MAIN, by_value_dumps, dumps, main_module
 from ..remote.variables import Variable, values_in, variables
-from .base import Hired, Released, Report, Reports, Work
+from .base import Hired, Released, Report, Reports, Work, not_started
 from .lines import Line, chunk_frame, report
 from .pool import Pool
 from .threads import check_workers
 
 PATIENCE: Final = 0.2
 """Seconds for a worker to stop by itself, and then for one that is interrupted in a function."""
+
+
+def _command(control: int) -> list[str]:
+    """Give what starts a new interpreter, so that no lock is copied in the middle.
+
+    What may be long comes by its input: an argument has 128 KiB at most. Marshal is there before the path is.
+    """
+    from multiprocessing import spawn
+
+    code = (
+        "import marshal, sys; sys.path[:], main_module, argv = marshal.load(sys.stdin.buffer); "
+        f"from {worker.__name__} import main; main({control}, main_module, argv)"
+    )
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [os.fsdecode(spawn.get_executable()), *flags, "-c", code]
 
 
 @define(eq=False, repr=False)
@@ -47,25 +64,22 @@ class _Process:
 
     @staticmethod
     def start() -> _Process:
-        from multiprocessing import spawn
-
         ours, theirs = socket.socketpair()
-        with theirs:
-            # A new interpreter, so that no lock is copied in the middle; and not in the terminal's group, so that Ctrl-C
-            # interrupts the program alone.
-            code = (
-                f"import sys; sys.path[:] = {[str(path) for path in sys.path]!r}; "
-                f"from {worker.__name__} import main; main({theirs.fileno()}, {main_module()!r}, {sys.argv!r})"
-            )
-            flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-            executable: str = os.fsdecode(spawn.get_executable())
-            command: list[str] = [executable, *flags, "-c", code]
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
+        try:
+            with theirs:
+                process = subprocess.Popen(
+                    _command(theirs.fileno()),
+                    stdin=subprocess.PIPE,
+                    pass_fds=[theirs.fileno()],
+                    # Not in the terminal's group, so that Ctrl-C interrupts the program alone.
+                    process_group=0,
+                )
+        except FAILURES:
+            ours.close()
+            raise
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin:  # it has died, which is told on its own
+            process.stdin.write(marshal.dumps(([*map(str, sys.path)], main_module(), [*map(str, sys.argv)])))
         started = _Process(process, ours)
         with suppress(AttributeError, OSError):
             started.watched = os.pidfd_open(process.pid)
@@ -106,7 +120,11 @@ class _Team:
 
     def __attrs_post_init__(self) -> None:
         self._thread = threading.Thread(target=self._run, name=f"{self.name}-keeper", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._close()
+            raise
 
     # -- from any thread
 
@@ -148,6 +166,8 @@ class _Team:
             for _ in range(self.count):
                 self._start()
         except OSError as error:
+            self.lost(self, not_started(self.name, error))
+        except FAILURES as error:
             self.lost(self, error)
         while not self._stopping:
             for key, _ in self._selector.select():
@@ -157,14 +177,17 @@ class _Team:
                 elif key.data in self._processes:
                     self._lose(key.data)
         self._end_all()
-        self._selector.close()
         with self._lock:
             self._ended = True
         self._obey()
-        for end in self._wake:
-            end.close()
+        self._close()
         for tell in self._told:
             tell()
+
+    def _close(self) -> None:
+        self._selector.close()
+        for end in self._wake:
+            end.close()
 
     def _obey(self) -> None:
         """Carry out what there is; when the thread has ended, whoever gives an order does so, and may meet its last look."""
@@ -342,14 +365,14 @@ class ProcessPool(Pool[_Team]):
         try:
             if MAIN in dumps(stage) and by_value_dumps() is None and main_module() == ("", ""):
                 raise TypeError("it was defined in an interactive session, which no other process can import")
-        except Exception as error:
+        except FAILURES as error:
             advice = (
                 "leave what can't be pickled out of its function"
                 if by_value_dumps() is not None
                 else "use a function from the top level of a module, or install cloudpickle for lambdas and local ones"
             )
             raise TypeError(
-                f"{stage}, can't be sent to a worker process: {error}; {advice}, or keep it here with "
+                f"{stage}, can't be sent to a worker process: {brief(error)}; {advice}, or keep it here with "
                 ".publish_on(schedulers.current()) before it"
             ) from error
 

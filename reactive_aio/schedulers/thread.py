@@ -11,7 +11,8 @@ from typing import Self
 from attrs import define, field
 
 from ..errors import SchedulerClosedError
-from .base import Attachment, Released, nobody
+from ..guard import FAILURES
+from .base import Attachment, Released, nobody, not_started
 from .kept import Kept
 
 
@@ -29,11 +30,9 @@ class _LoopThread:
 
     name: str
     new_loop: Callable[[], asyncio.AbstractEventLoop]
-    interrupted: Callable[[_LoopThread, BaseException], None]
-    """What is to be done, on the loop, when an exit or an interrupt of a function's has left it."""
     loop: asyncio.AbstractEventLoop = field(init=False)
     ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
-    _stop: asyncio.Event = field(init=False)
+    _stop: asyncio.Event = field(init=False, factory=asyncio.Event)
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -49,12 +48,9 @@ class _LoopThread:
         try:
             # The runner cancels what is left on the loop and closes async generators and executor threads.
             with asyncio.Runner(loop_factory=self.new_loop) as runner:
-                try:
-                    runner.run(self._serve(started))
-                except BaseException as error:
-                    if not started.done():
-                        raise
-                    runner.run(self._give_up(error))
+                self.loop = runner.get_loop()
+                started.set_result(None)
+                self._serve()
         except BaseException as error:
             if started.done():
                 raise
@@ -63,14 +59,17 @@ class _LoopThread:
             for told in self.ended:
                 told()
 
-    async def _serve(self, started: Future[None]) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        started.set_result(None)
-        await self._stop.wait()
-
-    async def _give_up(self, error: BaseException) -> None:
-        self.interrupted(self, error)
+    def _serve(self) -> None:
+        """Run the loop until it is told to stop, also when an exit or an interrupt leaves it: flows live there."""
+        stopped = self.loop.create_task(self._stop.wait())
+        while not stopped.done():
+            try:
+                self.loop.run_until_complete(stopped)
+            except FAILURES as error:
+                # A task's is raised where that is awaited as well; who waits for a callback's, nobody knows.
+                self.loop.call_exception_handler(
+                    {"message": f"a callback on thread({self.name!r}) raised {type(error).__name__}", "exception": error}
+                )
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
@@ -164,20 +163,6 @@ class ThreadScheduler(Kept):
                 self._worker = None
             return last
 
-    def _interrupted(self, worker: _LoopThread, error: BaseException) -> None:
-        """Fail the regions of a thread that ends because a function has raised SystemExit or KeyboardInterrupt there.
-
-        Such an exception is not for a thread to act upon; the subscribers are told of it.
-        """
-        with self._lock:
-            if self._worker is worker:
-                self._worker = None
-            regions = [each for each in self._regions if each.worker is worker]
-        for attached in regions:
-            failure = SchedulerClosedError(f"{self.name} has ended: a function on it raised {type(error).__name__}")
-            failure.__cause__ = error
-            attached.lost(failure)
-
     def open(self) -> Self:
         """Keep the thread until ``close``, also while no region runs on it."""
         with self._lock:
@@ -191,7 +176,10 @@ class ThreadScheduler(Kept):
         """Give the thread, started if there is none; by who holds the lock."""
         worker = self._worker
         if worker is None or not worker.alive:
-            worker = self._worker = _LoopThread(self.label, self._new_loop, self._interrupted)
+            try:
+                worker = self._worker = _LoopThread(self.label, self._new_loop)
+            except (RuntimeError, OSError) as error:
+                raise not_started(self.name, error) from error
         return worker
 
     def _shut(self, told: Callable[[], None]) -> list[_LoopThread]:
@@ -218,8 +206,8 @@ def thread(name: str) -> ThreadScheduler:
 
     The thread starts with the first region placed on it and ends with the last, before the terminal
     returns. ``async with schedulers.thread("io") as io:`` keeps it for many flows; leaving the block, or
-    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError; so they do when a
-    function on it raises SystemExit or KeyboardInterrupt, which is the cause of that. Regions of several flows share the
+    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError. A function on it that
+    raises SystemExit or KeyboardInterrupt fails its flow, and the thread goes on. Regions of several flows share the
     thread. (Reactor: ``Schedulers.single``.)
 
     >>> from reactive_aio import Flow, schedulers

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from ..guard import FAILURES
-from .base import Hired, Released, Report, Reports, Run, Work
+from .base import Hired, Released, Report, Reports, Run, Work, not_started
 from .pool import Pool
 
 Job = Callable[[], None]
@@ -62,9 +62,9 @@ class _Team:
         thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
         try:
             thread.start()
-        except RuntimeError:
+        except RuntimeError as error:
             if not self._threads:
-                raise
+                raise not_started(self.name, error) from error
         else:
             self._threads.append(thread)
 
@@ -219,8 +219,8 @@ class _Member:
             self._tell_of_cleanup(run)
 
     def _tell_of_cleanup(self, run: Run) -> None:
-        if run.cleanup_failure is not None:
-            self.reports.cleanup_failed(run.cleanup_failure)
+        for error in run.cleanup_failures:
+            self.reports.cleanup_failed(error)
 
     def _give_up(self, chunk: _Chunk) -> None:
         self._close(chunk)

@@ -8,7 +8,6 @@ a slow function nor one that makes many elements of one keeps them from whoever 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import cached_property
 from itertools import islice
 from operator import length_hint
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from ..guard import FAILURES
+from ..guard import FAILURES, close_all
 from .fuse import Call, Fused, Pace, gathering
 from .plan import Placed, Region
 from .run import RegionRun
@@ -81,7 +80,7 @@ class GatheringRun:
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
-    cleanup_failure: None = field(init=False, default=None)
+    cleanup_failures: tuple[BaseException, ...] = field(init=False, default=())
     """Nothing is held, so nothing fails to be let go of."""
 
     def __attrs_post_init__(self) -> None:
@@ -132,8 +131,8 @@ class ChunkRun:
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
-    cleanup_failure: BaseException | None = field(init=False, default=None)
-    """What the letting go has raised, unless it is the failure itself."""
+    cleanup_failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    """What the letting go has raised, but for the failure itself."""
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)
@@ -186,18 +185,13 @@ class ChunkRun:
     def _end(self) -> None:
         self.over = True
         self.close()
-        if self.failure is None:
+        if self.failure is None and self.cleanup_failures:
             # It stands behind the results, where the end is.
-            self.failure, self.cleanup_failure = self.cleanup_failure, None
+            self.failure = self.cleanup_failures.pop(0)
 
     def close(self) -> None:
-        """Let go of what the stages hold; a failure in that is kept as the one of the cleanup."""
+        """Let go of what the stages hold; what fails in that is kept."""
         items, self._pass = self._pass, None
         close = getattr(items, "close", None)
-        try:
-            with ExitStack() as stack:
-                stack.callback(self._run.close)
-                if close is not None:
-                    stack.callback(close)
-        except FAILURES as error:
-            self.cleanup_failure = error
+        closers = [self._run.close] if close is None else [close, self._run.close]
+        self.cleanup_failures += close_all(closers)

@@ -39,7 +39,8 @@ class PublishOn:
     """The boundary of ``Flow.publish_on``: what follows runs elsewhere."""
 
     scheduler: Scheduler
-    prefetch: int
+    prefetch: int | None
+    """Elements that are requested ahead, or None where demand passes one for one."""
 
     def __str__(self) -> str:
         return f"publish_on({self.scheduler.name}, prefetch={self.prefetch})"

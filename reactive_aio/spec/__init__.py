@@ -1,5 +1,6 @@
 """The contract of Reactive Streams: four protocols, the arithmetic of demand, the rules by number."""
 
+from .demand import MOST_AT_ONCE as MOST_AT_ONCE
 from .demand import UNBOUNDED as UNBOUNDED
 from .demand import add_demand as add_demand
 from .demand import demand_error as demand_error

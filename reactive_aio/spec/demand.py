@@ -6,12 +6,16 @@ Demand is a count of elements. It saturates at ``UNBOUNDED``, from where it neve
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
+from ..guard import shown
 from .rules import quote
-from .showing import shown
 
 UNBOUNDED: Final = 2**63 - 1
+
+MOST_AT_ONCE: Final = min(UNBOUNDED, sys.maxsize)
+"""The largest count that Python's own containers and ``islice`` take: on a machine of 32 bits, as in a browser, it is less."""
 
 
 def add_demand(demand: int, n: int) -> int:

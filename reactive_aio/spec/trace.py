@@ -14,8 +14,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ..guard import shown
 from .demand import UNBOUNDED, add_demand
-from .showing import shown
 
 
 class Kind(Enum):

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import time
 
-from ..guard import FAILURES
+from ..guard import FAILURES, shown
 from ..spec import quote
-from ..spec.showing import shown
 from ..spec.trace import Kind
 from ._base import PublisherBase
 from .outcome import DoesNotHoldError, NotVerifiedError, RuleBrokenError, ours, verifies

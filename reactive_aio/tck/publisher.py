@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import threading
 
+from ..guard import shown
 from ..spec import UNBOUNDED
-from ..spec.showing import shown
 from ._publisher_1 import PublisherTests
 from .outcome import ours, verifies
 from .probe import Probe

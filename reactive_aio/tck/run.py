@@ -12,11 +12,10 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from ..guard import FAILURES
+from ..guard import FAILURES, shown
 from ..spec import Publisher, quote
 from ..spec.predicates import violations
 from ..spec.recorder import Recorder
-from ..spec.showing import shown
 from ..spec.trace import Facts, Trace
 from .environment import Environment, NeverAtRestError, Settling
 from .outcome import NotVerifiedError, RuleBrokenError
@@ -99,21 +98,29 @@ class Run:
 
     def main(self, body: Callable[[Run], Awaitable[None]]) -> None:
         """Run a test on a loop of its own."""
-        reports: list[str] = []
 
         async def call() -> None:
             loop = asyncio.get_running_loop()
-            loop.set_exception_handler(lambda _, context: reports.append(str(context)))
+            # What a callback raises shows in what does not come; it is not told as well.
+            loop.set_exception_handler(lambda _, __: None)
             self._settling = Settling(self.environment, lambda: len(self.recorder.signals))
             self._settling.begin()
             try:
                 await body(self)
             finally:
-                await self._leave()
+                if loop.is_running():  # a callback may have stopped it
+                    await self._leave()
                 self._settling.end()
 
-        with asyncio.Runner(loop_factory=self.environment.loop_factory) as runner:
-            runner.run(call())
+        try:
+            with asyncio.Runner(loop_factory=self.environment.loop_factory) as runner:
+                runner.run(call())
+        except SystemExit as error:
+            raise RuleBrokenError(
+                f"a callback raised {shown(error)}, which stopped the event loop of the test\n"
+                "  what to do: catch what the source raises and hand it to on_error\n"
+                f"  the last signals:\n{self.trace().tail()}"
+            ) from error
 
     async def _leave(self) -> None:
         """Cancel what is still under way, and let it come to its end before the loop does."""

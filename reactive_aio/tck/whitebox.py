@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
+from ..guard import shown
 from ..spec import Subscriber
-from ..spec.showing import shown
 from ._subscriber import Subject, SubscriberExercises
 from .outcome import RuleBrokenError, verifies
 from .run import Run

@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "guard": {"errors", "notes"},
     "hooks": {"guard", "notes"},
     "notes": set(),
-    "spec": {"errors"},
+    "spec": {"errors", "guard"},
     "segments": BASE,
     "clocks": set(),
     "remote": {"errors", "guard", "notes"},

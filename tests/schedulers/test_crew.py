@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, hooks
+from reactive_aio import Flow, hooks, schedulers
 from reactive_aio.operators.scheduling.crew import TARGET, Pace
 from tests.schedulers.by_hand import ByHand
 from tests.subscribers import ByHand as Publisher
@@ -139,6 +140,38 @@ async def test_never_more_than_prefetch_are_outstanding_however_it_goes(prefetch
 
     assert len(recorder.items) > prefetch
     assert recorder.items == list(range(len(recorder.items)))
+
+
+@pytest.mark.parametrize("prefetch", [1, 4, 7])
+@pytest.mark.parametrize("ahead", [0, 4], ids=["where it is moved to", "behind a boundary"])
+async def test_no_more_is_read_ahead_on_another_thread_than_is_declared(ahead: int, prefetch: int) -> None:
+    made: list[int] = []
+
+    def source() -> Generator[int]:
+        for n in range(1_000):
+            made.append(n)
+            yield n
+
+    workers = ByHand(2)
+    async with schedulers.thread("reader") as reader:
+        flow = Flow.from_iterable(source()).subscribe_on(reader)
+        if ahead:
+            flow = flow.publish_on(schedulers.thread("next"), prefetch=ahead)
+        recorder = Recorder(1_000)
+        flow.publish_on(workers, prefetch=prefetch).map(same).subscribe(recorder)
+        for delivered in range(30):
+            while not workers.chunks:
+                await asyncio.sleep(0)
+            await Flow.of(1).subscribe_on(reader).count()  # a turn of the thread, in which it would read on
+            assert len(made) <= delivered + ahead + prefetch
+            while len(recorder.items) == delivered:
+                if workers.chunks:
+                    workers.do(min(workers.chunks), 1)
+                await idle()
+        recorder.cancel()
+        while workers.released is None:
+            await asyncio.sleep(0)
+        workers.go()
 
 
 async def test_without_demand_nothing_is_worked_on_beyond_the_prefetch() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -55,6 +56,25 @@ async def test_the_other_flows_on_that_thread_go_on() -> None:
 
             assert before == await anext(items)
         assert [0, 1] == await Flow.range(2).publish_on(place).to_list()
+
+
+async def test_a_callback_that_would_end_the_thread_is_told_to_the_loop_and_the_thread_goes_on() -> None:
+    told: list[dict[str, Any]] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def call(n: int) -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(context))
+        loop.call_soon(interrupt)
+        await asyncio.sleep(0)
+        return n
+
+    async with schedulers.thread("shared") as place:
+        assert [0, 1] == await Flow.range(2).publish_on(place).map_async(call, 1).to_list()
+
+    assert ["a callback on thread('shared') raised KeyboardInterrupt"] * 2 == [each["message"] for each in told]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Flow, SourceCancelledError, schedulers
+from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.remote.frames import Decoder
 from reactive_aio.schedulers.base import Report
@@ -141,11 +141,35 @@ class Heard:
             await asyncio.wait_for(self.news.wait(), LIMIT)
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "for this flow"])
+@pytest.mark.parametrize("make", [schedulers.threads, schedulers.processes], ids=["threads", "processes"])
+async def test_an_end_that_is_awaited_raises_what_cannot_be_let_go_of(make: Any, kept: bool) -> None:
+    workers, dropped = make(1), list[BaseException]()
+    if kept:
+        workers.open()
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(work.OwnError, match="stuck"):
+        await Flow.of(7).publish_on(workers, prefetch=1).flat_map_iterable(work.Stuck(work.OwnError)).take(2).to_list()
+    workers.close()
+
+    assert [] == dropped
+
+
+@pytest.mark.parametrize("make", [schedulers.threads, schedulers.processes], ids=["threads", "processes"])
+async def test_where_the_flow_fails_too_it_is_a_note_and_goes_to_the_hook(make: Any) -> None:
+    dropped = list[BaseException]()
+    flow = Flow.of(7).publish_on(make(1), prefetch=1).flat_map_iterable(work.Stuck(work.OwnError))
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(ZeroDivisionError) as raised:
+        await flow.publish_on(schedulers.current()).map(lambda n: n / 0).to_list()
+
+    assert ["stuck"] == [str(error) for error in dropped]
+    assert any("OwnError: stuck" in note for note in raised.value.__notes__)
+
+
 def doing(*stages: Any) -> ChunkWork:
     return ChunkWork("the region", tuple(Placed(stage, Origin("here.py", 1)) for stage in stages))
 
 
-@odd
+@pytest.mark.parametrize("kind", [work.FalseError, work.OwnError, SystemExit], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "for this region"])
 @pytest.mark.parametrize("make", [schedulers.threads, schedulers.processes], ids=["threads", "processes"])
 async def test_what_cannot_be_let_go_of_is_told_before_the_region_is_released(make: Any, kept: bool, kind: Any) -> None:
@@ -159,9 +183,7 @@ async def test_what_cannot_be_let_go_of_is_told_before_the_region_is_released(ma
     await heard.until("released")
     workers.close()
 
-    # Python itself takes a GeneratorExit for the end of a generator.
-    stuck = [f"{kind.__name__}: stuck"] if kind is not GeneratorExit else []
-    assert ["nothing", *stuck, "released"] == heard.said
+    assert ["nothing", f"{kind.__name__}: stuck", "released"] == heard.said
 
 
 @pytest.mark.parametrize("make", [schedulers.threads, schedulers.processes], ids=["threads", "processes"])

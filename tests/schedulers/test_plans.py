@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactive_aio import Flow
+from reactive_aio import Flow, schedulers
 from tests.schedulers.by_hand import ByHand
 
 
@@ -15,6 +15,18 @@ async def test_positional_operators_and_what_follows_run_on_the_loop() -> None:
         "R2  by_hand(2)              map(str) -> filter(len)",
         " |  in order, as requested",
         "R3  the subscriber's loop   take(3) -> map(len)",
+    ]
+
+
+def test_the_boundary_by_which_elements_of_another_thread_come_to_the_loop_is_shown() -> None:
+    flow = Flow.range(9).subscribe_on(schedulers.thread("reader")).publish_on(ByHand(2), prefetch=4).map(str)
+
+    assert flow.describe().splitlines() == [
+        "R1  thread('reader')        range(0, 9)",
+        " |  boundary, as requested, then boundary, prefetch 4",
+        "R2  by_hand(2)              map(str)",
+        " |  in order, as requested",
+        "R3  the subscriber's loop   (elements pass as they are)",
     ]
 
 

@@ -431,6 +431,20 @@ def test_a_program_whose_main_part_is_not_guarded_gets_an_error_that_says_so(tmp
     assert 'put what only the program itself is to do under `if __name__ == "__main__":`' in done.stderr
 
 
+def test_workers_have_the_arguments_of_the_program_however_long(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import sys\nfrom reactive_aio import Flow, schedulers\n"
+        "def told(_):\n    return sys.argv, sys.stdin.read()\n"
+        'if __name__ == "__main__":\n'
+        "    sys.argv += ['x' * 1000] * 200 + ['\\udcff']\n"
+        "    print([(sys.argv, '')] == Flow.of(1).publish_on(schedulers.processes(1)).map(told).run_sync())\n"
+    )
+    done = run(str(path))
+
+    assert "True\n" == done.stdout, done.stderr
+
+
 @by_value
 @pytest.mark.parametrize("way", ["-c", "stdin"])
 def test_a_program_without_a_file_runs(way: str) -> None:

@@ -110,7 +110,7 @@ def test_a_failure_in_closing_is_the_failure_of_the_cleanup(error: BaseException
     run.part(3)
     run.close()
 
-    assert [None, error] == [run.failure, run.cleanup_failure]
+    assert [None, [error]] == [run.failure, run.cleanup_failures]
 
 
 def test_the_work_can_be_pickled_if_its_functions_can() -> None:

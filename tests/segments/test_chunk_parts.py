@@ -141,7 +141,7 @@ def test_a_cleanup_that_fails_behind_the_last_result_is_the_failure() -> None:
     run = begin([1], Stuck(error))
 
     assert [1] == run.part(9)
-    assert [True, error, None] == [run.over, run.failure, run.cleanup_failure]
+    assert [True, error, []] == [run.over, run.failure, run.cleanup_failures]
 
 
 def test_a_cleanup_that_fails_behind_a_failure_is_kept_beside_it() -> None:
@@ -153,7 +153,7 @@ def test_a_cleanup_that_fails_behind_a_failure_is_kept_beside_it() -> None:
     run.part(9)
 
     assert ValueError is type(run.failure)
-    assert error is run.cleanup_failure
+    assert [error] == run.cleanup_failures
 
 
 def test_stages_let_go_though_a_generator_fails_to() -> None:
@@ -168,7 +168,7 @@ def test_stages_let_go_though_a_generator_fails_to() -> None:
     run.part(1)
     run.close()
 
-    assert "stuck" == str(run.cleanup_failure)
+    assert ["stuck"] == [str(error) for error in run.cleanup_failures]
     assert ["closed"] == holding.closed
 
 

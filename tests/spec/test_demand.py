@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from reactive_aio.spec import UNBOUNDED, add_demand, demand_error
+from reactive_aio.spec import MOST_AT_ONCE, UNBOUNDED, add_demand, demand_error
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,8 @@ def test_what_is_no_whole_number_is_no_demand(n: Any) -> None:
 @pytest.mark.parametrize("n", [0, -1, True, 1.5, None])
 def test_bad_demand_is_answered_by_the_rule(n: Any) -> None:
     assert f"request({n!r}): §3.9 demand must be a positive number of elements" in str(demand_error(n))
+
+
+def test_what_is_asked_of_python_at_once_is_no_more_than_it_counts() -> None:
+    assert MOST_AT_ONCE <= min(UNBOUNDED, sys.maxsize)
+    assert [0, 1] == [*islice(range(2), MOST_AT_ONCE)]

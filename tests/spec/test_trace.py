@@ -172,4 +172,4 @@ def test_a_value_whose_repr_raises_is_shown_by_its_class() -> None:
         def __repr__(self) -> str:
             raise KeyError
 
-    assert str(trace(on_next(Mute())).signals[0]).startswith("#0 on_next(<Mute, whose repr raises KeyError>)  [")
+    assert str(trace(on_next(Mute())).signals[0]).startswith("#0 on_next(<Mute>)  [")

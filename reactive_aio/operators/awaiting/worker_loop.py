@@ -48,7 +48,12 @@ class WorkerLoop:
             if not _LOOPS:
                 made = WorkerLoop()
                 _LOOPS.append(made)
-                threading.Thread(target=made.run, name="awaiting", daemon=True).start()
+                try:
+                    threading.Thread(target=made.run, name="awaiting", daemon=True).start()
+                except RuntimeError:  # not one more thread is to be had
+                    _LOOPS.clear()
+                    made.loop.close()
+                    raise
             return _LOOPS[0]
 
     def run(self) -> None:

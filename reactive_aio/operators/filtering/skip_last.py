@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Stage, Template, Transform
-from ...spec import add_demand
+from ...spec import MOST_AT_ONCE, add_demand
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class HoldingBack(Transform[T, T]):
     """)
 
     def __attrs_post_init__(self) -> None:
-        self.held = deque(maxlen=self.n + 1)
+        self.held = deque(maxlen=min(self.n + 1, MOST_AT_ONCE))
 
     def demand(self, n: int) -> int:
         """Ask once for what is held back together with what is wanted."""

@@ -27,7 +27,8 @@ class Slice(Stage[T, T]):
 
     def transform(self) -> Transform[T, T]:
         """Give the two counts."""
-        left = UNBOUNDED if self.stop is None else len(range(self.start, self.stop, self.step))
+        # Reckoned, since `len` takes no range that is longer than the longest list.
+        left = UNBOUNDED if self.stop is None else max(0, -((self.start - self.stop) // self.step))
         return Slicing(self.start, left, self.step)
 
     def in_parts(self) -> Parts | None:

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Parts, Stage, Template, Transform
-from ...spec import UNBOUNDED
+from ...spec import MOST_AT_ONCE, UNBOUNDED
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class KeepingLast(Transform[T, T]):
     template = Template("$append(item)", plain=True)
 
     def __attrs_post_init__(self) -> None:
-        self.held = deque(maxlen=self.n)
+        self.held = deque(maxlen=min(self.n, MOST_AT_ONCE))
 
     @property
     def append(self) -> Callable[[T], None]:

@@ -103,7 +103,7 @@ class Crew:
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
         self._release = self.inlet.hold()
-        self.inlet.subscribe(flow, self, at_once=True)
+        self.inlet.subscribe(flow, self, at_once=True, ahead=True)
 
     # -- the Receiver of the flow before
 
@@ -160,8 +160,8 @@ class Crew:
         self.inlet.post(self._take, report)
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Pass on what the workers could not let go of."""
-        self.inlet.cleanup_failed(error)
+        """Take what the workers could not let go of, behind what they have said before."""
+        self.inlet.post(self.inlet.cleanup_failed, error)
 
     def lost(self, error: BaseException) -> None:
         """Fail: nothing more will come of the chunks that are under way."""

@@ -36,7 +36,7 @@ class Error(Pulled[T]):
         """Fail."""
         if isinstance(self.error, BaseException):
             # Each raising would add to the traceback, so that the millionth retry would drag a million along.
-            raise self.error.with_traceback(self._traceback)
+            raise BaseException.with_traceback(self.error, self._traceback)  # whatever the class makes of it
         raise self.error()
 
 

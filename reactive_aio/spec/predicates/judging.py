@@ -11,9 +11,9 @@ from typing import Final
 
 from attrs import frozen
 
+from ...guard import shown
 from ..advice import ADVICE
 from ..rules import RULES, quote
-from ..showing import shown
 from ..trace import Call, Kind, Stream, Trace
 
 SUBSCRIBE, ON_SUBSCRIBE, ON_NEXT = Kind.SUBSCRIBE, Kind.ON_SUBSCRIBE, Kind.ON_NEXT

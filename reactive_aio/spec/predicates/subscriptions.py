@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...guard import shown
 from ..demand import UNBOUNDED
-from ..showing import shown
 from ..trace import ASKING, SIGNALS, TERMINALS, Call, Stream, Trace, is_demand
 from .judging import (
     CANCEL,

@@ -493,7 +493,8 @@ class RemembersEverybody(GoodPublisher):
 
     def start(self, subscriber: Any) -> None:
         self.all = (*self.all, subscriber)
-        super().start(subscriber)
+        # By another publisher, so that the subscription does not keep this one alive.
+        GoodPublisher(self.elements, self.error).start(subscriber)
 
 
 class Shutting(GoodSubscription):
