@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import Any, Final
 
 from attrs import define, field
@@ -22,9 +23,11 @@ async def blocking(run: Callable[[], Any]) -> Any:
         if not done.done():
             done.set_result(outcome)
 
+    context = copy_context()
+
     def work() -> None:
         try:
-            outcome = (True, run())
+            outcome = (True, context.run(run))
         except BaseException as error:
             outcome = (False, error)
         loop.call_soon_threadsafe(set_result, outcome)

@@ -29,7 +29,7 @@ class Place:
     end: Callable[[Code], Awaitable[object]] | None = None
     """Runs a flow to its end, where the place is in an end."""
     hears: str = "end"
-    """Who is told: the ``end``, the ``hook``, or nobody but the end, of the ``first`` failure."""
+    """Who is told: the ``end``; or the end of the ``first`` failure alone; or it, and the hook of this one: ``first and hook``."""
     cleanup: bool = False
     """Whether it is called when all is over, so that it may be the second failure, or one behind a cancel."""
     early: bool = False
@@ -460,7 +460,7 @@ flow("retry_backoff", "random", lambda code: code.failing().retry_backoff(2, SOO
 by_function("do_on_next", "fn", lambda flow, fn: flow.do_on_next(fn), lambda _: None)
 by_function("do_on_complete", "fn", lambda flow, fn: flow.do_on_complete(fn), lambda: None)
 by_function("do_on_subscribe", "fn", lambda flow, fn: flow.do_on_subscribe(fn), lambda: None)
-by_function("do_on_request", "fn", lambda flow, fn: flow.do_on_request(fn), lambda _: None, hears="hook")
+by_function("do_on_request", "fn", lambda flow, fn: flow.do_on_request(fn), lambda _: None)
 by_function("do_on_cancel", "fn", lambda flow, fn: flow.do_on_cancel(fn), lambda: None, cleanup=True, early=True)
 by_function("do_finally", "fn", lambda flow, fn: flow.do_finally(fn), lambda: None, cleanup=True)
 flow("do_on_error", "fn", lambda code: code.failing().do_on_error(code.calls()))

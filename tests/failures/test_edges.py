@@ -104,22 +104,34 @@ def failing_hook(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
     """Give the check of a hook that raises itself: the flow goes on, and the loop's exception handler is told."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
-        first = ValueError("for the hook")
-
-        def requested(_: int) -> None:
-            raise first
-
+        second = ValueError("for the hook")
+        wrong: list[str] = []
         with hooks.using(on_error_dropped=code.calls()):
-            value = await ENDS[end](around(Flow.of(1).do_on_request(requested)))
-        await settle()
-        wrong = [] if code.raised else ["the hook was never called"]
+            try:
+                await ENDS[end](around(Flow.from_async_iterable(cleaned_badly(second)).map(code.fails)))
+            except BaseException as error:
+                wrong += [] if error is code.first else [f"the end raised {shown(error)}, not the first failure"]
+            else:
+                wrong.append("the end raised nothing")
+            await settle()
+        if not code.raised:
+            wrong.append("the hook was never called")
         if not any(stands_for(each, code.error) for each in bench.errors_handled):
-            wrong.append(f"the loop was not told of what the hook raised; the end gave {value}")
-        if first not in bench.errors_handled:
+            wrong.append("the loop was not told of what the hook raised")
+        if second not in bench.errors_handled:
             wrong.append("the loop was not told of the error that the hook was told of")
         return wrong
 
     return check
+
+
+async def cleaned_badly(error: BaseException) -> Any:
+    """Generate elements, and raise when that ends."""
+    try:
+        yield 0
+        yield 1
+    finally:
+        raise error
 
 
 def failing_discard(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
