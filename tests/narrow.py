@@ -58,6 +58,10 @@ def main() -> None:
         "take_last": numbers.take_last(2**40),
         "skip_last": numbers.skip_last(2**40),
         "slice": numbers[0 : 2**40],
+        "sliding": numbers.sliding(2**40).start_with(0, 1, 2),
+        "concat": numbers.concat(Flow.empty()),
+        "merge": numbers.merge(Flow.empty(), prefetch=2**40),
+        "on_backpressure_buffer": numbers.on_backpressure_buffer(2**40),
         "range": Flow.range(2**40).take(3),
     }
     for name, flow in flows.items():

@@ -232,8 +232,7 @@ class Region:
             self._let_go(chunk)
         elif run.failure is not None:
             self._fail(chunk, run.taken, run.failure)
-            for error in run.cleanup_failures:
-                self._tell(chunk, error)
+            self._tell_of_cleanup(chunk)
         elif over:
             del self._chunks[chunk.number]
         elif chunk.left or chunk.leave_out:
@@ -290,8 +289,11 @@ class Region:
     def _let_go(self, chunk: Chunk) -> None:
         if chunk.run is not None:
             chunk.context.run(chunk.run.close)
-            for error in chunk.run.cleanup_failures:
-                self._tell(chunk, error)
+            self._tell_of_cleanup(chunk)
+
+    def _tell_of_cleanup(self, chunk: Chunk) -> None:
+        for error in chunk.run.cleanup_failures:
+            self._tell(chunk, error)
 
     def _tell(self, chunk: Chunk, error: BaseException) -> None:
         """Send what has failed behind the end of a chunk."""

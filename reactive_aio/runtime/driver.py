@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..guard import FAILURES, as_failure, close_all
 from ..hooks import also_failed, drop_error
-from ..segments import Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
+from ..segments import Elsewhere, Gauge, Phase, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import Emission
 from .host import Host, begun
@@ -186,7 +186,7 @@ class RegionDriver(Emission):
 
     def _not_opened(self, error: BaseException) -> None:
         """Fail, behind what some stage has to give before any input."""
-        if self._starting:
+        if self._passes.phase is Phase.STARTING:
             self.run.locate(error)
             self._input = PushedInput(None, self.run)
             self._input.end(error)
@@ -332,7 +332,7 @@ class RegionDriver(Emission):
             self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
-        items, self._pass = self._pass, None
+        items, self._passes.current = self._passes.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)
         return close_all(closers if close is None else (close, *closers))

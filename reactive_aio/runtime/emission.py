@@ -15,8 +15,8 @@ from time import perf_counter
 from typing import Any, Final
 
 from ..guard import FAILURES
-from ..segments import Call, Pulled, Receiver, RegionRun
-from ..spec import UNBOUNDED
+from ..segments import Call, Passes, Phase, Pulled, Receiver, RegionRun
+from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .inputs import PulledInput, PushedInput
 from .turns import BUDGET, Turns
 
@@ -39,7 +39,7 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_finishing", "_gather", "_input", "_open", "_pass", "_receiver", "_starting",
+        "_demand", "_draining", "_gather", "_input", "_open", "_passes", "_receiver",
         "cancelled", "closed", "delivered", "each", "run",
     )  # fmt: skip
 
@@ -60,9 +60,7 @@ class Emission(Turns):
         self._open: Callable[[], None] | None = None
         self._demand = 0
         self._draining = False
-        self._finishing = False
-        self._starting = run.starts
-        self._pass: Iterator[Any] | None = None
+        self._passes = Passes(run)
         self._gather: Call | None = None
         self.each = False
         self.cancelled = False
@@ -102,7 +100,7 @@ class Emission(Turns):
             # What was false above may be true by now, which mypy does not see.
             if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
                 run, source = self.run, self._input
-                if self._finishing or (run.may_stop and run.done) or not source.more(self._demand):
+                if self._passes.is_finishing or (run.may_stop and run.done) or not source.more(self._demand):
                     self._end_if_due()
         finally:
             self._draining = False
@@ -112,14 +110,14 @@ class Emission(Turns):
 
     def _end_if_due(self) -> None:
         """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
-        source, run = self._input, self.run
-        if (self._pass is not None or self._starting) and run.reticent:
+        source, run, passes = self._input, self.run, self._passes
+        amid = passes.current is not None or passes.phase is Phase.STARTING
+        if amid and run.reticent:
             return
-        if source.error is None or self._finishing or (run.may_stop and run.done):
-            given = self._finishing and self._pass is None and not run.paused
-            if given or not run.pending:
+        if source.error is None or passes.is_finishing or (run.may_stop and run.done):
+            if passes.phase is Phase.OVER or not run.pending:
                 self._complete()
-        elif source.at_end and (not run.owing or (self._pass is None and not self._starting)):
+        elif source.at_end and not (amid and run.owing):
             # Signalled from here, it is not the input's to report any more.
             error, source.error = source.error, None
             self._fail(error)
@@ -128,12 +126,13 @@ class Emission(Turns):
         """Emit what one pass gives; False if there is nothing to be had for now."""
         if self.cancelled:
             return False
-        items = self._pass
+        passes = self._passes
+        items = passes.current
         if items is None:
             if self.run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)
                 return not self.closed and not self._input.idle
-            items = self._pass = self._begin_pass(until)
+            items = self._begin_pass(until)
             if items is None:
                 return False
         else:
@@ -141,45 +140,38 @@ class Emission(Turns):
         ended = self._emit_each(items) if self.each else self._emit_chunk(items)
         if self.closed or not ended:
             return not self.closed
-        self._pass = None
-        if self._starting or self._finishing:
-            return self._after_own()
-        run = self.run
-        return not run.pace.ended or self._input.used_up() or (run.may_stop and run.done)
-
-    def _after_own(self) -> bool:
-        """Tell whether there is more to work on, behind a pass over what the stages give of themselves."""
-        paused = self.run.paused
-        if self._starting:
-            self._starting = paused
-            return True
-        if not paused:
+        read = passes.phase is Phase.READING
+        passes.ended(input_ended=False)
+        if passes.phase is Phase.OVER:
             self._complete()
-        return paused
+            return False
+        return not read or not self.run.pace.ended or self._input.used_up() or passes.is_finishing
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
-        if self._starting:
-            return self.run.starting(until)
-        if self._finishing:
-            return self.run.finishing(until) if self.run.paused else None
-        if not (self.run.may_stop and self.run.done):
+        passes, run = self._passes, self.run
+        if passes.phase is not Phase.READING:
+            return passes.begin(None, until)
+        if not (run.may_stop and run.done):
             try:
                 stretch = self._input.stretch()
             except FAILURES as error:
                 self._fail(error, locate=True)
                 return None
             if stretch is not None:
-                if (self._demand >= MANY or self.run.mute) and not self.each:
-                    self._gather = self.run.gather(until)
-                return stretch if self._gather is not None else self.run.over(stretch, until)
+                if (self._demand >= MANY or run.mute) and not self.each:
+                    self._gather = run.gather(until)
+                if self._gather is None:
+                    return passes.begin(stretch, until)
+                passes.current = stretch
+                return stretch
             if not self._input.ended or self._input.error is not None:
                 return None
-        self._finishing = True
-        return self.run.finishing(until)
+        passes.finish()
+        return passes.begin(None, until)
 
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of what the pass gives; True when the pass has ended."""
-        demand, gather = self._demand, self._gather
+        demand, gather = min(self._demand, MOST_AT_ONCE), self._gather
         out: list[Any] = []
         try:
             if gather is None:
@@ -237,7 +229,8 @@ class Emission(Turns):
 
         For a consumer on the same loop that takes one element at a time.
         """
-        items = self._pass
+        passes = self._passes
+        items = passes.current
         if items is None or self._draining or self.cancelled:
             return NOTHING
         try:
@@ -246,10 +239,9 @@ class Emission(Turns):
             self._fail(error, locate=True)
             return NOTHING
         if item is NOTHING:
-            self._pass = None
-            if self._starting:
-                self._starting = self.run.paused
-            elif self.run.pace.ended and not self._finishing:
+            read = passes.phase is Phase.READING
+            passes.ended(input_ended=False)
+            if read and self.run.pace.ended:
                 self._input.used_up()
             return NOTHING
         self.delivered += 1

@@ -68,7 +68,10 @@ class _LoopThread:
             except FAILURES as error:
                 # A task's is raised where that is awaited as well; who waits for a callback's, nobody knows.
                 self.loop.call_exception_handler(
-                    {"message": f"a callback on thread({self.name!r}) raised {type(error).__name__}", "exception": error}
+                    {
+                        "message": f"a callback on thread({self.name!r}) raised {type(error).__name__}",
+                        "exception": error,
+                    }
                 )
 
     def stop(self) -> None:

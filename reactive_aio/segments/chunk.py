@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
 from operator import length_hint
 from time import perf_counter
 from typing import Any, Final
@@ -18,6 +17,7 @@ from attrs import define, field, frozen
 
 from ..guard import FAILURES, close_all
 from .fuse import Call, Fused, Pace, gathering
+from .passes import Passes, Phase
 from .plan import Placed, Region
 from .run import RegionRun
 from .stage import Stage
@@ -126,8 +126,7 @@ class ChunkRun:
     _run: RegionRun
     _chunk: list[Any]
     _items: Iterator[Any] = field(init=False)
-    _pass: Iterator[Any] | None = field(init=False, default=None)
-    _finishing: bool = field(init=False, default=False)
+    _passes: Passes = field(init=False)
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
@@ -136,6 +135,7 @@ class ChunkRun:
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)
+        self._passes = Passes(self._run)
 
     @property
     def taken(self) -> int:
@@ -159,28 +159,15 @@ class ChunkRun:
 
     def _step(self, given: list[Any], most: int, until: float) -> None:
         """Run one pass, or the next part of it."""
-        if self._pass is None:
-            self._pass = self._run.finishing() if self._finishing else self._run.over(self._items, until)
-        else:
-            self._run.pace.deadline = until
-        wanted = most - len(given)
-        before = len(given)
         try:
-            given.extend(islice(self._pass, wanted))
+            self._passes.fill(given, self._items, most - len(given), until)
         except FAILURES as error:
             self._run.locate(error)
             self.failure = error
             self._end()
         else:
-            if len(given) - before < wanted:
-                self._pass_ended()
-
-    def _pass_ended(self) -> None:
-        self._pass = None
-        if self._finishing:
-            self._end()
-        elif self._run.pace.ended or self._run.done:
-            self._finishing = True
+            if self._passes.phase is Phase.OVER:
+                self._end()
 
     def _end(self) -> None:
         self.over = True
@@ -191,7 +178,7 @@ class ChunkRun:
 
     def close(self) -> None:
         """Let go of what the stages hold; what fails in that is kept."""
-        items, self._pass = self._pass, None
+        items, self._passes.current = self._passes.current, None
         close = getattr(items, "close", None)
         closers = [self._run.close] if close is None else [close, self._run.close]
         self.cleanup_failures += close_all(closers)

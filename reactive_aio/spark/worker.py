@@ -7,16 +7,17 @@ import select
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
+from ..guard import FAILURES
 from ..notes import add_note
 from ..remote.frames import CHUNK, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
-from ..segments import Placed, Region, RegionRun, Stage
+from ..segments import Passes, Phase, Placed, Region, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
@@ -181,7 +182,8 @@ class PartitionWork(ABC, Generic[Input]):
             if push.skip:
                 push.skip -= len(items)
             elif len(items):
-                failure = push.send(items) or failure
+                unsent = push.send(items)
+                failure = failure if unsent is None else unsent
                 yield
             if failure is not None:
                 push.fail(pack(failure, self.where, self.run.locate))
@@ -197,32 +199,22 @@ class PartitionWork(ABC, Generic[Input]):
 class PartitionRun(PartitionWork[Iterator[Any]]):
     """One region over one partition."""
 
-    _pass: Iterator[Any] | None = field(init=False, default=None)
-    _finishing: bool = field(init=False, default=False)
+    _passes: Passes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._passes = Passes(self.run)
 
     def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
-        if self._pass is None:
-            self._pass = self.run.finishing() if self._finishing else self.run.over(self.items, perf_counter() + SLICE)
-        else:
-            self.run.pace.deadline = perf_counter() + SLICE
         items: list[Any] = []
         try:
-            items.extend(islice(self._pass, wanted))
+            self._passes.fill(items, self.items, wanted, perf_counter() + SLICE)
         except (InputLost, InputFailed):
             raise
-        except BaseException as error:  # of an exit or an interrupt, too, the subscriber is to hear
+        except FAILURES as error:
             return items, error
-        if len(items) < wanted:
-            self._pass_ended()
+        self._over = self._passes.phase is Phase.OVER
         return items, None
-
-    def _pass_ended(self) -> None:
-        self._pass = None
-        if self._finishing:
-            self._over = True
-        elif self.run.pace.ended or self.run.done:
-            self._finishing = True
 
 
 @define(eq=False)

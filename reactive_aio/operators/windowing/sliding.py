@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Stage, Template, Transform
-from ...spec import UNBOUNDED
+from ...spec import MOST_AT_ONCE, UNBOUNDED
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class SlidingOn(Transform[T, list[T]]):
 
     def __attrs_post_init__(self) -> None:
         self.fresh = self.size
-        self.held = deque(maxlen=self.size)
+        self.held = deque(maxlen=min(self.size, MOST_AT_ONCE))
 
     @property
     def most(self) -> int:

@@ -251,7 +251,8 @@ class Feed:
         except Exception as error:
             self.error = error
         self._backlog.settle()
-        self.error = self._backlog.error or self.error
+        if self._backlog.error is not None:
+            self.error = self._backlog.error
         self._complete = True
         self._came.set()
 

@@ -298,11 +298,13 @@ class Inbox(Generic[T]):
         assert query is not None
         query.join()
         if self._started is not None and not self._started.done():
-            self._started.set_exception(error or SparkJobError("the query ended while it was being started"))
+            over = SparkJobError("the query ended while it was being started")
+            self._started.set_exception(over if error is None else error)
         self._end = (error,)
         self._over.set()
         if self._arrival is not None:
-            self._arrival.give_up(error or SparkJobError("the query that wrote the micro-batch has ended"))
+            gone = SparkJobError("the query that wrote the micro-batch has ended")
+            self._arrival.give_up(gone if error is None else error)
         self._finish(error)
 
     # -- the processes of the query

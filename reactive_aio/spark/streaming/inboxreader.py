@@ -57,7 +57,7 @@ class Reader:
         if error is not None and (self._over or self._failure is not None):
             self.inlet.post(drop_error, error)
         if self._end is None:
-            self._end = (self._failure or error,)
+            self._end = (error if self._failure is None else self._failure,)
             self._tell()
 
     def _tell(self) -> None:
