@@ -98,6 +98,8 @@ class Code:
             if not finally_:
                 self.trip()
             yield 1
+            while self.endless and finally_:
+                yield 2
         finally:
             self.open -= 1
             if finally_:

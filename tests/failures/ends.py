@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Flow, Subscription, schedulers
+from reactive_aio import UNBOUNDED, Subscription, schedulers
 from tests.failures.code import AnyFlow
 
 
@@ -125,8 +125,7 @@ async def opened(flow: AnyFlow) -> Any:
 async def opened_and_left(flow: AnyFlow) -> Any:
     """Read one element by ``open()`` and leave."""
     async with flow.open() as items:
-        async for item in items:
-            return item
+        return await anext(items)
 
 
 End = Callable[[AnyFlow], Awaitable[Any]]
@@ -174,8 +173,3 @@ PLACEMENTS: Final[dict[str, tuple[Around, Around]]] = {
 def same(item: Any) -> Any:
     """Change nothing."""
     return item
-
-
-def has_place(flow: AnyFlow) -> bool:
-    """Tell whether the flow says by itself where it runs."""
-    return isinstance(flow, Flow) and flow.scheduler is not None

@@ -16,7 +16,7 @@ class PlainError(Exception):
     """As most are."""
 
 
-class Own(BaseException):  # noqa: N818 - it is no Exception on purpose
+class Own(BaseException):
     """As ``pytest.fail()`` and trio's Cancelled are."""
 
 
@@ -48,7 +48,7 @@ class NotelessError(Exception):
     """One with notes that can't be set, as some bridges to other languages have."""
 
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override] # it is what this is about
         return []
 
 

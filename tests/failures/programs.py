@@ -199,12 +199,25 @@ OPERATORS: Final = [
     Operator("filter_when", lambda flow, fn, n: flow.filter_when(later(fn), n + 1), filtered, lambda item: item % 2),
     Operator("take", lambda flow, _, n: flow.take(n), taken),
     Operator("skip", lambda flow, _, n: flow.skip(n), skipped),
-    Operator("scan", lambda flow, fn, n: flow.scan(lambda total, item: fn(item, total), n), scanned, lambda item, total: (total + item) % 97),
+    Operator(
+        "scan",
+        lambda flow, fn, n: flow.scan(lambda total, item: fn(item, total), n),
+        scanned,
+        lambda item, total: (total + item) % 97,
+    ),
     Operator("flat_map_iterable", lambda flow, fn, _: flow.flat_map_iterable(fn), flattened, some),
     Operator("concat_map", lambda flow, fn, _: flow.concat_map(flow_of(fn)), flattened, some),
-    Operator("flat_map", lambda flow, fn, n: flow.flat_map(flow_of(fn), concurrency=1, prefetch=n + 1), flattened, some, eager=True),
+    Operator(
+        "flat_map",
+        lambda flow, fn, n: flow.flat_map(flow_of(fn), concurrency=1, prefetch=n + 1),
+        flattened,
+        some,
+        eager=True,
+    ),
     Operator("buffer", lambda flow, _, n: flow.buffer(n + 1).map(sum), buffered),
-    Operator("distinct_until_changed", lambda flow, fn, _: flow.distinct_until_changed(fn), changed, lambda item: item // 2),
+    Operator(
+        "distinct_until_changed", lambda flow, fn, _: flow.distinct_until_changed(fn), changed, lambda item: item // 2
+    ),
     Operator("take_while", lambda flow, fn, _: flow.take_while(fn), taken_while, lambda item: item % 7 != 6),
     Operator("start_with", lambda flow, _, n: flow.start_with(n, n + 1), before),
     Operator("concat", lambda flow, _, n: flow.concat(Flow.of(n, n + 1)), behind),
@@ -228,7 +241,13 @@ OPERATORS: Final = [
     Operator("from_publisher", lambda flow, _, __: Flow.from_publisher(flow), the_same),
 ]
 """All keep to small whole numbers, of which several operators can follow each other."""
-AT_ANOTHER_PLACE: Final = {"publish_on current", "publish_on thread", "publish_on threads", "subscribe_on", "from_publisher"}
+AT_ANOTHER_PLACE: Final = {
+    "publish_on current",
+    "publish_on thread",
+    "publish_on threads",
+    "subscribe_on",
+    "from_publisher",
+}
 SOURCES: Final = ["iterable", "generator", "async generator", "create", "publisher"]
 FLAWS: Final = ["subscribes twice", "goes on after the end", "raises from request", "raises from cancel"]
 ENDS: Final = ["to_list", "for_each", "for_each async", "async for", "open", "subscribe", "subscribe, by ones"]
@@ -267,7 +286,9 @@ class Program:
     loop_name: str
 
     def __str__(self) -> str:
-        where = {None: "nowhere", -1: "in the source", -2: "in the source's cleanup"}.get(self.fails_in, f"in step {self.fails_in}")
+        where = {None: "nowhere", -1: "in the source", -2: "in the source's cleanup"}.get(
+            self.fails_in, f"in step {self.fails_in}"
+        )
         steps = "".join(f".{step}" for step in self.steps)
         flaw = f", which {self.flaw}" if self.flaw else ""
         leaves = "" if self.leaves_after is None else f", left after {self.leaves_after}"
@@ -390,7 +411,9 @@ def poison(program: Program) -> Any:
 def functions_of(program: Program, bad: Any, fail: Callable[[], None]) -> list[Fn]:
     """Give the functions of a program, of which one fails for a certain argument."""
     return [
-        failing(step.operator.calls or no_function, bad, fail) if at == program.fails_in else step.operator.calls or no_function
+        failing(step.operator.calls or no_function, bad, fail)
+        if at == program.fails_in
+        else step.operator.calls or no_function
         for at, step in enumerate(program.steps)
     ]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -30,7 +31,12 @@ ONLY: Final = os.environ.get("MATRIX_ONLY", "")
 ABANDONED: Final[list[object]] = []
 """Loops and threads of cells that hang; kept, since what is left on them would be told of when they are collected."""
 
-T = TypeVar("T")
+
+class Code(Protocol):
+    """The user's code of a cell."""
+
+    open: int
+    """How much of it is open."""
 
 
 class Cell(Protocol):
@@ -64,7 +70,8 @@ class Outcome:
 
     error: BaseException | None = None
     value: Any = None
-    remark: str = ""
+    open: int = 0
+    """How much of the user's was open when the end returned."""
 
     def __str__(self) -> str:
         return f"raised {shown(self.error)}" if self.error is not None else f"gave {shown(self.value)}"
@@ -109,21 +116,21 @@ class Bench:
 
     @staticmethod
     @contextmanager
-    def dropped(into: list[BaseException]) -> Iterator[None]:
+    def dropped(into: list[BaseException]) -> Generator[None]:
         """Have the hook write down what it is told."""
         with hooks.using(on_error_dropped=into.append):
             yield
 
 
-async def outcome_of(run: Callable[[], Any]) -> Outcome:
+async def outcome_of(run: Callable[[], Any], code: Code) -> Outcome:
     """Await an end; whatever it raises is given, and never raised by a task."""
     try:
-        return Outcome(value=await run())
+        return Outcome(value=await run(), open=code.open)
     except asyncio.CancelledError as error:
         # Its traceback would hold the iterator that was left, which is cleaned up when nobody holds it.
-        return Outcome(error.with_traceback(None))
+        return Outcome(error.with_traceback(None), open=code.open)
     except BaseException as error:
-        return Outcome(error)
+        return Outcome(error, open=code.open)
 
 
 @define(eq=False)
@@ -156,9 +163,7 @@ class _Worker(Generic[C]):
 
     cells: Iterator[C]
     bench: Bench
-    told: SimpleQueue[tuple[str, C | None, list[str]]] = field(
-        factory=SimpleQueue[tuple[str, "C | None", list[str]]]
-    )
+    told: SimpleQueue[tuple[str, C | None, list[str]]] = field(factory=SimpleQueue[tuple[str, "C | None", list[str]]])
     _at: C | None = None
     _next: C | None = None
 
@@ -205,16 +210,35 @@ class _Worker(Generic[C]):
         return False
 
 
+class Heard(logging.Handler):
+    """Hears what loops on other threads log, which have no handler of their own."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(logging.ERROR)
+        self._bench = bench
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take it."""
+        error = record.exc_info[1] if record.exc_info else None
+        self._bench.handled.append(f"logged: {record.msg.splitlines()[0][:80]}: {shown(error)}")
+        if error is not None:
+            self._bench.errors_handled.append(error)
+
+
 @contextmanager
-def all_heard(bench: Bench) -> Iterator[None]:
+def all_heard(bench: Bench) -> Generator[None]:
     """Hear what no loop is told: of threads that died, and of what was raised where nothing can be."""
-    unraisable, in_thread = sys.unraisablehook, threading.excepthook
+    unraisable, in_thread, logger = sys.unraisablehook, threading.excepthook, logging.getLogger("asyncio")
+    handler = Heard(bench)
     sys.unraisablehook = lambda told: bench.handled.append(f"unraisable: {shown(told.exc_value)}")
     threading.excepthook = lambda told: bench.handled.append(f"a thread died: {shown(told.exc_value)}")
+    logger.addHandler(handler)
+    propagate, logger.propagate = logger.propagate, False
     try:
         yield
     finally:
-        sys.unraisablehook, threading.excepthook = unraisable, in_thread
+        sys.unraisablehook, threading.excepthook, logger.propagate = unraisable, in_thread, propagate
+        logger.removeHandler(handler)
 
 
 def run_cells(cells: Iterable[C]) -> list[tuple[C, str]]:

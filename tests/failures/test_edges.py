@@ -82,7 +82,11 @@ async def quiet(code: Code) -> Any:
 def told_once(dropped: list[BaseException], code: Code) -> list[str]:
     """Tell what is wrong unless the hook was told once, of what was raised."""
     told = ", ".join(map(shown, dropped))
-    return [] if len(dropped) == 1 and stands_for(dropped[0], code.error) else [f"the hook was told of: {told or 'nothing'}"]
+    return (
+        []
+        if len(dropped) == 1 and stands_for(dropped[0], code.error)
+        else [f"the hook was told of: {told or 'nothing'}"]
+    )
 
 
 def test_what_a_subscriber_raises_is_told_to_the_hook_once() -> None:

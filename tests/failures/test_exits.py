@@ -46,15 +46,14 @@ WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "a function behind an async source": lambda code: source(code).map(code.calls()).to_list(),
     "an async source": lambda code: Flow.from_async_iterable(code.async_generator()).to_list(),
     "a thread": lambda code: source(code).publish_on(schedulers.thread("exits")).map(code.calls()).to_list(),
-    "a source on a thread": lambda code: Flow.from_async_iterable(code.async_generator())
-    .subscribe_on(schedulers.thread("exits"))
-    .to_list(),
+    "a source on a thread": lambda code: (
+        Flow.from_async_iterable(code.async_generator()).subscribe_on(schedulers.thread("exits")).to_list()
+    ),
     "threads": lambda code: source(code).publish_on(schedulers.threads(2)).map(code.calls()).to_list(),
     "map_async": lambda code: source(code).map_async(code.awaits(), 2).to_list(),
-    "map_async on a thread": lambda code: source(code)
-    .publish_on(schedulers.thread("exits"))
-    .map_async(code.awaits(), 2)
-    .to_list(),
+    "map_async on a thread": lambda code: (
+        source(code).publish_on(schedulers.thread("exits")).map_async(code.awaits(), 2).to_list()
+    ),
     "flat_map": lambda code: source(code).flat_map(code.calls()).to_list(),
     "do_finally": lambda code: source(code).do_finally(code.calls()).to_list(),
     "do_on_cancel": lambda code: source(code).do_on_cancel(code.calls()).take(1).to_list(),

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Final, TypeVar
+
+import pytest
 
 from tests.conftest import LOOPS
 from tests.failures.cells import PlaceCell
@@ -18,11 +21,15 @@ from tests.failures.places import PLACES, Place
 from tests.failures.running import WHOLE, none_go_wrong
 
 T = TypeVar("T")
+Part = tuple[str, str] | None
+"""A placement and a loop with which all is to be combined; None for a choice over all of them."""
+PARTS: Final[list[Part]] = list(product(PLACEMENTS, LOOPS)) if WHOLE else [None]
+in_parts = pytest.mark.parametrize("part", PARTS, ids=lambda part: "-".join(part) if part is not None else "chosen")
 
 
 def none_wrong(cells: Iterable[PlaceCell]) -> None:
     """Run the cells that make sense, and fail with the names of those that went wrong."""
-    none_go_wrong([cell for cell in cells if cell.kind.name not in cell.place.not_kinds])
+    none_go_wrong([cell for cell in cells if cell.makes_sense])
 
 
 def rotated(options: Sequence[T], times: int, rng: random.Random) -> list[T]:
@@ -33,16 +40,13 @@ def rotated(options: Sequence[T], times: int, rng: random.Random) -> list[T]:
     return given[:times]
 
 
-def mixed(places: Iterable[Place], ends: Sequence[str], situation: str) -> Iterator[PlaceCell]:
-    """Give every place with every kind, each with an end, a placement and a loop by chance, or with all of them."""
+def mixed(places: Iterable[Place], ends: Sequence[str], situation: str, part: Part = None) -> Iterator[PlaceCell]:
+    """Give every place with every kind, each with an end, a placement and a loop by chance; or all of them, in a part."""
     rng = random.Random(situation)
     for place in places:
-        if WHOLE:
-            for kind in ALL_KINDS:
-                for end in ends if place.build is not None else ["to_list"]:
-                    for placement in PLACEMENTS:
-                        for loop in LOOPS:
-                            yield PlaceCell(place, kind, end, placement, situation, loop)
+        if part is not None:
+            for kind, end in product(ALL_KINDS, ends if place.build is not None else ["to_list"]):
+                yield PlaceCell(place, kind, end, part[0], situation, part[1])
             continue
         some = rotated(ends, len(ALL_KINDS), rng), rotated(list(PLACEMENTS), len(ALL_KINDS), rng)
         for kind, end, placement in zip(ALL_KINDS, *some, strict=True):
@@ -50,6 +54,7 @@ def mixed(places: Iterable[Place], ends: Sequence[str], situation: str) -> Itera
 
 
 CLEANUPS: Final = [place for place in PLACES if place.cleanup and place.hears == "end"]
+WHOLE_READ: Final = [end for end in ENDS if end not in EARLY]
 WAITING: Final = [end for end in ENDS if end not in EARLY and end != "run_sync"]
 
 
@@ -57,24 +62,33 @@ def test_every_kind_arrives_from_every_place() -> None:
     none_wrong(PlaceCell(place, kind) for place in PLACES if not place.early for kind in ALL_KINDS)
 
 
-def test_every_kind_arrives_from_every_place_at_every_end_and_over_every_boundary() -> None:
-    none_wrong(mixed([place for place in PLACES if not place.early], list(ENDS), "plain"))
+@in_parts
+def test_every_kind_arrives_from_every_place_at_every_end_and_over_every_boundary(part: Part) -> None:
+    none_wrong(mixed([place for place in PLACES if not place.cleanup], list(ENDS), "plain", part))
+    none_wrong(mixed([place for place in CLEANUPS if not place.early], WHOLE_READ, "plain", part))
 
 
 def test_what_cleanup_raises_arrives_where_the_flow_is_left_early() -> None:
     none_wrong(PlaceCell(place, kind, situation="early") for place in CLEANUPS for kind in ALL_KINDS)
 
 
-def test_what_cleanup_raises_arrives_at_every_end_and_over_every_boundary() -> None:
-    none_wrong(mixed(CLEANUPS, list(ENDS), "early"))
+@in_parts
+def test_what_cleanup_raises_arrives_at_every_end_and_over_every_boundary(part: Part) -> None:
+    none_wrong(mixed(CLEANUPS, WHOLE_READ, "early", part))
+
+
+@in_parts
+def test_what_cleanup_raises_arrives_at_an_end_that_leaves_the_flow(part: Part) -> None:
+    none_wrong(mixed(CLEANUPS, sorted(EARLY), "left", part))
 
 
 def test_what_cleanup_raises_behind_a_failure_is_noted_and_told_to_the_hook() -> None:
     none_wrong(PlaceCell(place, kind, situation="failing") for place in CLEANUPS for kind in ALL_KINDS)
 
 
-def test_what_cleanup_raises_behind_a_failure_is_told_once_at_every_end_and_over_every_boundary() -> None:
-    none_wrong(mixed(CLEANUPS, list(ENDS), "failing"))
+@in_parts
+def test_what_cleanup_raises_behind_a_failure_is_told_once_at_every_end_and_over_every_boundary(part: Part) -> None:
+    none_wrong(mixed(CLEANUPS, list(ENDS), "failing", part))
 
 
 def test_what_cleanup_raises_behind_a_cancel_is_told_to_the_hook() -> None:
@@ -82,8 +96,9 @@ def test_what_cleanup_raises_behind_a_cancel_is_told_to_the_hook() -> None:
     none_wrong(PlaceCell(place, kind, situation="cancel") for place in places for kind in ALL_KINDS)
 
 
-def test_what_cleanup_raises_behind_a_cancel_is_told_at_every_end_and_over_every_boundary() -> None:
-    none_wrong(mixed([place for place in PLACES if place.cleanup], WAITING, "cancel"))
+@in_parts
+def test_what_cleanup_raises_behind_a_cancel_is_told_at_every_end_and_over_every_boundary(part: Part) -> None:
+    none_wrong(mixed([place for place in PLACES if place.cleanup], WAITING, "cancel", part))
 
 
 def test_every_end_that_waits_can_be_cancelled() -> None:

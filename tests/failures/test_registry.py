@@ -6,10 +6,11 @@ The steps are those of tests/grid/points.py: functions, elements of iterables, s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from typing import Any, Final
 
+import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, schedulers
@@ -23,12 +24,18 @@ ELEMENTS: Final = 3
 ENTRIES: Final = [entry for entry in REGISTRY if entry.pool != "processes" and entry.variant != "loop"]
 
 
+BEYOND_CONTEXTLIB: Final = {"unsettable", "frozen"}
+"""Kinds that Python's own contextlib, of which the resource of the registry is made, replaces by another error."""
+
+
 @define(eq=False)
 class OddPoints(Points):
     """Points at which something other than an Exception may be raised."""
 
     kind: Kind = ALL_KINDS[0]
     odd: BaseException = field(init=False)
+
+    open: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.odd = self.kind.make()
@@ -107,10 +114,10 @@ class EntryCell:
     end: int
     apart: bool
     loop_name: str
-    loop: Callable[[], asyncio.AbstractEventLoop] = field(init=False)
 
-    @loop.default
-    def _loop(self) -> Callable[[], asyncio.AbstractEventLoop]:
+    @property
+    def loop(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        """Makes its loop."""
         return LOOPS[self.loop_name]
 
     def __str__(self) -> str:
@@ -126,6 +133,7 @@ class EntryCell:
             thread=schedulers.thread("registry") if self.entry.threaded else None,
             pool=schedulers.threads(2) if self.entry.pool else None,
         )
+
         def via(flow: AnyFlow) -> AnyFlow:
             watched = points.via(flow)
             return Flow.from_publisher(watched) if self.apart else watched
@@ -133,13 +141,17 @@ class EntryCell:
         with bench.dropped(dropped):
             run = ENDS[self.end]
             task = asyncio.create_task(
-                outcome_of(lambda: run(self.entry.make(ELEMENTS, via, settings), points))
+                outcome_of(lambda: run(self.entry.make(ELEMENTS, via, settings), points), points)
             )
         outcome = await bench.finish(task)
         left = await leaks.told(bench)
         if self.step == 0:
             STEPS[str(self.entry), self.end, self.apart] = points.passed
-        return [*self._judge(points, outcome.error, dropped), *left, *(f"told to the loop: {each}" for each in bench.handled)]
+        return [
+            *self._judge(points, outcome.error, dropped),
+            *left,
+            *(f"told to the loop: {each}" for each in bench.handled),
+        ]
 
     def _judge(self, points: OddPoints, error: BaseException | None, dropped: list[BaseException]) -> list[str]:
         if not points.failed:
@@ -158,14 +170,6 @@ STEPS: Final[dict[tuple[str, int, bool], int]] = {}
 """How many steps each entry has."""
 
 
-def entries(ends: Sequence[int] = range(len(ENDS)), ways: Sequence[bool] = (False, True)) -> Iterator[tuple[Entry, int, bool]]:
-    """Give every entry with some ends, and with its operators fused or apart."""
-    for entry in ENTRIES:
-        for end in ends:
-            for apart in ways:
-                yield entry, end, apart
-
-
 def cells(entry: Entry, end: int, apart: bool, turns: Iterator[int]) -> Iterator[EntryCell]:
     """Give a cell for each step: of each kind on each loop, or of the one whose turn it is."""
     for step in range(1, STEPS.get((str(entry), end, apart), 0) + 1):
@@ -174,16 +178,25 @@ def cells(entry: Entry, end: int, apart: bool, turns: Iterator[int]) -> Iterator
         loops = list(LOOPS) if WHOLE else [list(LOOPS)[turn % len(LOOPS)]]
         for kind in kinds:
             for loop in loops:
-                yield EntryCell(entry, step, kind, end, apart, loop)
+                if not (entry.method == "using" and kind.name in BEYOND_CONTEXTLIB):
+                    yield EntryCell(entry, step, kind, end, apart, loop)
 
 
-def test_every_kind_arrives_from_every_step_of_every_operator_and_source() -> None:
-    none_go_wrong(EntryCell(entry, 0, ALL_KINDS[0], end, apart, "asyncio") for entry, end, apart in entries())
+STARTS: Final = range(0, len(ENTRIES), 10) if WHOLE else [0]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_every_kind_arrives_from_every_step_of_every_operator_and_source(start: int) -> None:
+    some = list(enumerate(ENTRIES))[start : start + 10] if WHOLE else list(enumerate(ENTRIES))
+    # By turns: over the entries all kinds meet all ends, and each entry is read apart, or fused.
+    ways = [
+        (entry, end, apart)
+        for at, entry in some
+        for end in range(len(ENDS))
+        for apart in (False, True)
+        if WHOLE or (end, apart) == (at % len(ENDS), bool(at // len(ENDS) % 2))
+    ]
+    none_go_wrong(EntryCell(entry, 0, ALL_KINDS[0], end, apart, "asyncio") for entry, end, apart in ways)
 
     turns = count()
-    if WHOLE:
-        none_go_wrong(cell for way in entries() for cell in cells(*way, turns))
-    else:
-        # By turns: over the entries all kinds meet all ends, and each entry is read apart, or fused.
-        ways = (way for at, entry in enumerate(ENTRIES) for way in [(entry, at % len(ENDS), bool(at // len(ENDS) % 2))])
-        none_go_wrong(cell for way in ways for cell in cells(*way, turns))
+    none_go_wrong(cell for way in ways for cell in cells(*way, turns))
