@@ -318,9 +318,19 @@ def _row(
         driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
         if drivers:
             driver.ahead = True
+            if driver.loop is not drivers[-1].loop and _may_block(plan, region):
+                driver.hand_over(drivers[-1])
             drivers[-1].upstream.upstream = drivers[-1].before = driver
         drivers.append(driver)
     return drivers
+
+
+def _may_block(plan: Plan, region: Region) -> bool:
+    """Tell whether functions of the user's run while a list of the region's is filled."""
+    if region.stages or region.boundary is not None:
+        return bool(region.stages)
+    source = plan.source.operator
+    return isinstance(source, Pulled) and not source.plain
 
 
 def _here() -> Scheduler:

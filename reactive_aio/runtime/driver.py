@@ -18,6 +18,7 @@ from ..hooks import also_failed, drop_error
 from ..segments import Elsewhere, Gauge, Phase, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import Emission
+from .handover import Handover
 from .host import Host, begun
 from .inputs import PushedInput
 from .lifetime import Lifetime
@@ -143,6 +144,12 @@ class RegionDriver(Emission):
         return self._input
 
     # -- life
+
+    def hand_over(self, downstream: RegionDriver) -> None:
+        """Have the loop of the next region take what has been made, while a function keeps the thread of this one."""
+        give = partial(downstream.hand, downstream.upstream.add)
+        handover = self.handover = Handover(downstream.loop, downstream.context, give)
+        self.run.pace.idle, self.run.pace.arm = handover.idle, handover.arm
 
     def begin(
         self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None, *, called: bool
@@ -332,6 +339,8 @@ class RegionDriver(Emission):
             self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
+        if self.handover is not None:
+            self.handover.close()
         items, self._passes.current = self._passes.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)

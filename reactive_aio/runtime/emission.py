@@ -17,6 +17,7 @@ from typing import Any, Final
 from ..guard import FAILURES
 from ..segments import Call, Passes, Phase, Pulled, Receiver, RegionRun
 from ..spec import MOST_AT_ONCE, UNBOUNDED
+from .handover import Handover
 from .inputs import PulledInput, PushedInput
 from .turns import BUDGET, Turns
 
@@ -35,12 +36,20 @@ def _as_of_a_generator(error: BaseException) -> BaseException:
     return failure
 
 
+def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
+    idle, arm = handover.idle, handover.arm
+    for item in items:
+        out.append(item)
+        if idle:
+            arm()
+
+
 class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
         "_demand", "_draining", "_gather", "_input", "_open", "_passes", "_receiver",
-        "cancelled", "closed", "delivered", "each", "run",
+        "cancelled", "closed", "delivered", "each", "handover", "run",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +72,8 @@ class Emission(Turns):
         self._passes = Passes(run)
         self._gather: Call | None = None
         self.each = False
+        self.handover: Handover | None = None
+        """What gives a list in parts while a function keeps the thread, if the next region is on another one."""
         self.cancelled = False
         self.closed = False
         self.delivered: int = 0
@@ -172,10 +183,14 @@ class Emission(Turns):
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of what the pass gives; True when the pass has ended."""
         demand, gather = min(self._demand, MOST_AT_ONCE), self._gather
-        out: list[Any] = []
+        handover = self.handover
+        out: list[Any] = [] if handover is None else handover.begin()
         try:
             if gather is None:
-                out.extend(islice(items, demand))
+                if handover is None:
+                    out.extend(islice(items, demand))
+                else:
+                    _fill(out, islice(items, demand), handover)
             else:
                 self._gather = None
                 gather[0](items, self.run.pace, out, demand, *gather[1])
@@ -195,7 +210,9 @@ class Emission(Turns):
         self.delivered += count
         if self._demand != UNBOUNDED:
             self._demand -= count
-        if self._receiver is not None:
+        if self.handover is not None:
+            out = self.handover.rest(out)
+        if self._receiver is not None and out:
             self._receiver.on_chunk(out)
 
     def _emit_each(self, items: Iterator[Any]) -> bool:

@@ -266,14 +266,16 @@ class _Member:
         """Connect, and send the function."""
         self._most = most
         ends: list[socket.socket] = []
-        for _ in range(self.team.count):
-            ours, theirs = socket.socketpair()
-            ends.append(theirs)
-            line = Line(self.loop, Channel(ours), self._heard, self._ended)
-            self._lines[line] = set()
-            line.open()
-            line.send(Frame(REGION, pickled=region))
-        self.team.connect(ends)
+        try:
+            for _ in range(self.team.count):
+                ours, theirs = socket.socketpair()
+                ends.append(theirs)
+                line = Line(self.loop, Channel(ours), self._heard, self._ended)
+                self._lines[line] = set()
+                line.open()
+                line.send(Frame(REGION, pickled=region))
+        finally:
+            self.team.connect(ends)
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Send a chunk to the worker that has the fewest."""
@@ -391,7 +393,11 @@ class ProcessPool(Pool[_Team]):
             return hired[0]
 
         self._enter(make)
-        hired[0].begin(region, most)
+        try:
+            hired[0].begin(region, most)
+        except FAILURES:
+            hired[0].leave(lambda join=None: None)
+            raise
         return hired[0]
 
     def _form(self) -> _Team:

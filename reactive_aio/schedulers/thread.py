@@ -48,9 +48,8 @@ class _LoopThread:
         try:
             # The runner cancels what is left on the loop and closes async generators and executor threads.
             with asyncio.Runner(loop_factory=self.new_loop) as runner:
-                self.loop = runner.get_loop()
-                started.set_result(None)
-                self._serve()
+                while not self._stop.is_set():
+                    self._run_loop(runner, started)
         except BaseException as error:
             if started.done():
                 raise
@@ -59,20 +58,22 @@ class _LoopThread:
             for told in self.ended:
                 told()
 
-    def _serve(self) -> None:
-        """Run the loop until it is told to stop, also when an exit or an interrupt leaves it: flows live there."""
-        stopped = self.loop.create_task(self._stop.wait())
-        while not stopped.done():
-            try:
-                self.loop.run_until_complete(stopped)
-            except FAILURES as error:
-                # A task's is raised where that is awaited as well; who waits for a callback's, nobody knows.
-                self.loop.call_exception_handler(
-                    {
-                        "message": f"a callback on thread({self.name!r}) raised {type(error).__name__}",
-                        "exception": error,
-                    }
-                )
+    def _run_loop(self, runner: asyncio.Runner, started: Future[None]) -> None:
+        """Run the loop until it is told to stop, or an exit or an interrupt leaves it, after which it goes on."""
+        try:
+            runner.run(self._serve(started))
+        except FAILURES as error:
+            if not started.done():
+                raise
+            # A task's is raised where that is awaited as well; who waits for a callback's, nobody knows.
+            said = f"a callback on thread({self.name!r}) raised {type(error).__name__}"
+            self.loop.call_exception_handler({"message": said, "exception": error})
+
+    async def _serve(self, started: Future[None]) -> None:
+        if not started.done():
+            self.loop = asyncio.get_running_loop()
+            started.set_result(None)
+        await self._stop.wait()
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)

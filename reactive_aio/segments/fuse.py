@@ -68,6 +68,10 @@ class Pace:
     """Whether what returns early will be called again."""
     waited: float = 0.0
     """Seconds that went by waiting for what is awaited elsewhere, and not in work, in all passes."""
+    idle: list[bool] | None = None
+    """Where somebody looks after a list while it is filled: holds something while he has to be called behind an element."""
+    arm: Callable[[], None] | None = None
+    """Calls him."""
 
 
 @frozen
@@ -145,11 +149,14 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     return Fused(tuple(units), tuple(offsets), calls)
 
 
-def gathering(transforms: Sequence[AnyTransform], *, counted: bool = True, hurried: bool = True) -> Fused | None:
+def gathering(
+    transforms: Sequence[AnyTransform], *, counted: bool = True, hurried: bool = True, watched: bool = False
+) -> Fused | None:
     """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
 
     The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
-    suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it.
+    suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
+    ``watched`` that the pace says who looks after the list.
     """
     row: list[Template] = []
     for transform in transforms:
@@ -165,6 +172,7 @@ def gathering(transforms: Sequence[AnyTransform], *, counted: bool = True, hurri
         gathers=True,
         longest=_longest(transforms, counted),
         quick=QUICK if hurried else UNHURRIED,
+        watched=watched,
     )
     return Fused((unit,), (0,), (_call(unit, transforms),))
 
@@ -239,12 +247,15 @@ PLAIN_TAIL: Final = """\
 class _Writer:
     """Nests the templates of a row into the body of one loop."""
 
-    def __init__(self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int, quick: float) -> None:
+    def __init__(
+        self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int, quick: float, watched: bool
+    ) -> None:
         self.row = row
         self.first = first
         self.gathers = gathers
         self.longest = longest
         self.quick = quick
+        self.watched = watched
         self.lines: list[str] = []
         self.stage_of_line: dict[int, int] = {}
         self.names: dict[tuple[int, str], str] = {}
@@ -258,6 +269,8 @@ class _Writer:
         """Write the stage ``at`` of the row, and in its ``$rest`` those that follow."""
         if at == len(self.row):
             self.add(indent, "append(item)" if self.gathers else "yield item")
+            if self.watched:
+                self.add(indent, "if idle: arm()")
             return
         place = self.first + at
         for line in self.row[at].lines:
@@ -284,8 +297,9 @@ def _generate(
     gathers: bool = False,
     longest: int = LONGEST_SLICE,
     quick: float = QUICK,
+    watched: bool = False,
 ) -> Unit:
-    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick)
+    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick, watched=watched)
     writer.add(0, "")  # the head, which needs the names that the body uses
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
     tally = [(place, name) for place, template in enumerate(row, first) for name in template.tally]
@@ -342,6 +356,7 @@ def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
         head = head.replace("islice(items, stride)", GATHERED_SLICE) if fills else head
         tail = PACED_TAIL + GATHERED_TAIL if fills else PACED_TAIL
     head = "append = given.append\n" + head if fills else head
+    head = "idle, arm = pace.idle, pace.arm\n" + head if writer.watched else head
     return head.replace("LONGEST", str(writer.longest)), tail.replace("LONGEST", str(writer.longest))
 
 

@@ -112,7 +112,7 @@ class RegionRun:
         """Begin a pass as `over` does, by the function that appends to a list all that it has room for, if there is one."""
         if self._gathers:
             self._gathers = False
-            self._gathering = gathering(self.transforms, counted=self._counted)
+            self._gathering = gathering(self.transforms, counted=self._counted, watched=self.pace.arm is not None)
             self._gather = None if self._gathering is None else self._gathering.only
         pace = self.pace
         pace.ended = False

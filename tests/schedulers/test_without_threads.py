@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 import threading
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -55,10 +54,25 @@ async def test_a_flow_on_processes_ends_with_it_where_there_are_no_sockets(monke
         raise OSError("not supported")
 
     pool = schedulers.processes(2)
-    monkeypatch.setattr(socket, "socketpair", refused)
-    error = await ended_by(Flow.range(3).publish_on(pool).map(work.square))
+    with monkeypatch.context() as without:  # as long as that, for the loop itself needs some at its end
+        without.setattr("_socket.socketpair", refused)
+        error = await ended_by(Flow.range(3).publish_on(pool).map(work.square))
 
     check(error, pool, "not supported")
+
+
+async def test_a_region_for_which_there_are_no_sockets_fails_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise OSError("too many open files")
+
+    with schedulers.processes(1) as pool:
+        with monkeypatch.context() as scarce:
+            scarce.setattr("_socket.socketpair", refused)
+            error = await ended_by(Flow.range(3).publish_on(pool).map(work.square))
+        assert "too many open files" == str(error)
+        assert [0, 1, 4] == await Flow.range(3).publish_on(pool).map(work.square).to_list()
 
 
 @pytest.mark.parametrize("kind", [OSError, ValueError, work.OwnError], ids=lambda kind: kind.__name__)
@@ -68,7 +82,7 @@ async def test_a_worker_process_that_cannot_be_started_fails_the_flow(
     def refused(*_: Any, **__: Any) -> Any:
         raise kind("not supported")
 
-    monkeypatch.setattr(subprocess, "Popen", refused)
+    monkeypatch.setattr(import_module("reactive_aio.schedulers.processes"), "_command", refused)
     error = await asyncio.wait_for(ended_by(Flow.range(3).publish_on(schedulers.processes(2)).map(work.square)), 60.0)
 
     assert kind is type(error)

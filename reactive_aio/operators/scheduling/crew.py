@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
+from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...segments import ChunkWork, FlowLike, Inlet
 from ...spec import UNBOUNDED, Subscription, add_demand
@@ -101,7 +102,11 @@ class Crew:
         self._pace = Pace(workers.count, largest)
         self._portion = largest * max(1, (self.prefetch >> 2) // largest)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
-        self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
+        try:
+            self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
+        except FAILURES:
+            self._over = True
+            raise
         self._release = self.inlet.hold()
         self.inlet.subscribe(flow, self, at_once=True, ahead=True)
 

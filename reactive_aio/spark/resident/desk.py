@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from ...hooks import drop_error
 from ...remote.frames import BEAT, CLEANUP, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...schedulers.lines import Line, chunk_frame
 
@@ -125,7 +126,6 @@ class Desk:
         self._ended()
 
     def _ended(self, failure: BaseException | None = None) -> None:
-        if failure is None:
-            self.region.lost(self)
-        else:
-            self.region.fail(failure)  # of this side: another task would fare no better
+        if failure is not None:
+            drop_error(failure)
+        self.region.lost(self)

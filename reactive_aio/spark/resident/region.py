@@ -169,7 +169,7 @@ class ResidentRegion:
             sent.losses += 1
             if sent.losses == ATTEMPTS:
                 last = sent.index + len(sent.items) - 1
-                self.fail(
+                self._fail(
                     WorkerDiedError(
                         f"{self.workers.name} has lost {ATTEMPTS} tasks while they worked on elements #{sent.index} to #{last}"
                     )
@@ -191,7 +191,7 @@ class ResidentRegion:
         """Pass on that not even the first element of a chunk could be sent."""
         self.reports.reported(Report(sent.number, [], 0, 0.0, True, sent.failing))
 
-    def fail(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException) -> None:
         """Fail the flow, which then leaves."""
         self._over = True
         self.reports.lost(error)
@@ -209,7 +209,7 @@ class ResidentRegion:
     def not_prepared(self, error: Exception) -> None:
         """Fail."""
         if not self._over:
-            self.fail(error)
+            self._fail(error)
 
     def confirmed(self, partition: int) -> None:
         """Take note that a task has ended by itself: it was dismissed, or cut off."""
@@ -228,7 +228,7 @@ class ResidentRegion:
         if error is not None:
             self._fruitless += 1
             if not self._met or self._fruitless >= ATTEMPTS:
-                self.fail(error)
+                self._fail(error)
                 return
         self._staff()
 
@@ -276,4 +276,4 @@ class ResidentRegion:
         if not self._over:
             closed = SchedulerClosedError(f"the event loop that feeds {self.workers.name} is being shut down")
             closed.__cause__ = error
-            self.fail(closed)
+            self._fail(closed)

@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 
 from reactive_aio import Flow, SparkJobError, WorkerDiedError, hooks
 from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, FAILED, HEAD, LAST, PART, READY, REGION, Decoder, Frame
-from reactive_aio.remote.handshake import REPLY, Greeter
+from reactive_aio.remote.handshake import MAGIC, REPLY, Greeter
 from reactive_aio.spark.resident import region
 from reactive_aio.spark.slots import Seat
 from tests.schedulers import work
@@ -489,7 +489,7 @@ async def test_a_task_believes_no_loop_that_does_not_know_the_secret(cluster: Cl
         served = asyncio.get_running_loop().run_in_executor(None, task.serve, 0, ())
         connection, _ = listening.accept()
         with connection:
-            connection.sendall(b"rea2" + bytes(REPLY.size - 4))
+            connection.sendall(MAGIC + bytes(REPLY.size - 4))
             with pytest.raises(ConnectionError, match="does not know the secret"):
                 await served
 

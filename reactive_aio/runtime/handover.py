@@ -1,0 +1,99 @@
+"""The handover: takes to the next region what has been made, while a function keeps the thread of the region that makes it.
+
+A region gives a list when its turn is over. On a thread of its own its source may block in the middle of a list, as a loop
+that polls does: then nobody on that thread can give what is there. So the loop of the next region does, which has a timer for
+that. The first element of a list sets the timer. It rings a millisecond later, and is not set again while nothing is held.
+
+A list that is filled in time is not taken apart: at the first ring it is only noted, and it is handed over at the second, if
+the region is still at it. So what is made arrives within about two milliseconds.
+"""
+
+from __future__ import annotations
+
+import threading
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from typing import Any, Final
+
+from attrs import define, field
+
+from .turns import BUDGET
+
+DELAY: Final = BUDGET
+"""Seconds between two looks at a list."""
+
+
+@define(eq=False)
+class Handover:
+    """Between two regions on different loops: filled on the one, looked at on the other.
+
+    The lists are only appended to, by the region alone, so that the other thread may copy what is there.
+
+    Invariant, while the lock is free: of an element that is held the timer knows, or the next one sets it.
+    """
+
+    _loop: AbstractEventLoop
+    """Of the next region."""
+    _context: Context
+    """Of the next region."""
+    _give: Callable[[list[Any]], None] | None
+    """Gives elements to the next region, from any thread."""
+    idle: list[bool] = field(init=False, factory=lambda: [True])
+    """Holds something while no timer is set. A list, since its truth is the quickest thing to ask for each element."""
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _list: list[Any] | None = field(init=False, default=None)
+    """The list that is being filled."""
+    _handed: int = field(init=False, default=0)
+    """How many elements of it have been handed over."""
+    _noted: list[Any] | None = field(init=False, default=None)
+    """The list that was being filled at the last ring."""
+
+    # -- for the region that makes the elements
+
+    def begin(self) -> list[Any]:
+        """Return a list to be filled."""
+        made: list[Any] = []
+        with self._lock:
+            self._list, self._handed = made, 0
+        return made
+
+    def arm(self) -> None:
+        """Have the timer set, behind an element, where none is set."""
+        self.idle.clear()
+        with suppress(RuntimeError):  # the loop is closed, as the region is about to hear
+            self._loop.call_soon_threadsafe(self._wind, context=self._context)
+
+    def rest(self, made: list[Any]) -> list[Any]:
+        """Return what of a list has not been handed over; it is the region's to give."""
+        with self._lock:
+            self._list = self._noted = None
+            return made[self._handed :] if self._handed else made
+
+    def close(self) -> None:
+        """Hand over nothing any more."""
+        with self._lock:
+            self._list = self._noted = self._give = None
+
+    # -- on the loop of the next region
+
+    def _wind(self) -> None:
+        self._loop.call_later(DELAY, self._ring, context=self._context)
+
+    def _ring(self) -> None:
+        # In this order: an element that comes behind this sets the timer, and one before it is seen below.
+        self.idle.append(True)
+        with self._lock:
+            made = self._list
+            if made is None or len(made) == self._handed or self._give is None:
+                return
+            if made is self._noted:
+                items = made[self._handed :]
+                self._handed += len(items)
+                self._give(items)
+                return
+            self._noted = made
+        if self.idle:
+            self.idle.clear()
+            self._wind()
