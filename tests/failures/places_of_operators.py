@@ -98,7 +98,7 @@ flow(
     "fn's generator's finally",
     lambda code: code.numbers().flat_map_iterable(lambda _: code.generator(finally_=True)),
     cleanup=True,
-    python_swallows=("GeneratorExit", "StopIteration"),
+    python_swallows=("GeneratorExit",),
     lasting=held(lambda code: Flow.of(0, 1).flat_map_iterable(lambda _: code.generator(finally_=True))),
 )
 flow(
@@ -184,7 +184,7 @@ for method in ("flat_map", "concat_map", "concat_map_eager", "switch_map", "exha
         ),
         cleanup=True,
         in_task=True,
-        python_swallows=("GeneratorExit", "StopAsyncIteration"),
+        python_swallows=("GeneratorExit",),
     )
 
 # -- combining: in a flow beside
@@ -211,7 +211,7 @@ for method in ("concat", "concat_eager", "merge", "zip", "combine_latest", "race
         ),
         cleanup=True,
         in_task=True,
-        python_swallows=("GeneratorExit", "StopAsyncIteration"),
+        python_swallows=("GeneratorExit",),
     )
 flow(
     "merge",

@@ -114,7 +114,7 @@ flow(
     "generator's finally",
     of_generator,
     cleanup=True,
-    python_swallows=("GeneratorExit", "StopIteration"),
+    python_swallows=("GeneratorExit",),
     lasting=held(of_generator),
 )
 flow("from_iterable", "__iter__", iterating("__iter__"), lasting=held(iterating("__iter__")))
@@ -137,7 +137,7 @@ for late in (False, True):
         lambda code, late=late: Flow.from_async_iterable(code.async_generator(finally_=True, late=late)),
         cleanup=True,
         in_task=True,
-        python_swallows=("GeneratorExit", "StopAsyncIteration"),
+        python_swallows=("GeneratorExit",),
     )
 for method in ("__aiter__", "__anext__"):
     flow(

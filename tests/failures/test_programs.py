@@ -295,15 +295,19 @@ class Judge:
     def wrong(self) -> list[str]:
         """Tell what is wrong."""
         if self.program.cancel_at is not None and isinstance(self.error, asyncio.CancelledError):
-            if self.program.fails_in == -2 or (self.program.mixes and self.program.leaves_after is not None):
+            if (
+                self.program.fails_in == -2
+                or self.program.flaw
+                or (self.program.mixes and self.program.leaves_after is not None)
+            ):
                 return []
             return [*self._elements(whole=False), *self._hook(most=self.run.raised)]
-        if self.program.flaw:
-            return self._flawed()
         if self.program.fails_in == -2:
             return self._cleaned()
         if self.program.mixes and self.program.leaves_after is not None:
             return []  # what comes first, the elements of one flow or the failure of another, is a matter of time
+        if self.program.flaw:
+            return self._flawed()
         return [*self._outcome(), *self._hook(most=self.run.raised - (self.error is not None))]
 
     def _outcome(self) -> list[str]:
