@@ -52,6 +52,8 @@ class Listening:
     error: BaseException | None = field(init=False, default=None)
     subscription: Subscription | None = field(init=False, default=None)
     ends: int = field(init=False, default=0)
+    left: bool = field(init=False, default=False)
+    """Whether it is to cancel as soon as it can."""
 
     def __attrs_post_init__(self) -> None:
         self.over = self.loop.create_future()
@@ -59,7 +61,10 @@ class Listening:
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for the first elements."""
         self.subscription = subscription
-        subscription.request(self.step)
+        if self.left:
+            subscription.cancel()
+        else:
+            subscription.request(self.step)
 
     def on_next(self, item: Any) -> None:
         """Take an element, and ask for another."""
@@ -97,6 +102,7 @@ async def listening(flow: AnyFlow, step: int, into: list[Any]) -> None:
     try:
         await subscriber.over
     except asyncio.CancelledError:
+        subscriber.left = True
         if subscriber.subscription is not None:
             subscriber.subscription.cancel()
         raise

@@ -17,6 +17,7 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import hooks
+from reactive_aio.clocks.bystanders import is_worker
 from reactive_aio.testing import LeakError, no_leaks, settle
 from tests.failures.kinds import shown
 
@@ -138,10 +139,20 @@ class Leaks:
     """Checks that a cell leaves nothing behind."""
 
     check: Any = field(factory=no_leaks)
+    threads: set[threading.Thread] = field(factory=set[threading.Thread])
 
     def begin(self) -> None:
         """Look at what is there."""
+        self.threads = set(threading.enumerate())
         self.check.__enter__()
+
+    async def _threads_end(self, bench: Bench) -> None:
+        """Let threads end that have told of their end, which a foreign publisher is not waited for with; idle ones stay."""
+        until = asyncio.get_running_loop().time() + min(1.0, bench.patience)
+        while asyncio.get_running_loop().time() < until:
+            if all(is_worker(thread) for thread in set(threading.enumerate()) - self.threads):
+                return
+            await asyncio.sleep(0.001)
 
     async def told(self, bench: Bench) -> list[str]:
         """Tell what is left, when all has come to rest."""
@@ -150,6 +161,7 @@ class Leaks:
         except TimeoutError as error:
             bench.hangs += 1
             raise HangError(f"never comes to rest: {error}") from None
+        await self._threads_end(bench)
         try:
             self.check.__exit__(None, None, None)
         except LeakError as error:
