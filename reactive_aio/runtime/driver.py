@@ -341,6 +341,8 @@ class RegionDriver(Emission):
             self.host.reader = None
         if self.handover is not None:
             self.handover.close()
+        if self.before is not None and self.before.handover is not None:
+            self.before.handover.stop()
         items, self._passes.current = self._passes.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)

@@ -11,7 +11,7 @@ the region is still at it. So what is made arrives within about two milliseconds
 from __future__ import annotations
 
 import threading
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
@@ -50,6 +50,8 @@ class Handover:
     _noted: list[Any] | None = field(init=False, default=None)
     """The list that was being filled at the last ring."""
 
+    _timer: TimerHandle | None = field(init=False, default=None)
+
     # -- for the region that makes the elements
 
     def begin(self) -> list[Any]:
@@ -78,10 +80,19 @@ class Handover:
 
     # -- on the loop of the next region
 
+    def stop(self) -> None:
+        """Take nothing any more."""
+        self.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _wind(self) -> None:
-        self._loop.call_later(DELAY, self._ring, context=self._context)
+        if self._give is not None and self._timer is None:
+            self._timer = self._loop.call_later(DELAY, self._ring, context=self._context)
 
     def _ring(self) -> None:
+        self._timer = None
         # In this order: an element that comes behind this sets the timer, and one before it is seen below.
         self.idle.append(True)
         with self._lock:

@@ -105,12 +105,13 @@ async def test_a_failure_comes_behind_what_has_been_handed_over() -> None:
         raise LookupError("broken")
 
     taken: list[int] = []
+
+    def take(n: int) -> None:
+        taken.append(n)
+        source.take(n)
+
     with pytest.raises(LookupError, match="broken"):
-        await (
-            Flow.from_iterable(failing())
-            .subscribe_on(schedulers.thread("failing"))
-            .for_each(lambda n: (taken.append(n), source.take(n)))
-        )
+        await Flow.from_iterable(failing()).subscribe_on(schedulers.thread("failing")).for_each(take)
 
     assert ([0, 1, 2, 3, 4], []) == (taken, source.late)
 
@@ -134,6 +135,17 @@ async def test_all_arrives_once_and_in_order_whatever_is_handed_over() -> None:
 
 
 @define(eq=False)
+class Timer:
+    """What a timer can be cancelled by."""
+
+    loop: Loop
+    call: Callable[[], None]
+
+    def cancel(self) -> None:
+        self.loop.timers.remove(self.call)
+
+
+@define(eq=False)
 class Loop:
     """An event loop that a test turns."""
 
@@ -143,9 +155,10 @@ class Loop:
     def call_soon_threadsafe(self, call: Callable[[], None], *, context: object) -> None:
         self.ready.append(call)
 
-    def call_later(self, delay: float, call: Callable[[], None], *, context: object) -> None:
+    def call_later(self, delay: float, call: Callable[[], None], *, context: object) -> Timer:
         assert delay == DELAY
         self.timers.append(call)
+        return Timer(self, call)
 
     def turn(self) -> None:
         while self.ready:
@@ -253,4 +266,16 @@ def test_behind_the_end_nothing_is_handed_over(handover: Handover, loop: Loop, g
     loop.ring()
 
     assert [] == given
+    assert [] == loop.timers
+
+
+def test_no_timer_is_left_when_the_next_region_ends(handover: Handover, loop: Loop) -> None:
+    made = handover.begin()
+    add(handover, made, 1)
+    loop.turn()
+    handover.stop()
+    assert [] == loop.timers
+    handover.arm()
+    loop.turn()
+
     assert [] == loop.timers
