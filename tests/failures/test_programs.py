@@ -320,8 +320,10 @@ class Judge:
             if not stands_for(self.error, self.run.error):
                 return [f"failed with {shown(self.error)}, where it was to be {shown(self.run.error)}"]
             return self._elements(whole=not self.program.eager)
-        if self.error is not None and self.program.source == "create" and stands_for(self.error, self.run.error):
-            return self._elements(whole=False)  # a producer goes on behind an element, until it awaits something
+        # A producer goes on behind an element, until it awaits something; and a failure overtakes what would have been enough.
+        late = self.program.source == "create" or (self.program.eager and self.program.leaves_after is not None)
+        if self.error is not None and late and stands_for(self.error, self.run.error):
+            return self._elements(whole=False)
         if self.error is not None:
             return [f"expected {self.plain.items}, and it failed with {shown(self.error)} behind {self.run.got}"]
         return self._elements(whole=True)
