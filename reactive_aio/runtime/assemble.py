@@ -118,6 +118,10 @@ class RegionInlet:
         # A copy, as this may be called on any thread, and inside the context itself.
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that nobody will raise."""
+        self.driver.host.dropped(error)
+
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
         self.driver.upstream.discard = discard

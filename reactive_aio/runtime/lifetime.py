@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from attrs import define, field
 
 from ..hooks import also_failed, drop_error
 from ..notes import add_note
 from ..schedulers.base import Released
+
+NOTED: Final = 16
+"""Notes of further failures that are kept."""
 
 
 @define(eq=False)
@@ -35,8 +40,8 @@ class Lifetime:
     """Whether an end is awaited that raises the failures of the cleanup."""
     _failures: list[BaseException] = field(init=False, factory=list[BaseException])
     """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
-    _notes: list[str] = field(init=False, factory=list[str])
-    """What is to be said of the failure of the flow; bounded likewise."""
+    _notes: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=NOTED))
+    """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
         """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
@@ -102,7 +107,7 @@ class Lifetime:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
         with self._lock:
             failures, self._failures = self._failures, []
-            notes, self._notes = self._notes, []
+            notes = self._notes.copy()
         try:
             for failure in failures:
                 if error is None:

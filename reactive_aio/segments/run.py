@@ -6,13 +6,13 @@ Engine-independent: the driver on an event loop uses it under demand, a Spark wo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from math import inf
 from operator import length_hint
 from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
+from ..guard import close_all, raise_all
 from ..notes import add_note
 from ..spec import UNBOUNDED
 from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
@@ -166,18 +166,14 @@ class RegionRun(Passes):
                 return
 
     def close(self) -> None:
-        """Let the stages let go of what they hold; raises what the last failing one raises."""
+        """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
         self._stretches, self._stretch = iter(()), None  # they lead back to here
         if self._closers or self._made:
-            with ExitStack() as stack:
-                for transform in self._closers:
-                    stack.callback(transform.close)
-                # Before those, and the last one first, which reads the others: the driver knows of no more than that.
-                for made in self._made:
-                    close = getattr(made, "close", None)
-                    if close is not None:
-                        stack.callback(close)
+            # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
+            made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
+            failures = close_all([*made, *(each.close for each in reversed(self._closers))])
             self._made.clear()
+            raise_all(failures)
 
     @property
     def done(self) -> bool:

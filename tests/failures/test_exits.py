@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -41,6 +42,17 @@ def source(code: Code) -> Flow[Any]:
     return Flow.from_async_iterable(numbers(code))
 
 
+async def endless(code: Code) -> Any:
+    """Generate numbers until it is cancelled, and clean up: a cancel would cut short what is cleaned up already."""
+    code.open += 1
+    try:
+        for n in count():
+            yield n
+    finally:
+        await asyncio.sleep(0)
+        code.open -= 1
+
+
 WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "fused": lambda code: Flow.from_iterable(code.generator()).to_list(),
     "a function behind an async source": lambda code: source(code).map(code.calls()).to_list(),
@@ -49,7 +61,9 @@ WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "a source on a thread": lambda code: (
         Flow.from_async_iterable(code.async_generator()).subscribe_on(schedulers.thread("exits")).to_list()
     ),
-    "threads": lambda code: source(code).publish_on(schedulers.threads(2)).map(code.calls()).to_list(),
+    "threads": lambda code: (
+        Flow.from_async_iterable(endless(code)).publish_on(schedulers.threads(2)).map(code.calls()).to_list()
+    ),
     "map_async": lambda code: source(code).map_async(code.awaits(), 2).to_list(),
     "map_async on a thread": lambda code: (
         source(code).publish_on(schedulers.thread("exits")).map_async(code.awaits(), 2).to_list()
