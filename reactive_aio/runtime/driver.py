@@ -340,8 +340,8 @@ class RegionDriver(Emission):
         self._receiver = None
         self._open = None
         self._demand = 0
-        if self._input.error is not None:
-            self.host.dropped(*self._late_failure())
+        for late in self._late_failure() if self._input.error is not None else ():
+            self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
         if self.handover is not None:

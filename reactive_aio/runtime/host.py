@@ -69,7 +69,9 @@ def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
     would be collected in the middle. What is begun is held here, by its loop, until it has ended.
     """
     try:
-        held: set[Any] = vars(loop).setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
-    except TypeError:  # a loop that takes no attributes holds nothing
-        return set()
+        held: set[Any] = loop.__dict__[BEGUN]
+    except KeyError:
+        held = loop.__dict__.setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
+    except AttributeError:  # a loop that takes no attributes holds nothing
+        held = set()
     return held

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -40,7 +39,7 @@ class Lifetime:
     """Whether an end is awaited that raises the failures of the cleanup."""
     _failures: list[BaseException] = field(init=False, factory=list[BaseException])
     """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
-    _notes: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=NOTED))
+    _notes: list[str] = field(init=False, factory=list[str])
     """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
@@ -102,12 +101,13 @@ class Lifetime:
         whole = self._whole or self
         with whole._lock:
             whole._notes.append(text)
+            del whole._notes[:-NOTED]
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
         with self._lock:
             failures, self._failures = self._failures, []
-            notes = self._notes.copy()
+            notes, self._notes = self._notes, []
         try:
             for failure in failures:
                 if error is None:

@@ -149,14 +149,18 @@ class Turns(ABC):
     def take_turn(self) -> None:
         """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
         events = self._events
-        until, late = perf_counter() + BUDGET, False
+        until, late = 0.0, False
         try:
             while True:
                 while events and not late:
                     handle, value = events.popleft()
                     handle(value)
                     # Another thread may post as fast as they are taken here.
-                    late = perf_counter() >= until
+                    now = perf_counter()
+                    if until:
+                        late = now >= until
+                    else:
+                        until = now + BUDGET
                 if self._work() or late:
                     self.schedule()
                     return

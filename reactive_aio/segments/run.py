@@ -70,7 +70,7 @@ class RegionRun(Passes):
         self._reticent = [place for place, each in enumerate(self.transforms) if _reticent(each)]
         self._at = 0
         """Where the stage is that finishes; those before it have nothing more to give."""
-        self._closers = [each for each in self.transforms if _closes(each)]
+        self._closers = [each.close for each in reversed(self.transforms) if _closes(each)]
         self._counted = counted
         self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
         self._whole = self._fused
@@ -170,10 +170,14 @@ class RegionRun(Passes):
         self._stretches, self._stretch = iter(()), None  # they lead back to here
         if self._closers or self._made:
             # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
-            made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
-            failures = close_all([*made, *(each.close for each in reversed(self._closers))])
-            self._made.clear()
-            raise_all(failures)
+            closers = self._closers
+            if self._made:
+                made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
+                closers = made + closers
+                self._made.clear()
+            failures = close_all(closers)
+            if failures:
+                raise_all(failures)
 
     @property
     def done(self) -> bool:
