@@ -14,7 +14,7 @@ from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.operators.transforming.index import Numbering
-from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage, Transform
+from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, Region, RegionRun, Stage, Transform
 from reactive_aio.segments import fuse as fusing
 from reactive_aio.segments import run as running
 from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
