@@ -24,6 +24,10 @@ from attrs import define, field
 from .run import RegionRun
 
 
+class InputBroken(BaseException):
+    """Raised by the input of a region where it ends in the middle: what drives the passes takes it, and no stage may."""
+
+
 class Phase(Enum):
     """What the next pass of a region gives."""
 

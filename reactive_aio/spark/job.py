@@ -21,6 +21,7 @@ from attrs import define, field, frozen
 from ..errors import SparkJobError
 from .calls import cancel_group, group_name
 from .connecting import Address, listen, unreachable
+from .pickling import NotPickled
 from .told import text_of, told
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Events(Protocol):
     def prepared(self, prepared: Prepared) -> None:
         """The job can begin, as soon as somebody listens on the socket."""
 
-    def not_prepared(self, error: Exception) -> None:
+    def not_prepared(self, error: BaseException) -> None:
         """The job can't begin."""
 
     def confirmed(self, partition: int) -> None:
@@ -145,6 +146,8 @@ class Job:
     def _lead(self) -> None:
         try:
             prepared = self._prepare()
+        except NotPickled as failed:
+            self.post(self.events.not_prepared, failed.error)
         except Exception as error:
             self.post(self.events.not_prepared, self._failure(error))
         else:
