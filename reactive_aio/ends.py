@@ -83,7 +83,7 @@ class Ends(Reductions[T_co]):
 
         Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
         """
-        from .runtime.ends import Iteration
+        from .runtime.iterating import Iteration
 
         return Iteration.over(self.as_flow())
 
@@ -106,7 +106,7 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(main())
         2
         """
-        from .runtime.ends import Opened
+        from .runtime.iterating import Opened
 
         return Opened(self.as_flow())
 
@@ -283,7 +283,8 @@ class Ends(Reductions[T_co]):
         0
         1
         """
-        from .runtime.ends import come_home, for_each_async, value_of
+        from .runtime.ends import come_home, value_of
+        from .runtime.iterating import for_each_async
 
         check_function("for_each", fn)
         check_count("for_each", "concurrency", concurrency, 1)

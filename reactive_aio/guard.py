@@ -114,6 +114,17 @@ def close_all(closers: Iterable[Callable[[], object]]) -> list[BaseException]:
     return failures
 
 
+def raise_all(failures: list[BaseException]) -> None:
+    """Raise the failure, if there is one, or the group of several."""
+    try:
+        if len(failures) == 1:
+            raise failures[0]
+        if failures:
+            raise BaseExceptionGroup(f"{len(failures)} cleanups failed", failures)
+    finally:
+        del failures  # a traceback leads back to here
+
+
 def is_closed_with(error: BaseException, loop: asyncio.AbstractEventLoop) -> bool:
     """Tell whether a GeneratorExit closes a coroutine that its event loop has left behind; else user code has raised it."""
     if not isinstance(error, GeneratorExit):

@@ -116,6 +116,11 @@ def discard(items: Iterable[object]) -> None:
 
 
 def also_failed(first: BaseException, second: BaseException) -> None:
-    """Note on a failure that another one followed, which nobody will raise, and tell the hook of that one."""
-    add_note(first, f"another failure followed: {brief(second)}")
+    """Note on a failure that there is another one, which nobody will raise, and tell the hook of that one."""
+    add_note(first, also(second))
     drop_error(second)
+
+
+def also(error: BaseException) -> str:
+    """Return the note on a failure that there is another one."""
+    return f"a further failure: {brief(error)}"

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from attrs import define, field
 
-from ..runtime.ends import Opened
+from ..runtime.iterating import Opened
 from ..segments import Snapshot
 from .loading import AnyFlow
 

@@ -8,11 +8,17 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from ..hooks import discard, drop_error
+from ..segments.source import Inlet
 from ..spec import UNBOUNDED, Subscription, add_demand
 
 
 class Owner(Protocol):
     """What hears of the signals of inner flows."""
+
+    @property
+    def inlet(self) -> Inlet[Any]:
+        """Where it delivers what comes of them."""
+        ...
 
     def on_chunk(self, inner: Inner, items: list[Any], /) -> None:
         """See to elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.consumed`."""
@@ -109,7 +115,7 @@ class Inner:
 
     def cancel(self) -> None:
         """Cancel the flow, and let go of what is kept; what arrives from now on goes to the hooks."""
-        self._owner = None
+        owner, self._owner = self._owner, None
         self.ended = True
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
@@ -119,8 +125,8 @@ class Inner:
             self.kept.clear()
             discard(kept)
         error = self.take_error()
-        if error is not None:
-            drop_error(error)
+        if error is not None and owner is not None:
+            owner.inlet.dropped(error)
 
     # -- the Receiver of the flow
 

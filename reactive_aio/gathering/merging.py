@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import define, field
 
-from ..hooks import drop_error
 from .gathering import Gathering
 from .inner import Inner
 
@@ -33,7 +32,7 @@ class Merging(Gathering):
         super().cancel()
         errors, self._errors = self._errors, []
         for error in errors:
-            drop_error(error)
+            self.inlet.dropped(error)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""

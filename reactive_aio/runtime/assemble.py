@@ -118,6 +118,10 @@ class RegionInlet:
         # A copy, as this may be called on any thread, and inside the context itself.
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that nobody will raise."""
+        self.driver.host.dropped(error)
+
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
         self.driver.upstream.discard = discard
@@ -326,11 +330,9 @@ def _row(
 
 
 def _may_block(plan: Plan, region: Region) -> bool:
-    """Tell whether functions of the user's run while a list of the region's is filled."""
-    if region.stages or region.boundary is not None:
-        return bool(region.stages)
+    """Tell whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
     source = plan.source.operator
-    return isinstance(source, Pulled) and not source.plain
+    return region.boundary is None and isinstance(source, Pulled) and not source.plain
 
 
 def _here() -> Scheduler:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..guard import FAILURES, as_failure, close_all
 from ..hooks import also_failed, drop_error
-from ..segments import Elsewhere, Gauge, Phase, Pulled, Receiver, Region, RegionRun, TasksSnapshot
+from ..segments import STARTING, Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
 from ..spec import UNBOUNDED, Subscription, demand_error
 from .emission import Emission
 from .handover import Handover
@@ -193,7 +193,7 @@ class RegionDriver(Emission):
 
     def _not_opened(self, error: BaseException) -> None:
         """Fail, behind what some stage has to give before any input."""
-        if self._passes.phase is Phase.STARTING:
+        if self.run.phase is STARTING:
             self.run.locate(error)
             self._input = PushedInput(None, self.run)
             self._input.end(error)
@@ -281,7 +281,12 @@ class RegionDriver(Emission):
 
     def _complete(self) -> None:
         receiver = self._receiver
-        failures = close_all((self.run.check_over,)) + self._end()
+        failures: list[BaseException] = []
+        try:
+            self.run.check_over()
+        except FAILURES as error:
+            failures.append(error)
+        failures += self._end()
         try:
             if failures:
                 self._signal(receiver, failures)
@@ -335,7 +340,7 @@ class RegionDriver(Emission):
         self._receiver = None
         self._open = None
         self._demand = 0
-        for late in self._late_failure():
+        for late in self._late_failure() if self._input.error is not None else ():
             self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
@@ -343,7 +348,7 @@ class RegionDriver(Emission):
             self.handover.close()
         if self.before is not None and self.before.handover is not None:
             self.before.handover.stop()
-        items, self._passes.current = self._passes.current, None
+        items, self.run.current = self.run.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)
         return close_all(closers if close is None else (close, *closers))
@@ -371,7 +376,7 @@ class RegionDriver(Emission):
         if outer is not None:
             outer.inners.discard(self)
         calls, self._behind = self._behind, ()  # they lead back to here
-        for error in close_all(calls):
+        for error in close_all(calls) if calls else ():
             self.host.cleanup_failed(error)
         release, self._release = self._release, None
         if release is not None:

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from ..guard import FAILURES
-from ..segments import Call, Passes, Phase, Pulled, Receiver, RegionRun
+from ..segments import FINISHING, OVER, READING, STARTING, Call, Pulled, Receiver, RegionRun
 from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .handover import Handover
 from .inputs import PulledInput, PushedInput
@@ -48,7 +48,7 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_open", "_passes", "_receiver",
+        "_demand", "_draining", "_gather", "_input", "_open", "_receiver",
         "cancelled", "closed", "delivered", "each", "handover", "run",
     )  # fmt: skip
 
@@ -69,7 +69,6 @@ class Emission(Turns):
         self._open: Callable[[], None] | None = None
         self._demand = 0
         self._draining = False
-        self._passes = Passes(run)
         self._gather: Call | None = None
         self.each = False
         self.handover: Handover | None = None
@@ -111,7 +110,12 @@ class Emission(Turns):
             # What was false above may be true by now, which mypy does not see.
             if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
                 run, source = self.run, self._input
-                if self._passes.is_finishing or (run.may_stop and run.done) or not source.more(self._demand):
+                if (
+                    run.phase is FINISHING
+                    or run.phase is OVER
+                    or (run.may_stop and run.done)
+                    or not source.more(self._demand)
+                ):
                     self._end_if_due()
         finally:
             self._draining = False
@@ -121,12 +125,12 @@ class Emission(Turns):
 
     def _end_if_due(self) -> None:
         """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
-        source, run, passes = self._input, self.run, self._passes
-        amid = passes.current is not None or passes.phase is Phase.STARTING
+        source, run = self._input, self.run
+        amid = run.current is not None or run.phase is STARTING
         if amid and run.reticent:
             return
-        if source.error is None or passes.is_finishing or (run.may_stop and run.done):
-            if passes.phase is Phase.OVER or not run.pending:
+        if source.error is None or run.phase is FINISHING or run.phase is OVER or (run.may_stop and run.done):
+            if run.phase is OVER or not run.pending:
                 self._complete()
         elif source.at_end and not (amid and run.owing):
             # Signalled from here, it is not the input's to report any more.
@@ -137,31 +141,34 @@ class Emission(Turns):
         """Emit what one pass gives; False if there is nothing to be had for now."""
         if self.cancelled:
             return False
-        passes = self._passes
-        items = passes.current
+        run = self.run
+        items = run.current
         if items is None:
-            if self.run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
+            if run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)
                 return not self.closed and not self._input.idle
             items = self._begin_pass(until)
             if items is None:
                 return False
         else:
-            self.run.pace.deadline = until
+            run.pace.deadline = until
         ended = self._emit_each(items) if self.each else self._emit_chunk(items)
         if self.closed or not ended:
             return not self.closed
-        read = passes.phase is Phase.READING
-        passes.ended(input_ended=False)
-        if passes.phase is Phase.OVER:
+        read = run.phase is READING
+        if read and not run.may_stop:
+            run.current = None  # as `ended` has it, without a call: most passes are such
+        else:
+            run.ended(input_ended=False)
+        if run.phase is OVER:
             self._complete()
             return False
-        return not read or not self.run.pace.ended or self._input.used_up() or passes.is_finishing
+        return not read or not run.pace.ended or self._input.used_up() or run.phase is FINISHING
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
-        passes, run = self._passes, self.run
-        if passes.phase is not Phase.READING:
-            return passes.begin(None, until)
+        run = self.run
+        if run.phase is not READING:
+            return run.begin(None, until)
         if not (run.may_stop and run.done):
             try:
                 stretch = self._input.stretch()
@@ -172,17 +179,18 @@ class Emission(Turns):
                 if (self._demand >= MANY or run.mute) and not self.each:
                     self._gather = run.gather(until)
                 if self._gather is None:
-                    return passes.begin(stretch, until)
-                passes.current = stretch
+                    return run.begin(stretch, until)
+                run.current = stretch
                 return stretch
             if not self._input.ended or self._input.error is not None:
                 return None
-        passes.finish()
-        return passes.begin(None, until)
+        run.finish()
+        return run.begin(None, until)
 
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of what the pass gives; True when the pass has ended."""
-        demand, gather = min(self._demand, MOST_AT_ONCE), self._gather
+        demand, gather = self._demand, self._gather
+        demand = min(demand, MOST_AT_ONCE)
         handover = self.handover
         out: list[Any] = [] if handover is None else handover.begin()
         try:
@@ -246,8 +254,8 @@ class Emission(Turns):
 
         For a consumer on the same loop that takes one element at a time.
         """
-        passes = self._passes
-        items = passes.current
+        run = self.run
+        items = run.current
         if items is None or self._draining or self.cancelled:
             return NOTHING
         try:
@@ -256,9 +264,9 @@ class Emission(Turns):
             self._fail(error, locate=True)
             return NOTHING
         if item is NOTHING:
-            read = passes.phase is Phase.READING
-            passes.ended(input_ended=False)
-            if read and self.run.pace.ended:
+            read = run.phase is READING
+            run.ended(input_ended=False)
+            if read and run.pace.ended:
                 self._input.used_up()
             return NOTHING
         self.delivered += 1

@@ -2,10 +2,10 @@
 
 A region gives a list when its turn is over. On a thread of its own its source may block in the middle of a list, as a loop
 that polls does: then nobody on that thread can give what is there. So the loop of the next region does, which has a timer for
-that. The first element of a list sets the timer. It rings a millisecond later, and is not set again while nothing is held.
+that. The first element of a list sets the timer. It rings a millisecond later.
 
 A list that is filled in time is not taken apart: at the first ring it is only noted, and it is handed over at the second, if
-the region is still at it. So what is made arrives within about two milliseconds.
+the region is still at it. So what is made arrives within about two milliseconds. The timer stays as long as lists come and go.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ class Handover:
     """The list that is being filled."""
     _handed: int = field(init=False, default=0)
     """How many elements of it have been handed over."""
-    _noted: list[Any] | None = field(init=False, default=None)
-    """The list that was being filled at the last ring."""
+    _lists: int = field(init=False, default=0)
+    """How many lists have been begun."""
+    _noted: int = field(init=False, default=-1)
+    """How many there were at the last ring."""
 
     _timer: TimerHandle | None = field(init=False, default=None)
 
@@ -59,6 +61,7 @@ class Handover:
         made: list[Any] = []
         with self._lock:
             self._list, self._handed = made, 0
+            self._lists += 1
         return made
 
     def arm(self) -> None:
@@ -70,13 +73,13 @@ class Handover:
     def rest(self, made: list[Any]) -> list[Any]:
         """Return what of a list has not been handed over; it is the region's to give."""
         with self._lock:
-            self._list = self._noted = None
+            self._list = None
             return made[self._handed :] if self._handed else made
 
     def close(self) -> None:
         """Hand over nothing any more."""
         with self._lock:
-            self._list = self._noted = self._give = None
+            self._list = self._give = None
 
     # -- on the loop of the next region
 
@@ -88,7 +91,7 @@ class Handover:
             self._timer = None
 
     def _wind(self) -> None:
-        if self._give is not None:
+        if self._give is not None and self._timer is None:
             self._timer = self._loop.call_later(DELAY, self._ring, context=self._context)
 
     def _ring(self) -> None:
@@ -96,15 +99,15 @@ class Handover:
         # In this order: an element that comes behind this sets the timer, and one before it is seen below.
         self.idle.append(True)
         with self._lock:
-            made = self._list
-            if made is None or len(made) == self._handed or self._give is None:
+            same, self._noted = self._noted == self._lists, self._lists
+            if same:
+                made = self._list
+                if made is not None and self._give is not None and len(made) > self._handed:
+                    items = made[self._handed :]
+                    self._handed += len(items)
+                    self._give(items)
                 return
-            if made is self._noted:
-                items = made[self._handed :]
-                self._handed += len(items)
-                self._give(items)
-                return
-            self._noted = made
+        # Lists come and go. The timer stays: to set it from another thread costs that thread more.
         if self.idle:
             self.idle.clear()
             self._wind()

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define
 
-from ..guard import as_failure, brief
-from ..hooks import drop_error
+from ..guard import as_failure
+from ..hooks import also, drop_error
 from .lifetime import Lifetime
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class Host:
         """Pass on what a cleanup behind the end of the flow has raised; from any thread, in the subscriber's context."""
         error = as_failure(error)
         if self.failed:
-            self._note(error)
-            drop_error(error)
+            self.dropped(error)
         else:
             self.fail_reader(error)
 
@@ -58,18 +57,9 @@ class Host:
             reader.post(reader.inner_cleanup_failed, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure behind elements that nobody takes; it is noted on what the end raises, if it does."""
+        """Tell the hook of a failure that is not to be raised, and have it noted on what the end raises, if it does."""
         drop_error(error)
-        if self.outer is None:
-            self.lifetime.note(f"another failure followed: {brief(error)}")
-
-    def _note(self, error: BaseException) -> None:
-        """Note it on the failure of the whole, if the failure of this flow was not recovered from."""
-        host = self
-        while host.outer is not None:
-            host = host.outer
-        if host.failed:
-            self.lifetime.note(f"another failure followed: {brief(error)}")
+        self.lifetime.note(also(error))
 
 
 def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
@@ -79,7 +69,9 @@ def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
     would be collected in the middle. What is begun is held here, by its loop, until it has ended.
     """
     try:
-        held: set[Any] = vars(loop).setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
-    except TypeError:  # a loop that takes no attributes holds nothing
-        return set()
+        held: set[Any] = loop.__dict__[BEGUN]
+    except KeyError:
+        held = loop.__dict__.setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
+    except AttributeError:  # a loop that takes no attributes holds nothing
+        held = set()
     return held

@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from attrs import define, field
 
 from ..hooks import also_failed, drop_error
 from ..notes import add_note
 from ..schedulers.base import Released
+
+NOTED: Final = 16
+"""Notes of further failures that are kept."""
 
 
 @define(eq=False)
@@ -36,7 +40,7 @@ class Lifetime:
     _failures: list[BaseException] = field(init=False, factory=list[BaseException])
     """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
     _notes: list[str] = field(init=False, factory=list[str])
-    """What is to be said of the failure of the flow; bounded likewise."""
+    """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
         """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
@@ -97,6 +101,7 @@ class Lifetime:
         whole = self._whole or self
         with whole._lock:
             whole._notes.append(text)
+            del whole._notes[:-NOTED]
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""

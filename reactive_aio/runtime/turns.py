@@ -12,6 +12,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
 from threading import get_ident
 from time import perf_counter
@@ -131,6 +132,14 @@ class Turns(ABC):
             error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
             error.__cause__ = closed
             self.lost(error)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled."""
+        while self._events:
+            with suppress(IndexError):  # another thread has taken it
+                handle, value = self._events.popleft()
+                handle(value)
 
     def meet(self) -> None:
         """The scheduled callback of a member of a company."""
@@ -140,14 +149,18 @@ class Turns(ABC):
     def take_turn(self) -> None:
         """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
         events = self._events
-        until, late = perf_counter() + BUDGET, False
+        until, late = 0.0, False
         try:
             while True:
                 while events and not late:
                     handle, value = events.popleft()
                     handle(value)
                     # Another thread may post as fast as they are taken here.
-                    late = perf_counter() >= until
+                    now = perf_counter()
+                    if until:
+                        late = now >= until
+                    else:
+                        until = now + BUDGET
                 if self._work() or late:
                     self.schedule()
                     return

@@ -13,8 +13,11 @@ from .parts import Parts as Parts
 from .parts import Placing as Placing
 from .parts import divided as divided
 from .parts import in_any_part as in_any_part
+from .passes import FINISHING as FINISHING
+from .passes import OVER as OVER
+from .passes import READING as READING
+from .passes import STARTING as STARTING
 from .passes import InputBroken as InputBroken
-from .passes import Passes as Passes
 from .passes import Phase as Phase
 from .plan import FlowLike as FlowLike
 from .plan import Placed as Placed

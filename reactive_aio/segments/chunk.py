@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from ..guard import FAILURES, close_all
 from .fuse import Call, Fused, Pace, gathering
-from .passes import Passes, Phase
+from .passes import OVER
 from .plan import Placed, Region
 from .run import RegionRun
 from .stage import Stage
@@ -126,7 +126,6 @@ class ChunkRun:
     _run: RegionRun
     _chunk: list[Any]
     _items: Iterator[Any] = field(init=False)
-    _passes: Passes = field(init=False)
     over: bool = field(init=False, default=False)
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
@@ -135,7 +134,6 @@ class ChunkRun:
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)
-        self._passes = Passes(self._run)
 
     @property
     def taken(self) -> int:
@@ -160,13 +158,13 @@ class ChunkRun:
     def _step(self, given: list[Any], most: int, until: float) -> None:
         """Run one pass, or the next part of it."""
         try:
-            self._passes.fill(given, self._items, most - len(given), until)
+            self._run.fill(given, self._items, most - len(given), until)
         except FAILURES as error:
             self._run.locate(error)
             self.failure = error
             self._end()
         else:
-            if self._passes.phase is Phase.OVER:
+            if self._run.phase is OVER:
                 self._end()
 
     def _end(self) -> None:
@@ -178,7 +176,7 @@ class ChunkRun:
 
     def close(self) -> None:
         """Let go of what the stages hold; what fails in that is kept."""
-        items, self._passes.current = self._passes.current, None
+        items, self._run.current = self._run.current, None
         close = getattr(items, "close", None)
         closers = [self._run.close] if close is None else [close, self._run.close]
         self.cleanup_failures += close_all(closers)

@@ -7,21 +7,20 @@
     what comes       of input                what they still   follows
     before input                             hold
 
-A phase without anything to give is passed through by an empty pass. A pass may be suspended, for want of demand or time, and
-is gone on with later. READING ends when the input has ended, or when a stage needs no more of it.
+A pass may be suspended, for want of demand or time, and is gone on with later. READING ends when the input has ended, or when
+a stage needs no more of it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import Enum, auto
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, Final, Literal
 
-from attrs import define, field
-
-from .run import RegionRun
+from .fuse import Pace
 
 
 class InputBroken(BaseException):
@@ -37,64 +36,84 @@ class Phase(Enum):
     OVER = auto()
 
 
-@define(eq=False)
-class Passes:
+# By names of the module: to look one up on the class takes Python far longer, and each list asks.
+STARTING: Final[Literal[Phase.STARTING]] = Phase.STARTING
+READING: Final[Literal[Phase.READING]] = Phase.READING
+FINISHING: Final[Literal[Phase.FINISHING]] = Phase.FINISHING
+OVER: Final[Literal[Phase.OVER]] = Phase.OVER
+
+
+class Passes(ABC):
     """The passes of one region in one subscription."""
 
-    run: RegionRun
-    phase: Phase = field(init=False)
-    current: Iterator[Any] | None = field(init=False, default=None)
-    """The pass that is under way."""
+    __slots__ = ("current", "may_stop", "pace", "paused", "phase")
 
-    def __attrs_post_init__(self) -> None:
-        self.phase = Phase.STARTING if self.run.starts else Phase.READING
+    def __init__(self, *, starts: bool, may_stop: bool) -> None:
+        self.phase: Phase = STARTING if starts else READING
+        self.current: Iterator[Any] | None = None
+        """The pass that is under way."""
+        self.pace = Pace()
+        self.paused = False
+        """Whether `starting` or `finishing` has stopped for want of time, and is to be called again."""
+        self.may_stop = may_stop
+        """Whether some stage may come to need no more input, so that ``done`` is worth asking."""
+
+    @abstractmethod
+    def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
+        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `time.perf_counter`."""
+
+    @abstractmethod
+    def starting(self, until: float = inf) -> Iterator[Any]:
+        """Give what the stages have before any input; soon after ``until`` it stops, with ``paused`` set."""
+
+    @abstractmethod
+    def finishing(self, until: float = inf) -> Iterator[Any]:
+        """Give what the stages still hold when the input has ended; stops as `starting` does."""
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Tell that some stage needs no more input."""
 
     def begin(self, items: Iterator[Any] | None, until: float) -> Iterator[Any] | None:
         """Begin the next pass, over ``items`` while READING; soon after ``until`` it ends or pauses. None if all is over."""
         phase = self.phase
-        if phase is Phase.READING:
+        if phase is READING:
             assert items is not None
-            self.current = self.run.over(items, until)
-        elif phase is Phase.STARTING:
-            self.current = self.run.starting(until)
-        elif phase is Phase.FINISHING:
-            self.current = self.run.finishing(until)
+            self.current = self.over(items, until)
+        elif phase is STARTING:
+            self.current = self.starting(until)
+        elif phase is FINISHING:
+            self.current = self.finishing(until)
         return self.current
 
     def ended(self, *, input_ended: bool) -> None:
         """Note that the pass has given all that it had; what comes next is another pass of this phase, or of the next."""
         self.current = None
-        if self.phase is Phase.READING:
-            if input_ended or (self.run.may_stop and self.run.done):
-                self.phase = Phase.FINISHING
-        elif not self.run.paused:
-            self.phase = Phase.READING if self.phase is Phase.STARTING else Phase.OVER
+        if self.phase is READING:
+            if input_ended or (self.may_stop and self.done):
+                self.phase = FINISHING
+        elif not self.paused:
+            self.phase = READING if self.phase is STARTING else OVER
 
     def finish(self) -> None:
         """Read no more."""
-        self.phase = Phase.FINISHING
-
-    @property
-    def is_finishing(self) -> bool:
-        """Whether no more is read."""
-        return self.phase is Phase.FINISHING or self.phase is Phase.OVER
-
-    # -- for those who have all of the input, and no demand
+        self.phase = FINISHING
 
     def fill(self, given: list[Any], items: Iterator[Any], most: int, until: float) -> None:
         """Append what the pass gives next, or the next pass: ``most`` elements, fewer where it ends or the time is up.
 
-        ``items`` are all of the input.
+        For those who have all of the input, which are ``items``, and no demand.
         """
         current = self.current
         if current is None:
             # Only a pass over input looks at the clock: nobody waits for what a worker gives of itself.
-            current = self.begin(items, until if self.phase is Phase.READING else inf)
+            current = self.begin(items, until if self.phase is READING else inf)
             if current is None:
                 return
         else:
-            self.run.pace.deadline = until
+            self.pace.deadline = until
         before = len(given)
         given.extend(islice(current, most))
         if len(given) - before < most:
-            self.ended(input_ended=self.run.pace.ended)
+            self.ended(input_ended=self.pace.ended)

@@ -6,17 +6,18 @@ Engine-independent: the driver on an event loop uses it under demand, a Spark wo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from math import inf
 from operator import length_hint
 from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
+from ..guard import close_all, raise_all
 from ..notes import add_note
 from ..spec import UNBOUNDED
-from .fuse import NOTHING, AnyTransform, Call, Fused, Pace, Unit, fuse, gathering
+from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
 from .parts import Placing
+from .passes import Passes
 from .plan import Placed, Region
 from .stage import Stage, Transform
 
@@ -44,7 +45,7 @@ def _closes(transform: AnyTransform) -> bool:
     return type(transform).close is not base.close
 
 
-class RegionRun:
+class RegionRun(Passes):
     """The state of one region in one subscription.
 
     A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when
@@ -53,7 +54,7 @@ class RegionRun:
 
     __slots__ = (
         "_at", "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_reticent", "_stages", "_stoppers", "_stretch", "_stretches",
-        "_whole", "empty", "may_stop", "mute", "pace", "paused", "total", "transforms",
+        "_whole", "empty", "mute", "total", "transforms",
     )  # fmt: skip
 
     def __init__(self, region: Region, *, counted: bool, fused: Fused | None = None) -> None:
@@ -62,15 +63,14 @@ class RegionRun:
         self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
         # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
-        self.may_stop = bool(self._stoppers)
-        """Whether some stage may come to need no more input, so that ``done`` is worth asking."""
+        super().__init__(starts=any(map(_starts, self.transforms)), may_stop=bool(self._stoppers))
         self._holders = [
             (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
         ]
         self._reticent = [place for place, each in enumerate(self.transforms) if _reticent(each)]
         self._at = 0
         """Where the stage is that finishes; those before it have nothing more to give."""
-        self._closers = [each for each in self.transforms if _closes(each)]
+        self._closers = [each.close for each in reversed(self.transforms) if _closes(each)]
         self._counted = counted
         self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
         self._whole = self._fused
@@ -84,9 +84,6 @@ class RegionRun:
         """The iterators of the latest pass, where there are several."""
         self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
         self._stretch: tuple[int, Iterator[Any]] | None = None
-        self.paused = False
-        """Whether `starting` or `finishing` has stopped for want of time, and is to be called again."""
-        self.pace = Pace()
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
         last = self.transforms[-1].template if self.transforms else None
@@ -118,11 +115,6 @@ class RegionRun:
         pace.ended = False
         pace.deadline = deadline
         return self._gather
-
-    @property
-    def starts(self) -> bool:
-        """Whether some stage has something to give before there is any input."""
-        return any(map(_starts, self.transforms))
 
     def starting(self, until: float = inf) -> Iterator[Any]:
         """Give what the stages have before any input, each through those that follow it.
@@ -174,18 +166,18 @@ class RegionRun:
                 return
 
     def close(self) -> None:
-        """Let the stages let go of what they hold; raises what the last failing one raises."""
+        """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
         self._stretches, self._stretch = iter(()), None  # they lead back to here
         if self._closers or self._made:
-            with ExitStack() as stack:
-                for transform in self._closers:
-                    stack.callback(transform.close)
-                # Before those, and the last one first, which reads the others: the driver knows of no more than that.
-                for made in self._made:
-                    close = getattr(made, "close", None)
-                    if close is not None:
-                        stack.callback(close)
-            self._made.clear()
+            # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
+            closers = self._closers
+            if self._made:
+                made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
+                closers = made + closers
+                self._made.clear()
+            failures = close_all(closers)
+            if failures:
+                raise_all(failures)
 
     @property
     def done(self) -> bool:

@@ -122,6 +122,9 @@ class Inlet(Protocol[T]):
         The awaited end raises it, unless the flow has failed before; the hook is told of what nobody can raise.
         """
 
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
+
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
 

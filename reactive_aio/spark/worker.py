@@ -18,7 +18,7 @@ from ..hooks import also_failed
 from ..notes import add_note
 from ..remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
-from ..segments import InputBroken, Passes, Phase, Placed, Region, RegionRun, Stage
+from ..segments import OVER, InputBroken, Placed, Region, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
@@ -219,21 +219,16 @@ class PartitionWork(ABC, Generic[Input]):
 class PartitionRun(PartitionWork[Iterator[Any]]):
     """One region over one partition."""
 
-    _passes: Passes = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._passes = Passes(self.run)
-
     def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
         items: list[Any] = []
         try:
-            self._passes.fill(items, self.items, wanted, perf_counter() + SLICE)
+            self.run.fill(items, self.items, wanted, perf_counter() + SLICE)
         except InputBroken:
             raise
         except FAILURES as error:
             return items, error
-        self._over = self._passes.phase is Phase.OVER
+        self._over = self.run.phase is OVER
         return items, None
 
 

@@ -238,7 +238,7 @@ async def test_what_a_function_raises_behind_a_failure_is_noted_and_reported(met
         await getattr(Flow.of(0), method)(raising).map(lambda n: 1 / n).to_list()
 
     assert ["broken"] == [str(error) for error in dropped]
-    assert "another failure followed: LookupError: broken" in failed.value.__notes__
+    assert "a further failure: LookupError: broken" in failed.value.__notes__
 
 
 @pytest.mark.parametrize("method", ["do_on_cancel", "do_finally"])

@@ -64,7 +64,7 @@ async def test_a_burst_arrives_while_the_source_blocks_behind_it(stages: str, pr
     assert ([], 314) == (source.late, source.made)
 
 
-async def test_a_function_that_blocks_keeps_back_no_element_before_its_own() -> None:
+async def test_a_function_behind_such_a_source_keeps_back_no_element_before_its_own() -> None:
     arrived = threading.Event()
     late: list[int] = []
 
@@ -77,7 +77,8 @@ async def test_a_function_that_blocks_keeps_back_no_element_before_its_own() -> 
         if n == 99:
             arrived.set()
 
-    await Flow.range(200).publish_on(schedulers.thread("blocking")).map(block).for_each(take)
+    source = Flow.from_iterable(n for n in range(200)).subscribe_on(schedulers.thread("blocking"))
+    await source.map(block).for_each(take)
 
     assert [] == late
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.runtime import ends
+from reactive_aio.runtime import iterating
 from reactive_aio.runtime.emission import BUDGET
-from reactive_aio.runtime.ends import Iteration
 from tests.subscribers import ByHand, idle
 
 
@@ -217,7 +215,7 @@ async def test_an_element_that_a_region_on_the_loop_can_make_at_once_costs_no_tu
 
 
 async def test_a_consumer_that_never_suspends_gives_the_loop_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "perf_counter", itertools.count(step=BUDGET / 4).__next__)
+    monkeypatch.setattr(iterating, "perf_counter", itertools.count(step=BUDGET / 4).__next__)
 
     at_turn = await turns_of_the_loop(one_at_a_time())
 
@@ -277,7 +275,7 @@ async def test_an_element_that_is_made_while_the_iterator_goes_is_told_to_the_ho
     with hooks.using(on_discard=discarded.append):
         held.append(aiter(Flow.range(3).map(letting_go)))
     asking = held[0].__anext__()
-    held[0]._until = 0.0  # so that the element is made in a turn of the loop
+    held[0]._steps._until = 0.0  # so that the element is made in a turn of the loop
     asking.send(None)
     asking.close()
     await idle()
@@ -349,7 +347,7 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
     with hooks.using(on_error_dropped=dropped.append):
         with asyncio.Runner() as runner:
             items = runner.run(begin())
-        driver = items._driver
+        driver = items._steps.driver
         del items
 
     assert dropped == []
@@ -359,14 +357,6 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
 def test_an_iterator_without_a_loop_says_so() -> None:
     with pytest.raises(RuntimeError, match="no running event loop"):
         aiter(Flow.range(3))
-
-
-def test_an_iterator_that_has_not_begun_goes_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
-    Iteration()
-
-    assert told == []
 
 
 async def test_closing_waits_for_the_cleanup_and_may_be_done_twice() -> None:

@@ -14,7 +14,7 @@ from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.operators.transforming.index import Numbering
-from reactive_aio.segments import Origin, Pace, Placed, Region, RegionRun, Stage, Transform
+from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, Region, RegionRun, Stage, Transform
 from reactive_aio.segments import fuse as fusing
 from reactive_aio.segments import run as running
 from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
@@ -469,8 +469,8 @@ class Beginning(Stage[Any, Any]):
 def test_what_comes_before_any_input_goes_through_the_stages_that_follow() -> None:
     run = region(Map(abs), Beginning(-1), Map(str), Beginning("0"))
 
-    assert run.starts
-    assert not region(Map(abs)).starts
+    assert run.phase is STARTING
+    assert region(Map(abs)).phase is READING
     assert list(run.starting()) == ["0", "-1"]
     assert list(run.over(iter([-2]), deadline=float("inf"))) == ["2"]
 

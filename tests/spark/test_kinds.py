@@ -146,7 +146,7 @@ async def test_a_generator_that_is_left_behind_a_failure_is_noted_on_that(sc: An
     error = await failure(flow.to_list())
 
     assert isinstance(error, ValueError)
-    assert "another failure followed: OwnError: own" in error.__notes__
+    assert "a further failure: OwnError: own" in error.__notes__
 
 
 async def test_a_generator_that_a_resident_task_is_left_with(spark: Any) -> None:

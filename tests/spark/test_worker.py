@@ -143,7 +143,7 @@ def test_what_cannot_be_let_go_of_behind_a_failure_is_noted_on_it() -> None:
 
     assert ("failed", ValueError, []) == (loop.told, type(loop.failure), loop.cleanup)
     assert loop.failure is not None
-    assert "another failure followed: OwnError: own" in loop.failure.__notes__
+    assert "a further failure: OwnError: own" in loop.failure.__notes__
     assert [OwnError] == [type(error) for error in dropped]
 
 

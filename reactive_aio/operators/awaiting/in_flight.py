@@ -14,7 +14,7 @@ from attrs import define, field
 from ...gathering import Gathering, Inner
 from ...gathering.drain import TURN
 from ...guard import FAILURES, is_closed_with
-from ...hooks import discard, drop_error
+from ...hooks import discard
 from ...notes import add_note
 from ...segments import label
 from ...segments.plan import FlowLike
@@ -105,7 +105,7 @@ class InFlight(Gathering):
         discard(self.line.take(UNBOUNDED))
         failure, self._failure = self._failure, None
         if failure is not None:
-            drop_error(failure)
+            self.inlet.dropped(failure)
         if not self._tasks:
             self._release()
 
@@ -226,7 +226,7 @@ class InFlight(Gathering):
         """Fail when the other workers have been cancelled and have ended, behind what can be delivered before."""
         if self._stopped:
             if not isinstance(error, asyncio.CancelledError):
-                drop_error(error)
+                self.inlet.dropped(error)
             return
         if isinstance(error, (StopIteration, StopAsyncIteration)):
             # What would end a generator is an error here.
@@ -239,7 +239,7 @@ class InFlight(Gathering):
             self.remove(self._flow)
         self._stop()
         if late is not None:
-            drop_error(late)
+            self.inlet.dropped(late)
         self.later()
 
     def _stop(self) -> None:

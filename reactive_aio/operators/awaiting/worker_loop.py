@@ -154,6 +154,10 @@ class Side:
         """Tell the hook: the worker has no end that could raise it."""
         self.context.copy().run(drop_error, error)
 
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook."""
+        drop_error(error)
+
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Nothing: the worker begins with all that it is given."""
 

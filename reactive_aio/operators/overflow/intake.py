@@ -93,7 +93,7 @@ class Intake:
         discard(self.backlog.take(UNBOUNDED))
         error, self._error = self._error, None
         if error is not None and not isinstance(error, BackpressureOverflowError):
-            drop_error(error)
+            self.inlet.dropped(error)
 
     # -- the Receiver of upstream
 

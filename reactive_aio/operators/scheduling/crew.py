@@ -178,7 +178,7 @@ class Crew:
         chunk = self._chunks.get(report.chunk)
         if chunk is None or self._over:
             if report.failure is not None:
-                drop_error(report.failure)
+                self.inlet.dropped(report.failure)
             return
         if report.taken > chunk.taken:
             self._pace.learn(report.taken - chunk.taken, report.seconds)
@@ -285,11 +285,11 @@ class Crew:
             for part in chunk.results:
                 discard(part)
             if chunk.failure is not None:
-                drop_error(chunk.failure)
+                self.inlet.dropped(chunk.failure)
             discard(chunk.items[chunk.taken :])
         discard(self._waiting)
         if self._failure is not None:
-            drop_error(self._failure)
+            self.inlet.dropped(self._failure)
         self._chunks.clear()
         self._waiting.clear()
 

@@ -140,7 +140,7 @@ class Emission:
             error, self._error = self._error, None
         discard(waiting)
         if error is not None and not isinstance(error, BackpressureOverflowError):
-            drop_error(error)
+            self.inlet.dropped(error)
         self._leave()
 
     def _leave(self) -> None:

@@ -57,7 +57,11 @@ class PublisherEdge:
         """Take the subscription, once."""
         if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
             raise TypeError(f"on_subscribe(None): {quote('2.13')}")
-        self.inlet.post(self._subscribe, subscription)
+        if self._over:
+            # From here, as there may be no turn any more: rule 3.5 lets cancel come from anywhere.
+            let_go(subscription)
+        else:
+            self.inlet.post(self._subscribe, subscription)
 
     def on_next(self, item: Any) -> None:
         """Take an element that was asked for."""

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError, SourceConsumedError
-from ...guard import FAILURES, is_closed_with
+from ...guard import FAILURES, as_failure, is_closed_with
 from ...hooks import also_failed
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
@@ -197,6 +197,11 @@ async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) ->
     try:
         await close()
     except FAILURES as another:
-        if failure is None or another is failure or isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
+        if failure is None or another is failure:
+            raise
+        if isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
+            if isinstance(another, asyncio.CancelledError):
+                # Not the cancel that was on its way: this one is the iterator's own.
+                raise as_failure(another) from another
             raise
         also_failed(failure, another)

@@ -11,8 +11,7 @@ from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError
 from ...gathering import Inner
-from ...guard import FAILURES, is_closed_with
-from ...hooks import drop_error
+from ...guard import FAILURES, as_failure, is_closed_with
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.plan import FlowLike
@@ -57,6 +56,8 @@ class Holding:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
     """The task, until it leaves the resource: there it is not disturbed."""
     _cancelled: bool = field(init=False, default=False)
+    _cancel: asyncio.CancelledError | None = field(init=False, default=None)
+    """What the cancel has become, on its way through the resource."""
 
     def begin(self) -> None:
         """Start the task; without demand, since the flow may turn out to be empty."""
@@ -96,6 +97,8 @@ class Holding:
                 cancelled = SourceCancelledError("the task that holds a resource was cancelled by somebody else")
                 cancelled.__cause__ = error
                 self._fail(cancelled)
+            elif self._cancel is not None and self._cancel is not error:
+                self._fail(as_failure(error))  # the resource's own
             raise
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):
@@ -105,7 +108,7 @@ class Holding:
             if not self._cancelled:
                 self.inlet.on_complete()
         finally:
-            self._task = self._failure = None
+            self._task = self._failure = self._cancel = None
             self._inner.cancel()
 
     async def _inside(self, resource: Resource[Any]) -> None:
@@ -130,12 +133,13 @@ class Holding:
         self.inlet.subscribe(flow, self._inner, at_once=False, ended=self._left)
         try:
             await self._cleaned.wait()
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancel:
+            self._cancel = cancel
             self._inner.cancel()
             self._task = None
             await _uninterrupted(self._cleaned)
             if self._failure is not None:
-                drop_error(self._failure)
+                self.inlet.dropped(self._failure)
             raise
         self._task = None
         if self._failure is not None:

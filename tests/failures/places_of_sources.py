@@ -1,0 +1,187 @@
+"""The places in sources where a user's code is called; see `tests.failures.places`, which takes them in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from reactive_aio import Emitter, Flow
+from tests.failures.code import AnyFlow, AsyncResource, Code, Contract, Items, Resource
+from tests.failures.places import flow, followed, held
+
+# -- sources
+
+flow("defer", "factory", lambda code: Flow.defer(code.calls(code.numbers)))
+flow(
+    "error",
+    "error",
+    lambda code: Flow.error(code.calls(lambda: code.first)),
+    lasting=lambda code: Flow.never().concat(Flow.error(code.calls())),
+)
+flow("from_awaitable", "factory", lambda code: Flow.from_awaitable(code.awaits(lambda: 1, waits=True)))
+flow(
+    "from_awaitable",
+    "factory, when it is called",
+    lambda code: Flow.from_awaitable(code.calls(lambda: asyncio.Event().wait())),
+)
+flow(
+    "from_callable",
+    "fn",
+    lambda code: Flow.from_callable(code.calls(lambda: 1)),
+    lasting=followed(lambda code: Flow.from_callable(code.calls(lambda: 1))),
+)
+flow("from_callback", "register", lambda code: Flow.from_callback(code.calls()))
+
+
+def emitting(code: Code) -> AnyFlow:
+    """Register for callbacks that come at once, and unregister with an error."""
+
+    def register(emitter: Emitter[int]) -> Callable[[], object]:
+        emitter.next(0)
+        emitter.next(1)
+        if not code.endless:
+            emitter.complete()
+        return code.calls()
+
+    return Flow.from_callback(register)
+
+
+def failing_emitter(code: Code) -> AnyFlow:
+    """Have a callback tell of an error."""
+
+    def register(emitter: Emitter[int]) -> None:
+        emitter.next(0)
+        if code.armed:
+            code.raised += 1
+            emitter.error(code.error)
+
+    return Flow.from_callback(register)
+
+
+flow("from_callback", "register's unregister", emitting, cleanup=True)
+flow("from_callback", "Emitter.error", failing_emitter)
+
+
+async def emit_and_raise(code: Code, emit: Callable[[int], Awaitable[None]]) -> None:
+    """Emit an element, then raise."""
+    await emit(0)
+    await code.waits()
+    code.trip()
+
+
+async def emit_and_clean_up(code: Code, emit: Callable[[int], Awaitable[None]]) -> None:
+    """Emit elements, and raise in ``finally``."""
+    try:
+        await emit(0)
+        await code.waits()
+        await emit(1)
+    finally:
+        code.trip()
+
+
+def creating(code: Code, produce: Callable[[Code, Any], Awaitable[None]]) -> AnyFlow:
+    """Give the flow of a producer."""
+
+    async def producer(emit: Any) -> None:
+        await produce(code, emit)
+
+    return Flow.create(producer)
+
+
+flow("create", "producer", lambda code: creating(code, emit_and_raise))
+flow("create", "producer's finally", lambda code: creating(code, emit_and_clean_up), cleanup=True, in_task=True)
+
+
+def of_generator(code: Code) -> AnyFlow:
+    """Give the flow of a generator with a ``finally`` that raises."""
+    return Flow.from_iterable(code.generator(finally_=True))
+
+
+def iterating(bad: str) -> Callable[[Code], AnyFlow]:
+    """Give the flow of an iterable that raises in one method."""
+    return lambda code: Flow.from_iterable(Items(code, bad))
+
+
+flow(
+    "from_iterable",
+    "generator",
+    lambda code: Flow.from_iterable(code.generator()),
+    lasting=held(lambda code: Flow.from_iterable(code.generator())),
+)
+flow(
+    "from_iterable",
+    "generator's finally",
+    of_generator,
+    cleanup=True,
+    python_swallows=("GeneratorExit",),
+    lasting=held(of_generator),
+)
+flow("from_iterable", "__iter__", iterating("__iter__"), lasting=held(iterating("__iter__")))
+flow(
+    "from_iterable",
+    "__next__",
+    iterating("__next__"),
+    lasting=held(iterating("__next__")),
+    not_kinds=("StopIteration",),
+)
+flow(
+    "from_async_iterable",
+    "generator",
+    lambda code: Flow.from_async_iterable(code.async_generator()),
+)
+for late in (False, True):
+    flow(
+        "from_async_iterable",
+        f"generator's finally{', a turn later' * late}",
+        lambda code, late=late: Flow.from_async_iterable(code.async_generator(finally_=True, late=late)),
+        cleanup=True,
+        in_task=True,
+        python_swallows=("GeneratorExit",),
+    )
+for method in ("__aiter__", "__anext__"):
+    flow(
+        "from_async_iterable",
+        method,
+        lambda code, method=method: Flow.from_async_iterable(Items(code, method)),
+        not_kinds=("StopAsyncIteration",) if method == "__anext__" else (),
+    )
+flow(
+    "generate",
+    "step",
+    lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1))),
+    lasting=held(lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1)))),
+)
+
+for method in ("subscribe", "request", "cancel"):
+    flow(
+        "from_publisher",
+        f"publisher's {method}",
+        lambda code, method=method: Flow.from_publisher(Contract(code, method)),
+        cleanup=method == "cancel",
+        early=method == "cancel",
+        foreign=method == "cancel",
+    )
+
+
+def using(code: Code, kind: Any, bad: str) -> AnyFlow:
+    """Give a flow that holds a resource."""
+    return Flow.using(lambda: kind(code, bad), lambda _: code.numbers())
+
+
+flow("using", "resource", lambda code: Flow.using(code.calls(lambda: Resource(code, "")), lambda _: code.numbers()))
+flow("using", "fn", lambda code: Flow.using(lambda: Resource(code, ""), code.calls(lambda _: code.numbers())))
+flow(
+    "using",
+    "fn, of an async resource",
+    lambda code: Flow.using(lambda: AsyncResource(code, ""), code.calls(lambda _: code.numbers())),
+)
+for kind, name in ((Resource, "__{}__"), (AsyncResource, "__a{}__")):
+    flow("using", name.format("enter"), lambda code, kind=kind: using(code, kind, "enter"))
+    flow(
+        "using",
+        name.format("exit"),
+        lambda code, kind=kind: using(code, kind, "exit"),
+        cleanup=True,
+        in_task=kind is AsyncResource,
+    )
