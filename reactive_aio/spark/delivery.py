@@ -220,7 +220,7 @@ class Delivery(ABC):
             self.settle(partition)
             self.ask()
 
-    def job_failed(self, index: int, error: Exception) -> None:
+    def job_failed(self, index: int, error: BaseException) -> None:
         """Take the failure of a job, which stays behind what came before it."""
         partition = self.partitions[index]
         if not self.over and partition.failure is None:

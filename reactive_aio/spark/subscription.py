@@ -140,7 +140,7 @@ class SparkSubscription:
         self._seat.give_back()
         self._delivery.confirmed(partition)
 
-    def job_failed(self, partition: int, error: Exception) -> None:
+    def job_failed(self, partition: int, error: BaseException) -> None:
         """Pass on that a partition has failed."""
         self._seat.give_back()
         self._delivery.job_failed(partition, error)

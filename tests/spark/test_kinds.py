@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio import Flow, UnsupportedOnSparkError, hooks, schedulers
+from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError, hooks, schedulers
 from tests.spark.kinds import (
     ALL,
     KINDS,
@@ -104,6 +104,20 @@ async def test_a_function_that_can_no_more_be_pickled_when_the_flow_begins(
 
         refused = isinstance(KINDS[kind], Exception)  # as when it is built
         assert (UnsupportedOnSparkError if refused else arrives_as(kind)) is type(error)
+
+
+@WIRES
+async def test_a_function_of_the_rdd_that_spark_can_not_pickle(
+    sc: Any, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in ALL:
+        flow: Flow[int] = Flow.from_spark(sc.parallelize(range(9), 1).map(Flaky(kind)), wire=wire)
+        with monkeypatch.context() as patch:
+            patch.setattr(Flaky, "broken", True)
+            error = await failure(flow.to_list())
+
+        refused = isinstance(KINDS[kind], Exception)  # by a PicklingError of Spark's own
+        assert (SparkJobError if refused else arrives_as(kind)) is type(error)
 
 
 async def test_the_key_of_a_sort(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,11 +216,11 @@ class ResidentRegion:
         """Take note that a task has ended by itself: it was dismissed, or cut off."""
         self._gone(partition, None)
 
-    def job_failed(self, partition: int, error: Exception) -> None:
+    def job_failed(self, partition: int, error: BaseException) -> None:
         """Start the task anew, unless that leads to nothing."""
         self._gone(partition, error)
 
-    def _gone(self, slot: int, error: Exception | None) -> None:
+    def _gone(self, slot: int, error: BaseException | None) -> None:
         self._running.discard(slot)
         self._silent.discard(slot)
         self._seat.give_back()

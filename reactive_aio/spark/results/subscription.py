@@ -39,7 +39,7 @@ class ResultsSubscription:
     """What comes before the first partition; not known of Spark Connect."""
     _come: bool = field(init=False, default=False)
     """Whether some of it has come."""
-    _task: asyncio.Task[BaseException | None] | None = field(init=False, default=None)
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     def begin(self) -> None:
         """Start the task; the first job is run for the first demand."""
@@ -69,31 +69,24 @@ class ResultsSubscription:
 
     # -- life
 
-    async def _live(self) -> BaseException | None:
-        """Deliver all there is, and give the failure that it ends with, if it does."""
+    async def _live(self) -> None:
+        """Deliver all there is, and signal the end."""
         try:
             await self._wanted.wait()
-            return await self._pull()
+            failure = await self._pull()
         except FAILURES as error:
             if isinstance(error, asyncio.CancelledError) or is_closed_with(error, self.inlet.loop):
                 raise
-            return error
+            failure = error
+        if failure is not None:
+            (self.inlet.cleanup_failed if self._cancelled else self.inlet.on_error)(failure)
+        elif not self._cancelled:
+            self.inlet.on_complete()
 
-    def _ended(self, task: asyncio.Task[BaseException | None]) -> None:
-        """Signal the end; here, since a task may be cancelled by somebody else before it has begun."""
-        if not task.cancelled():
-            error = task.result()
-        elif self._cancelled:
-            return
-        else:
-            error = SourceCancelledError("the task of a source was cancelled by somebody else")
-        if error is None:
-            if not self._cancelled:
-                self.inlet.on_complete()
-        elif self._cancelled:
-            self.inlet.cleanup_failed(error)
-        else:
-            self.inlet.on_error(error)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Signal that somebody else has cancelled the task; here, since that may be before it has begun."""
+        if task.cancelled() and not self._cancelled:
+            self.inlet.on_error(SourceCancelledError("the task of a source was cancelled by somebody else"))
 
     async def _pull(self) -> BaseException | None:
         """Deliver all there is, and give the failure that it ends with, if it does."""

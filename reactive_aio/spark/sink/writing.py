@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -9,7 +10,7 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
-from ...guard import FAILURES
+from ...guard import FAILURES, as_failure
 from ...notes import add_note
 from ..asking import STOPPED, check_running, is_stopped
 from ..calls import Calls, jobs_of
@@ -59,12 +60,20 @@ async def to_spark(
                 async for items in batches:
                     await sink.add(items)
                     if progress is not None:
-                        progress(sink.done)
+                        _tell(progress, sink.done)
         except BaseException as error:  # whoever has failed, or cancelled
             done = sink.done
             add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
             raise
     return sink.done
+
+
+def _tell(progress: Callable[[Committed], object], done: Committed) -> None:
+    """Tell of progress; a CancelledError that is raised there cancels nobody."""
+    try:
+        progress(done)
+    except asyncio.CancelledError as error:
+        raise as_failure(error) from error
 
 
 @define(eq=False)

@@ -186,3 +186,14 @@ async def test_a_function_that_writes_frames_and_raises_stop_iteration(spark: An
 
     assert isinstance(error, RuntimeError)
     assert isinstance(error.__cause__, StopIteration)
+
+
+async def test_a_function_that_is_told_of_what_is_written(spark: Any) -> None:
+    for kind in ALL:
+        writer, told = Frames(spark, lambda *_: None), partial(raised_with, kind)
+
+        assert arrives_as(kind) is type(await failure(Flow.of(1).to_spark(writer, "n long", progress=told)))
+
+
+def raised_with(kind: int, _: object) -> None:
+    raised(kind)
