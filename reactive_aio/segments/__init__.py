@@ -17,6 +17,7 @@ from .passes import FINISHING as FINISHING
 from .passes import OVER as OVER
 from .passes import READING as READING
 from .passes import STARTING as STARTING
+from .passes import InputBroken as InputBroken
 from .passes import Phase as Phase
 from .plan import FlowLike as FlowLike
 from .plan import Placed as Placed

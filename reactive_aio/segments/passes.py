@@ -23,6 +23,10 @@ from typing import Any, Final, Literal
 from .fuse import Pace
 
 
+class InputBroken(BaseException):
+    """Raised by the input of a region where it ends in the middle: what drives the passes takes it, and no stage may."""
+
+
 class Phase(Enum):
     """What the next pass of a region gives."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
 
 from ..errors import SparkJobError
 from .calls import is_connect
@@ -31,15 +33,24 @@ def check_running(method: str, at: SparkSession | SparkContext) -> None:
         raise SparkJobError(f"{method}(): {STOPPED}: start another one, and use what is made with it")
 
 
-@contextmanager
-def asking(method: str, at: SparkSession | SparkContext) -> Generator[None]:
-    """Refuse a session that has been stopped, and one whose JVM does not answer in the block."""
-    from py4j.protocol import Py4JError, Py4JJavaError
+@frozen
+class asking(AbstractContextManager[None]):  # noqa: N801 - it reads as what is done in the block
+    """Refuses a session that has been stopped, and one whose JVM does not answer in the block.
 
-    check_running(method, at)
-    try:
-        yield
-    except Py4JJavaError:  # which is an answer
-        raise
-    except (Py4JError, OSError) as error:
-        raise SparkJobError(f"{method}(): Spark does not answer: {told(error)}") from error
+    No generator, which would set the traceback of what leaves the block, and not all let that be set.
+    """
+
+    method: str
+    at: SparkSession | SparkContext
+
+    def __enter__(self) -> None:
+        check_running(self.method, self.at)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        from py4j.protocol import Py4JError, Py4JJavaError
+
+        # What Java has raised is an answer.
+        if isinstance(error, (Py4JError, OSError)) and not isinstance(error, Py4JJavaError):
+            raise SparkJobError(f"{self.method}(): Spark does not answer: {told(error)}") from error

@@ -7,11 +7,13 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
+from ..guard import Failed, as_failure, guarded
 from .hush import PREFIX, hush
 
 if TYPE_CHECKING:
@@ -104,7 +106,9 @@ class Calls:
 
     async def __call__(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Make a call; when this is cancelled, its jobs are, and the cancellation is raised when it has ended."""
-        call = asyncio.wrap_future(self._thread.submit(lambda: fn(*args, **kwargs)))
+        # As an outcome: a future takes no StopIteration, and takes a CancelledError for a cancellation of its own.
+        context = copy_context()
+        call = asyncio.wrap_future(self._thread.submit(lambda: guarded(context, fn, *args, **kwargs)))
         cancelled: asyncio.CancelledError | None = None
         while not call.done():
             try:
@@ -116,7 +120,10 @@ class Calls:
         if cancelled is not None:
             call.exception()  # looked at, so that nobody is told that nobody has
             raise cancelled
-        return call.result()
+        outcome = call.result()
+        if isinstance(outcome, Failed):
+            raise as_failure(outcome.take())
+        return outcome
 
     async def _cancel(self) -> None:
         def cancel() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import re
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from ..errors import DriverUnreachableError
 from ..remote.handshake import REPLY, Greeter, HandshakeError
@@ -52,16 +51,26 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
     raise OSError(f"no port of {PORTS}={conf.get(PORTS)} is free: a flow takes one as long as it lasts")
 
 
-@contextmanager
-def listening(context: SparkContext) -> Generator[Address | None]:
-    """Listen, for the length of a block, to nobody: what tasks have opened is reset behind it; None where that can't be."""
-    try:
-        lifeline, host = listen(context)
-    except (OSError, ValueError):  # no port is free, or none is named: it would be of use, but is not needed
-        yield None
-        return
-    with lifeline:
-        yield Address(host, lifeline.getsockname()[1], b"")
+@define
+class Listening(AbstractContextManager["Address | None"]):
+    """Listens, for the length of a block, to nobody: what tasks have opened is reset behind it; None where that can't be.
+
+    No generator, which would set the traceback of what leaves the block, and not all let that be set.
+    """
+
+    context: SparkContext
+    _lifeline: socket.socket | None = field(init=False, default=None)
+
+    def __enter__(self) -> Address | None:
+        try:
+            self._lifeline, host = listen(self.context)
+        except (OSError, ValueError):  # no port is free, or none is named: it would be of use, but is not needed
+            return None
+        return Address(host, self._lifeline.getsockname()[1], b"")
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._lifeline is not None:
+            self._lifeline.close()
 
 
 def _ports(text: str) -> range:

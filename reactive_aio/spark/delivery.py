@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import define, field
 
 from ..errors import SparkJobError
-from ..notes import add_note
-from .failures import unpack
+from ..guard import FAILURES
+from ..remote.failures import unpack
+from .failures import loaded
 
 if TYPE_CHECKING:
     from ..remote.frames import Frame
@@ -46,12 +47,12 @@ class Partition:
     ended: bool = False
     """Whether its task has said that this was all."""
     confirmed: bool = False
-    failure: Exception | None = None
+    failure: BaseException | None = None
     over: bool = False
     """Whether all of it has been delivered."""
 
     @property
-    def end(self) -> Exception | None:
+    def end(self) -> BaseException | None:
         """How a partition ends that has failed or been confirmed."""
         if self.failure is None and (self.arrived or self.placed) and not self.ended:
             return SparkJobError(f"Spark took partition {self.index} for done, but it had not ended")
@@ -65,7 +66,7 @@ class Work(Protocol):
         """Have a task run for a partition; False if that has to wait, until `Delivery.ask` is called."""
         ...
 
-    def finish(self, error: Exception | None) -> None:
+    def finish(self, error: BaseException | None) -> None:
         """Signal the end of the stream."""
 
 
@@ -165,6 +166,10 @@ class Delivery(ABC):
             self._release(partition, link)
             self.settle(partition)
 
+    def cleanup_failed(self, data: bytes) -> None:
+        """Pass on what a task could not let go of that was told to stop."""
+        self.inlet.cleanup_failed(unpack(data))
+
     def ended(self, link: Link, frame: Frame) -> None:
         """Note that all elements of a partition have come, if Spark confirms it."""
         partition = self._partition(link)
@@ -215,7 +220,7 @@ class Delivery(ABC):
             self.settle(partition)
             self.ask()
 
-    def job_failed(self, index: int, error: Exception) -> None:
+    def job_failed(self, index: int, error: BaseException) -> None:
         """Take the failure of a job, which stays behind what came before it."""
         partition = self.partitions[index]
         if not self.over and partition.failure is None:
@@ -227,9 +232,8 @@ class Delivery(ABC):
     def deliver(self, frame: Frame) -> None:
         """Pass a chunk on."""
         try:
-            items = frame.loads()
-        except Exception as error:
-            add_note(error, "while elements that came from Spark were unpickled")
+            items = loaded(frame)
+        except FAILURES as error:
             self.work.finish(error)
         else:
             self.inlet.on_chunk(items)

@@ -6,28 +6,28 @@ exception, so that it arrives with its own type, arguments and notes.
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from ..errors import SourceCancelledError
-from ..notes import notes_of, set_notes
+from ..guard import FAILURES
+from ..notes import add_note
 from ..remote import failures
 from .pickling import dumps_by_value
 
+if TYPE_CHECKING:
+    from ..remote.frames import Frame
 
-def pack(error: BaseException, where: str, locate: Callable[[BaseException], object]) -> bytes:
+
+def pack(error: BaseException, where: str, locate: Callable[[BaseException], object] | None = None) -> bytes:
     """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
     return failures.pack(error, where, locate, dumps_by_value)
 
 
-def unpack(data: bytes) -> Exception:
-    """Give the exception again, with the traceback in the worker as its last note."""
-    error = failures.unpack(data)
-    if isinstance(error, Exception):
-        return error
-    # It would end the loop, or cancel the subscriber.
-    kind = SourceCancelledError if isinstance(error, CancelledError) else RuntimeError
-    failure = kind(f"a function of the flow raised {type(error).__name__} in a worker")
-    failure.__cause__ = error
-    set_notes(failure, notes_of(error))
-    return failure
+def loaded(frame: Frame) -> list[Any]:
+    """Unpickle the elements of a frame; what their classes raise there says where it was."""
+    try:
+        items: list[Any] = frame.loads()
+    except FAILURES as error:
+        add_note(error, "while elements that came from Spark were unpickled")
+        raise
+    return items

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from attrs import define, field, frozen
 
 from ..errors import SparkJobError
+from ..guard import FAILURES
 from .calls import cancel_group, group_name
 from .connecting import Address, listen, unreachable
+from .pickling import NotPickled
 from .told import text_of, told
 
 if TYPE_CHECKING:
@@ -45,13 +47,13 @@ class Events(Protocol):
     def prepared(self, prepared: Prepared) -> None:
         """The job can begin, as soon as somebody listens on the socket."""
 
-    def not_prepared(self, error: Exception) -> None:
+    def not_prepared(self, error: BaseException) -> None:
         """The job can't begin."""
 
     def confirmed(self, partition: int) -> None:
         """Spark says that the task of a partition has succeeded."""
 
-    def job_failed(self, partition: int, error: Exception) -> None:
+    def job_failed(self, partition: int, error: BaseException) -> None:
         """Spark has given up on a partition."""
 
     def threads_ended(self) -> None:
@@ -118,7 +120,7 @@ class Job:
         self._threads.append(thread)
         thread.start()
 
-    def _done(self, outcome: tuple[int, SparkJobError | None]) -> None:
+    def _done(self, outcome: tuple[int, BaseException | None]) -> None:
         partition, error = outcome
         self._busy -= 1
         if error is None:
@@ -145,7 +147,9 @@ class Job:
     def _lead(self) -> None:
         try:
             prepared = self._prepare()
-        except Exception as error:
+        except NotPickled as failed:
+            self.post(self.events.not_prepared, failed.error)
+        except FAILURES as error:
             self.post(self.events.not_prepared, self._failure(error))
         else:
             self.post(self.events.prepared, prepared)
@@ -171,7 +175,7 @@ class Job:
         while (partition := self._todo.get()) is not None and not self._stopping.is_set():
             try:
                 self._run(partition)
-            except Exception as error:
+            except FAILURES as error:
                 self.post(self._done, (partition, self._failure(error)))
             else:
                 self.post(self._done, (partition, None))
@@ -195,8 +199,10 @@ class Job:
             for _ in nothing:
                 pass
 
-    def _failure(self, error: Exception) -> SparkJobError:
+    def _failure(self, error: BaseException) -> BaseException:
         """Say what happened; on this thread, as it takes a call into the JVM."""
+        if not isinstance(error, Exception):
+            return error  # what is no Exception comes of a function that is pickled, and not of Spark
         if self._stopping.is_set():
             return SparkJobError("stopped")  # nobody will hear of it
         if (cut_off := unreachable(text_of(error))) is not None:

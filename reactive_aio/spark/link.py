@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from ..remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
+from ..remote.frames import CHUNK, CLEANUP, CREDIT, FAILED, LAST, PART, STOP, Decoder, Frame
 from ..remote.handshake import Guard, HandshakeError
 from .connecting import prepare
 from .entrance import MANNERS
@@ -30,6 +30,9 @@ class Listener(Protocol):
 
     def failed(self, link: Link, data: bytes) -> None:
         """A partition has failed, behind what has come of it."""
+
+    def cleanup_failed(self, data: bytes) -> None:
+        """A task that was told to stop has failed to let go of what it held."""
 
     def ended(self, link: Link, frame: Frame) -> None:
         """A partition has been read to its end, or as far as it matters."""
@@ -110,6 +113,8 @@ class Link(asyncio.Protocol):
             self._listener.failed(self, bytes(frame.pickled))
         elif frame.kind == LAST:
             self._listener.ended(self, frame)
+        elif frame.kind == CLEANUP:
+            self._listener.cleanup_failed(bytes(frame.pickled))
         else:
             self.drop()
 

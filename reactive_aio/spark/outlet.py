@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from attrs import define, field
 
 from ..notes import add_note
 from ..remote.frames import FAILED, LAST, PART, Frame
-from ..remote.pickling import Buffers, picklable
+from ..remote.pickling import Parcel
 from .pickling import dumps
 from .slices import Chunk
 
@@ -35,24 +36,24 @@ class Outlet(ABC):
     def say(self, frame: Frame) -> None:
         """Have a frame go out."""
 
-    def send(self, items: Chunk) -> Exception | None:
+    def send(self, items: Chunk) -> BaseException | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
-        failure: Exception | None = None
-        buffers: Buffers = []
-        try:
-            data = dumps(items, buffers)
-        except Exception as error:
-            items, failure, buffers = picklable(list(items), dumps), error, []
-            add_note(failure, "an element that leaves the workers has to be picklable")
-            data = dumps(items, buffers)
-        if len(items):
-            self.granted -= len(items)
-            self.say(Frame(PART, self.partition, len(items), pickled=data, buffers=buffers))
-        return failure
+        whole: Any = items  # a slice of a batch is pickled as a list would be
+        parcel = Parcel.of(whole, dumps)
+        if parcel.failure is not None:
+            add_note(parcel.failure, "an element that leaves the workers has to be picklable")
+        if parcel.count:
+            self.granted -= parcel.count
+            self.say(Frame(PART, self.partition, parcel.count, pickled=parcel.pickled, buffers=parcel.buffers))
+        return parcel.failure
 
     def fail(self, packed: bytes) -> None:
         """Send the failure that ends the partition."""
         self.say(Frame(FAILED, self.partition, pickled=packed))
+
+    @abstractmethod
+    def cleanup_failed(self, packed: bytes) -> None:
+        """Send what a region has raised that has not failed, when it let go of what it held."""
 
     def end(self, passed: int, *, decided: bool) -> None:
         """Say that all elements have been sent, how many came to the stage in turn, and whether nothing behind them matters."""

@@ -5,13 +5,17 @@ PySpark's cloudpickle does it by value. A class that comes back is recognized an
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from pyspark import cloudpickle as _untyped
 
+from ..guard import FAILURES
 from ..remote.pickling import MAIN, Buffers, aside, by_reference
 
 _cloudpickle: Any = _untyped
+
+P = ParamSpec("P")
 
 
 def dumps(value: object, buffers: Buffers) -> bytes:
@@ -22,11 +26,27 @@ def dumps(value: object, buffers: Buffers) -> bytes:
         # Where these bytes mean something else, nothing is lost by pickling again.
         if MAIN not in data:
             return data
-    except Exception:  # whatever a class does when it is pickled
+    except FAILURES:  # whatever a class does when it is pickled
         pass
     del buffers[first:]
     by_value: bytes = _cloudpickle.dumps(value, protocol=5, buffer_callback=aside(buffers))
     return by_value
+
+
+class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
+    """Stands, among the failures of Spark's own calls, for what a value of the user's has raised when it was pickled."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def of_user(pickle: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs) -> bytes:
+    """Pickle what is the user's; raises NotPickled from what that raises."""
+    try:
+        return pickle(*args, **kwargs)
+    except FAILURES as error:
+        raise NotPickled(error) from error
 
 
 def dumps_by_value(value: object) -> bytes:

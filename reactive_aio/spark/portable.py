@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import UnsupportedOnSparkError
 from ..remote.variables import Variable
+from .told import text_of
 
 if TYPE_CHECKING:
     # The real one is a C class that takes these as methods.
@@ -82,7 +83,7 @@ def check_portable(stage: object, travels: object, *, resident: bool = False) ->
         _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
-            f"{stage}, can't be sent to Spark's workers: {error}. Leave what can't be pickled out of its "
+            f"{stage}, can't be sent to Spark's workers: {text_of(error) or type(error).__name__}. Leave what can't be pickled out of its "
             "function, or keep it here with .publish_on(schedulers.current()) before it"
         ) from error
 

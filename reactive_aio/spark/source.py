@@ -22,7 +22,7 @@ from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .lowering.in_turn import DeliveryInTurn
 from .ordered import OrderedDelivery
-from .pickling import dumps_by_value
+from .pickling import dumps_by_value, of_user
 from .portable import check_importable, check_portable
 from .rows import Reading, reading
 from .slices import suit
@@ -171,7 +171,10 @@ class FromSpark(Pushed[Any]):
     # -- on the threads of the job
 
     def pickled(self) -> bytes:
-        """Pickle the stages, and the values of variables."""
+        """Pickle the stages, and the values of variables; raises NotPickled where they raise anything."""
+        return of_user(self._pickled)
+
+    def _pickled(self) -> bytes:
         for stage in self.stages:
             check_portable(stage, stage)
         return dumps_by_value((self.stages, self.values))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from ..errors import SourceCancelledError
-from ..hooks import drop_error
+from ..guard import FAILURES, is_closed_with
 from ..segments import TasksSnapshot
 from .connecting import Address
 from .delivery import Delivery
@@ -58,11 +58,9 @@ class SparkSubscription:
 
     def begin(self) -> None:
         """Start the job; nothing here waits for it."""
-        release = self.inlet.hold()
         self.inlet.show_tasks(self.tasks)
         self._job.start()
-        self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
-        self._task.add_done_callback(lambda _: release())
+        self._task = self.inlet.start(self._live())
 
     # -- the Subscription of the region
 
@@ -101,11 +99,11 @@ class SparkSubscription:
     def _offered(self, _: None) -> None:
         self._delivery.ask()
 
-    def finish(self, error: Exception | None) -> None:
+    def finish(self, error: BaseException | None) -> None:
         """Signal the end, and stop."""
         if self._delivery.over:
             if error is not None:
-                drop_error(error)
+                self.inlet.cleanup_failed(error)
             return
         self._delivery.over = True
         self._stop(cancel=error is not None or self._delivery.leaves_some)
@@ -132,7 +130,7 @@ class SparkSubscription:
         self._before.prepared = True
         self._changed.set()
 
-    def not_prepared(self, error: Exception) -> None:
+    def not_prepared(self, error: BaseException) -> None:
         """Fail."""
         if not self._delivery.over:
             self.finish(error)
@@ -142,7 +140,7 @@ class SparkSubscription:
         self._seat.give_back()
         self._delivery.confirmed(partition)
 
-    def job_failed(self, partition: int, error: Exception) -> None:
+    def job_failed(self, partition: int, error: BaseException) -> None:
         """Pass on that a partition has failed."""
         self._seat.give_back()
         self._delivery.job_failed(partition, error)
@@ -156,6 +154,14 @@ class SparkSubscription:
     # -- life
 
     async def _live(self) -> None:
+        try:
+            await self._until_all_is_gone()
+        except FAILURES as error:
+            if isinstance(error, asyncio.CancelledError) or is_closed_with(error, self.inlet.loop):
+                raise
+            self.finish(error)
+
+    async def _until_all_is_gone(self) -> None:
         while self._prepared is None and not self._ended:
             await self._change()
         server: asyncio.Server | None = None

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ..guard import FAILURES
+
 TRACEBACK: Final = "Traceback (most recent call last):"
 CAUSED: Final = "Caused by: "
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
 
-def text_of(error: Exception) -> str:
-    """Give all of it; nothing if the JVM is gone."""
+def text_of(error: BaseException) -> str:
+    """Give all of it; nothing if the JVM is gone, or if it can't be had."""
     try:
         return str(error).strip()
-    except Exception:
+    except FAILURES:
         return ""
 
 

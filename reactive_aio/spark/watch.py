@@ -18,8 +18,8 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 from attrs import define, field
@@ -132,21 +132,29 @@ class Lifeline:
                     end_process()
 
 
-@contextmanager
-def while_wanted(address: Address | None) -> Generator[None]:
-    """Have the worker of a task end, in this block, when nobody wants its results, and from now on when Spark hangs up."""
-    line = line_to_spark()
-    if line is not None:
-        end_with(line)
-    lifeline = None if address is None else Lifeline(address)
-    if lifeline is not None:
-        lifeline.start()
-    try:
-        yield
-    finally:
-        if lifeline is not None:
-            lifeline.stop()
-        if line is not None and hung_up(line, 0):  # a write was quicker to notice than the thread
+@define
+class WhileWanted(AbstractContextManager[None]):
+    """Has the worker of a task end, in a block, when nobody wants its results, and from then on when Spark hangs up.
+
+    No generator, which would set the traceback of what leaves the block, and not all let that be set.
+    """
+
+    address: Address | None
+    _line: int | None = field(init=False, default=None)
+    _lifeline: Lifeline | None = field(init=False, default=None)
+
+    def __enter__(self) -> None:
+        self._line = line_to_spark()
+        if self._line is not None:
+            end_with(self._line)
+        if self.address is not None:
+            self._lifeline = Lifeline(self.address)
+            self._lifeline.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._lifeline is not None:
+            self._lifeline.stop()
+        if self._line is not None and hung_up(self._line, 0):  # a write was quicker to notice than the thread
             end_process()
 
 

@@ -6,18 +6,19 @@ import pickle
 import select
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
-from ..guard import FAILURES
+from ..guard import FAILURES, close_all
+from ..hooks import also_failed
 from ..notes import add_note
-from ..remote.frames import CHUNK, CREDIT, STOP, Decoder, Frame
+from ..remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
-from ..segments import OVER, Placed, Region, RegionRun, Stage
+from ..segments import OVER, InputBroken, Placed, Region, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
@@ -75,7 +76,7 @@ class PartitionTask(ABC):
             sent: tuple[Stages, Values] = pickle.loads(self.stages)
             run = RegionRun(Region(where, sent[0], None, None), counted=False)
             tokens = set_values(sent[1])
-        except BaseException as error:  # importing a module runs its code
+        except FAILURES as error:  # importing a module runs its code
             outlet.fail(pack(error, where, lambda error: add_note(error, "while the region was unpickled in a worker")))
             return
         try:
@@ -88,7 +89,6 @@ class PartitionTask(ABC):
         except InputLost as lost:
             raise lost.error from None
         finally:
-            run.close()
             reset(tokens)  # the worker may be used again
 
 
@@ -126,15 +126,15 @@ class RegionTask(PartitionTask):
             push.close()
 
 
-class InputLost(BaseException):
-    """Spark failed to read what a region is fed with; no affair of the region, and past its `except Exception`."""
+class InputLost(InputBroken):
+    """Spark failed to read what a region is fed with; no affair of the region."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
         self.error = error
 
 
-class InputFailed(BaseException):
+class InputFailed(InputBroken):
     """A failure that what a region is fed with has packed already, and that is passed on as it is."""
 
     def __init__(self, packed: bytes) -> None:
@@ -149,7 +149,7 @@ def watched(batches: Iterator[Any]) -> Iterator[Any]:
             batch = next(batches)
         except StopIteration:
             return
-        except Exception as error:
+        except Exception as error:  # no function of the user's runs in there
             raise InputLost(error) from error
         yield batch
 
@@ -170,25 +170,45 @@ class PartitionWork(ABC, Generic[Input]):
             pass
 
     def chunks(self) -> Iterator[None]:
-        """Do the same, with a pause behind each chunk."""
+        """Do the same, with a pause behind each chunk; the region lets go of what it holds before the end is said."""
+        try:
+            failures = yield from self._pushed()
+        except BaseException:
+            close_all((self.run.close,))  # nobody reads any more, or Spark tries again
+            raise
+        closing = close_all((self.run.close,))
+        if failures:
+            for error in (*failures[1:], *closing):
+                also_failed(failures[0], error)
+            self.push.fail(pack(failures[0], self.where))
+            return
+        for error in closing:
+            self.push.cleanup_failed(pack(error, self.where))
+        if not self.push.stopped:
+            self.push.end(self.run.place - self.push.place, decided=self.run.done)
+
+    def _pushed(self) -> Generator[None, None, list[BaseException]]:
+        """Push until it is over, and give the failures with which it is."""
         push = self.push
         push.hear()  # which also says where to begin
         self.run.place = push.place
         while not self._over:
             push.hear()
             if push.stopped:
-                return
+                return []
             items, failure = self._step(min(push.skip or push.granted, LARGEST_CHUNK))
+            failures = [] if failure is None else [failure]
             if push.skip:
                 push.skip -= len(items)
             elif len(items):
-                unsent = push.send(items)
-                failure = failure if unsent is None else unsent
+                if (unsent := push.send(items)) is not None:
+                    failures.insert(0, unsent)
                 yield
-            if failure is not None:
-                push.fail(pack(failure, self.where, self.run.locate))
-                return
-        push.end(self.run.place - push.place, decided=self.run.done)
+            if failures:
+                for error in failures:
+                    self.run.locate(error)
+                return failures
+        return []
 
     @abstractmethod
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
@@ -204,7 +224,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
         items: list[Any] = []
         try:
             self.run.fill(items, self.items, wanted, perf_counter() + SLICE)
-        except (InputLost, InputFailed):
+        except InputBroken:
             raise
         except FAILURES as error:
             return items, error
@@ -220,7 +240,9 @@ class SlicedRun(PartitionWork[Slices]):
         """Cut off some rows."""
         try:
             items = self.items.take(wanted)
-        except Exception as error:
+        except InputBroken:
+            raise
+        except FAILURES as error:
             return [], error
         self._over = not len(items)
         return items, None
@@ -267,6 +289,10 @@ class Push(Outlet):
         """Send the failure that ends the partition."""
         super().fail(packed)
         self._await_stop()
+
+    def cleanup_failed(self, packed: bytes) -> None:
+        """Say so: the loop listens until the connection ends."""
+        self.say(Frame(CLEANUP, self.partition, pickled=packed))
 
     def end(self, passed: int, *, decided: bool) -> None:
         """Say that all elements have been sent."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ON_ONE_LOOP = (
     "test_results.py",
+    "test_kinds.py",
     "test_slices.py",
     "test_progress.py",
     "test_preparing.py",

@@ -43,7 +43,7 @@ class Loop:
         self.running.append(partition)
         return True
 
-    def finish(self, error: Exception | None) -> None:
+    def finish(self, error: BaseException | None) -> None:
         assert not self.ended
         self.ended, self.error, self.delivery.over = True, error, True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, RemoteError, SourceCancelledError, SparkJobError
+from reactive_aio import Flow, RemoteError, SparkJobError
 from tests.spark.noise import noise
 from tests.spark.waiting import only_task, until
 from tests.subscribers import Recorder
@@ -122,27 +121,6 @@ async def test_a_stop_iteration_is_no_end(sc: Any) -> None:
 
     assert type(recorder.error) is RuntimeError
     assert "in map(stop)" in recorder.error.__notes__[0]
-
-
-@pytest.mark.parametrize("wire", ["tcp", "results"])
-@pytest.mark.parametrize(
-    ("kind", "failure"),
-    [(SystemExit, RuntimeError), (KeyboardInterrupt, RuntimeError), (asyncio.CancelledError, SourceCancelledError)],
-)
-async def test_an_exit_of_a_function_is_a_failure_of_the_flow(sc: Any, kind: Any, failure: Any, wire: str) -> None:
-    def leave(n: Any) -> Any:
-        if n == 3:
-            raise kind
-        return n
-
-    recorder = await recorded(Flow.from_spark(sc.parallelize(range(9), 2), wire=wire).map(leave))
-    error = recorder.error
-
-    assert [0, 1, 2] == recorder.items
-    assert type(error) is failure
-    assert f"a function of the flow raised {kind.__name__} in a worker" == str(error)
-    assert type(error.__cause__) is kind
-    assert "in map(leave)" in error.__notes__[0]
 
 
 async def test_what_goes_before_in_the_rdd_fails_as_itself(sc: Any) -> None:

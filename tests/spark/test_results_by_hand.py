@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any, cast
 
 import pytest
@@ -46,8 +46,8 @@ class ByHand:
         self.asked = True
         return (b"".join(Frame(PART, 0, len(each), pickled=pickle.dumps(each)).encoded()) for each in self.chunks)
 
-    def hold(self) -> Callable[[], None]:
-        return lambda: None
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        return self.loop.create_task(coroutine)
 
     def show_tasks(self, tasks: object) -> None:
         pass

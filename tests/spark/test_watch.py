@@ -18,7 +18,7 @@ from attrs import define
 
 from reactive_aio.spark import watch
 from reactive_aio.spark.connecting import Address
-from reactive_aio.spark.watch import LINE, Lifeline, Watch, end_with, hung_up, reset, while_wanted
+from reactive_aio.spark.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, reset
 from tests.spark.waiting import LIMIT, until
 
 
@@ -172,12 +172,12 @@ def test_a_lifeline_that_is_reset_while_it_is_made_is_lost_too(ends: Ends, monke
         raise ConnectionResetError
 
     monkeypatch.setattr(socket, "create_connection", late)
-    with while_wanted(ends.address):
+    with WhileWanted(ends.address):
         assert ends.ended.wait(LIMIT)
 
 
 def test_a_lifeline_that_is_over_ends_nothing(ends: Ends) -> None:
-    with while_wanted(ends.address):
+    with WhileWanted(ends.address):
         await_connection(ends.listening)
     ends.listening.close()
     await_the_end_of_watching()
@@ -187,7 +187,7 @@ def test_a_lifeline_that_is_over_ends_nothing(ends: Ends) -> None:
 
 def test_a_task_does_without_a_lifeline_where_nobody_can_be_reached(ends: Ends) -> None:
     ends.listening.close()
-    with while_wanted(ends.address):
+    with WhileWanted(ends.address):
         await_the_end_of_watching()
 
     assert not ends.ended.is_set()
@@ -223,7 +223,7 @@ def test_a_task_that_finds_the_line_dead_ends_before_pyspark_says_so(
     monkeypatch.setattr(watch, "end_with", lambda line: None)
 
     def main(infile: object, outfile: BinaryIO) -> None:
-        with suppress(BrokenPipeError), while_wanted(None):
+        with suppress(BrokenPipeError), WhileWanted(None):
             while True:
                 outfile.write(b"result")
                 outfile.flush()

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from reactive_aio import hooks
+from reactive_aio.operators.awaiting.in_region import MapAsyncInRegion
 from reactive_aio.operators.filtering.filter import Filter
 from reactive_aio.operators.filtering.take import Take
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.operators.transforming.map_batches import MapBatches
+from reactive_aio.remote.failures import unpack
 from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
 from reactive_aio.spark.rows import Reading
 from reactive_aio.spark.slices import Chunk, Slices
 from reactive_aio.spark.worker import InputLost, PartitionRun, Push, SlicedRun, watched
+from tests.spark.kinds import OwnError, itself, lingering, raised_at_3
 
 pa: Any = pytest.importorskip("pyarrow")
 
@@ -36,6 +42,8 @@ class Loop(Push):
         self.stopped = False
         self.chunks: list[list[Any]] = []
         self.told = ""
+        self.failure: BaseException | None = None
+        self.cleanup: list[BaseException] = []
 
     def hear(self) -> None:
         if not self.granted and not self.skip:
@@ -51,6 +59,10 @@ class Loop(Push):
 
     def fail(self, packed: bytes) -> None:
         self.told = "failed"
+        self.failure = unpack(packed)
+
+    def cleanup_failed(self, packed: bytes) -> None:
+        self.cleanup.append(unpack(packed))
 
     def end(self, passed: int, *, decided: bool) -> None:
         self.told = "ended"
@@ -113,6 +125,36 @@ def test_where_spark_fails_to_read_the_task_fails_so_that_spark_tries_again() ->
 
     assert isinstance(lost.value.error, OSError)
     assert "" == loop.told
+
+
+@pytest.mark.parametrize(("granted", "told"), [(9, "ended"), (1, "")], ids=["at the end", "stopped"])
+def test_what_cannot_be_let_go_of_is_told_beside_the_end(granted: int, told: str) -> None:
+    loop = Loop(granted)
+    run(loop, iter([5]), FlatMapIterable(partial(lingering, 1)), Take(2))
+
+    assert [5] * min(granted, 2) == [n for chunk in loop.chunks for n in chunk]
+    assert (told, [OwnError]) == (loop.told, [type(error) for error in loop.cleanup])
+
+
+def test_what_cannot_be_let_go_of_behind_a_failure_is_noted_on_it() -> None:
+    loop, dropped = Loop(9), list[BaseException]()
+    with hooks.using(on_error_dropped=dropped.append):
+        run(loop, iter([3]), FlatMapIterable(partial(lingering, 1)), Map(partial(raised_at_3, 0)))
+
+    assert ("failed", ValueError, []) == (loop.told, type(loop.failure), loop.cleanup)
+    assert loop.failure is not None
+    assert "a further failure: OwnError: own" in loop.failure.__notes__
+    assert [OwnError] == [type(error) for error in dropped]
+
+
+@pytest.mark.parametrize("stage", [Map(str), MapAsyncInRegion(itself, 2)], ids=["map", "map_async"])
+def test_no_stage_takes_a_broken_input_for_its_own(stage: Stage[Any, Any]) -> None:
+    def batches() -> Iterator[int]:
+        yield 1
+        raise OSError("stream ended early")
+
+    with pytest.raises(InputLost):
+        run(Loop(100), watched(batches()), stage)
 
 
 # -- rows that the loop makes, of slices of batches

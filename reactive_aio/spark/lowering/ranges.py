@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import pickle
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import Any, Final
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
+from ...guard import FAILURES
 from ...notes import add_note
 from ...operators._itself import itself
 from ...operators.transforming.sort_by import SortBy
 from ...remote.frames import FAILED, Decoder, Frame
-from ...remote.variables import Values, reset, set_values
+from ...remote.variables import Tokens, Values, reset, set_values
 from ..connecting import Address
 from ..failures import pack
 from ..results.task import Kept
-from ..watch import while_wanted
+from ..watch import WhileWanted
 from ..worker import InputFailed, watched
 
 SMALLEST: Final = 50_000
@@ -69,12 +70,12 @@ class Ranges:
                     keys.stage.refuse()
                 weighed = [(key(item), run.place / run.count, item) for run in runs for item in run.loads()]
                 return evolve(self, starts=tuple(_starts(weighed, max(SMALLEST, total / most))))
-        except Exception as error:
+        except FAILURES as error:
             return evolve(self, failure=self._failure(error, "samples of the partitions"))
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
         """Cut a sorted partition, of which ``run`` is the number: give the number of a range, and what belongs there."""
-        with while_wanted(self.lifeline):
+        with WhileWanted(self.lifeline):
             yield from self._cut(run, records)
 
     def _cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
@@ -84,17 +85,17 @@ class Ranges:
             return
         cuts: Cuts | None = None
         for place, data in enumerate(map(_data, watched(iter(records)))):
-            items: list[Any] = _frame(data).loads()
             try:
+                items: list[Any] = _frame(data).loads()
                 cuts = cuts or Cuts.of(self)
                 parts = list(cuts.parts(items))
-            except Exception as error:
+            except FAILURES as error:
                 yield 0, (run, place, self._failure(error, f"partition {run}"))
                 return
             for number, part in parts:
                 yield number, (run, place, data if len(part) == len(items) else b"".join(_packed(part).encoded()))
 
-    def _failure(self, error: Exception, where: str) -> bytes:
+    def _failure(self, error: BaseException, where: str) -> bytes:
         packed = pack(error, where, lambda error: add_note(error, f"in {self.where}"))
         return b"".join(Frame(FAILED, pickled=packed).encoded())
 
@@ -106,14 +107,24 @@ class Keys:
     stage: SortBy[Any]
     values: Values
 
-    @contextmanager
-    def known(self) -> Generator[Callable[[Any], Any]]:
+    def known(self) -> Known:
         """Give what tells the key of an element, for a block in which the variables are set."""
-        tokens = set_values(self.values)
-        try:
-            yield self.stage.key or itself
-        finally:
-            reset(tokens)
+        return Known(self)
+
+
+@define
+class Known(AbstractContextManager[Callable[[Any], Any]]):
+    """The block; no generator, which would set the traceback of what leaves it, and not all let that be set."""
+
+    keys: Keys
+    _tokens: Tokens = field(init=False)
+
+    def __enter__(self) -> Callable[[Any], Any]:
+        self._tokens = set_values(self.keys.values)
+        return self.keys.stage.key or itself
+
+    def __exit__(self, *exc_info: object) -> None:
+        reset(self._tokens)
 
 
 @frozen

@@ -15,7 +15,7 @@ from pyspark import RDD, StorageLevel
 
 from ...segments import Placed, Stage
 from ..insight import details
-from ..pickling import dumps_by_value
+from ..pickling import dumps_by_value, of_user
 from ..results.task import ResultsTask
 from ..source import FromSpark
 from ..worker import RegionTask
@@ -66,7 +66,7 @@ class SparkSorted(FromSpark):
         runs: RDD[Any] = RDD(whole.java_rdd(work), self.context)
         runs.persist(StorageLevel.DISK_ONLY)
         try:
-            ranges = Ranges(dumps_by_value((sort.operator, self.values)), str(sort), lifeline=lifeline)
+            ranges = Ranges(of_user(dumps_by_value, (sort.operator, self.values)), str(sort), lifeline=lifeline)
             ranges = ranges.by(runs.mapPartitions(sample).collect(), runs.getNumPartitions())
             pieces: Any = runs.mapPartitionsWithIndex(ranges.cut).partitionBy(len(ranges.starts) + 1, int)
             pieces._jrdd.isEmpty()  # so that they are shuffled while the partitions are kept

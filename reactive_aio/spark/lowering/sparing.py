@@ -11,6 +11,8 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, Final
 
+from ...guard import FAILURES
+
 NEXT_TO_NO_TIME: Final = 0.02
 """Seconds; less than the job gives its tasks before it kills them."""
 
@@ -18,7 +20,7 @@ NEXT_TO_NO_TIME: Final = 0.02
 def read_on(items: Iterator[Any]) -> None:
     """Read what is left of the input of a task, if it is little; nobody is to hear of failures in it."""
     deadline = perf_counter() + NEXT_TO_NO_TIME
-    with suppress(Exception):
+    with suppress(FAILURES):
         for _ in items:
             if perf_counter() >= deadline:
                 return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 from ...remote.channel import Channel
 from ...remote.failures import unpack
 from ..pickling import dumps
+from ..watch import reset
 
 
 @define(eq=False)
@@ -55,6 +55,8 @@ class Desk:
     """The ticks since it was last heard of."""
     idle: int = field(init=False, default=0)
     """The ticks since it last had a chunk."""
+    left: bool = field(init=False, default=False)
+    """Whether it was told to end with the region."""
 
     def __attrs_post_init__(self) -> None:
         self.line = Line(self.region.loop, Channel(self.connection), self._heard, self._ended)
@@ -86,25 +88,30 @@ class Desk:
         self.room = 0
         self.line.send(Frame(STOP))
 
-    def leave(self) -> socket.socket | None:
-        """Have the task end, as soon as it is out of its function; give the connection, to be reset in the end."""
-        kept: socket.socket | None = None
-        with suppress(OSError):  # it is gone, or there is no file descriptor for a second one
-            self.connection.shutdown(socket.SHUT_WR)
-            kept = self.connection.dup()
-        self.line.drop()
-        return kept
+    def leave(self) -> None:
+        """Have the task end, as soon as it is out of its function, and listen to what it can't let go of."""
+        self.left = True
+        self.chunks.clear()
+        self.line.say_goodbye()
+
+    def hang_up(self) -> None:
+        """Hear what there is still to be heard, and reset the connection of a task that has not hung up."""
+        if self.line.is_open:
+            reset(self.connection)
+            self.line.drain()
 
     def _heard(self, frame: Frame) -> None:
         self.silent = 0
-        if frame.kind == READY:
+        if frame.kind == CLEANUP:
+            self.region.reports.cleanup_failed(unpack(frame.pickled))
+        elif self.left:
+            return  # nobody wants it any more
+        elif frame.kind == READY:
             self.ready = True
             self.room += frame.count
             self.region.hand_out()
         elif frame.kind in {PART, LAST, FAILED}:
             self._reported(frame)
-        elif frame.kind == CLEANUP:
-            self.region.reports.cleanup_failed(unpack(frame.pickled))
         elif frame.kind != BEAT:
             self._misbehaved()
 

@@ -23,7 +23,6 @@ from ..connecting import Address
 from ..entrance import Entrance
 from ..job import Job, Prepared
 from ..slots import Seat
-from ..watch import reset
 from .desk import Desk, Sent
 from .task import ResidentTask
 
@@ -56,8 +55,8 @@ class ResidentRegion:
     _silent: set[int] = field(init=False, factory=set[int])
     """Those of them whose task was given up, and may hold its place for long."""
     _desks: set[Desk] = field(init=False, factory=set[Desk])
-    _left: list[socket.socket] = field(init=False, factory=list[socket.socket])
-    """The connections of tasks that were told to end."""
+    _left: list[Desk] = field(init=False, factory=list[Desk])
+    """The tasks that were told to end with the region."""
     _waiting: deque[Sent] = field(init=False, factory=deque[Sent])
     """Chunks that no task has, in order; bounded by what the boundary has under way."""
     _fruitless: int = field(init=False, default=0)
@@ -114,8 +113,10 @@ class ResidentRegion:
         self._released = released
         if self._ticking is not None:
             self._ticking.cancel()
-        self._left = [kept for desk in self._desks if (kept := desk.leave()) is not None]
+        self._left = list(self._desks)
         self._desks.clear()
+        for desk in self._left:
+            desk.leave()
         self._waiting.clear()
         self._job.stop(cancel=True)
         self._changed.set()
@@ -206,7 +207,7 @@ class ResidentRegion:
         self._staff()
         self._tick()
 
-    def not_prepared(self, error: Exception) -> None:
+    def not_prepared(self, error: BaseException) -> None:
         """Fail."""
         if not self._over:
             self._fail(error)
@@ -215,11 +216,11 @@ class ResidentRegion:
         """Take note that a task has ended by itself: it was dismissed, or cut off."""
         self._gone(partition, None)
 
-    def job_failed(self, partition: int, error: Exception) -> None:
+    def job_failed(self, partition: int, error: BaseException) -> None:
         """Start the task anew, unless that leads to nothing."""
         self._gone(partition, error)
 
-    def _gone(self, slot: int, error: Exception | None) -> None:
+    def _gone(self, slot: int, error: BaseException | None) -> None:
         self._running.discard(slot)
         self._silent.discard(slot)
         self._seat.give_back()
@@ -266,9 +267,8 @@ class ResidentRegion:
             self._changed.clear()
         if self._entrance is not None:
             self._entrance.close()
-        for connection in self._left:  # the jobs have ended, and nobody listens: workers end that are stuck
-            with connection:
-                reset(connection)
+        for desk in self._left:  # the jobs have ended, and nobody listens: workers end that are stuck
+            desk.hang_up()
         assert self._released is not None
         self._released(self._job.join)
 

@@ -10,7 +10,7 @@ from attrs import define, field
 from pyspark import RDD
 
 from ..calls import JobGroup, Jobs, JobTag
-from ..connecting import listening
+from ..connecting import Listening
 from .task import FRAME, ResultsTask
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ClassicPulling(Pulling):
 
     def frames(self) -> Iterator[bytes]:
         """Run a job, and read its results from the JVM; what is not read is let go of with the socket."""
-        with listening(self.source.context) as lifeline:
+        with Listening(self.source.context) as lifeline:
             yield from self._frames(self.source.task(lifeline))
 
     def _frames(self, task: ResultsTask) -> Iterator[bytes]:

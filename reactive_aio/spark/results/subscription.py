@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from ...errors import SourceCancelledError, SparkJobError
-from ...hooks import drop_error
+from ...guard import FAILURES, is_closed_with
+from ...remote.failures import unpack
 from ...remote.frames import FAILED, Decoder, Frame
 from ...segments import TasksSnapshot
 from ...spec import add_demand
 from ..calls import Calls, JobGroup
-from ..failures import unpack
+from ..failures import loaded
+from ..pickling import NotPickled
 from ..preparing import Preparing
 from ..told import told
 from .pulling import Pulling
@@ -37,14 +39,13 @@ class ResultsSubscription:
     """What comes before the first partition; not known of Spark Connect."""
     _come: bool = field(init=False, default=False)
     """Whether some of it has come."""
-    _task: asyncio.Task[Exception | None] | None = field(init=False, default=None)
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     def begin(self) -> None:
         """Start the task; the first job is run for the first demand."""
-        release = self.inlet.hold()
         self.inlet.show_tasks(self.tasks)
-        self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
-        self._task.add_done_callback(lambda task: self._ended(task, release))
+        self._task = self.inlet.start(self._live())
+        self._task.add_done_callback(self._ended)
 
     def tasks(self) -> TasksSnapshot:
         """Tell how many partitions have been read; one at a time is, and other tasks may come before the first."""
@@ -68,26 +69,26 @@ class ResultsSubscription:
 
     # -- life
 
-    async def _live(self) -> Exception | None:
-        await self._wanted.wait()
-        return await self._pull()
-
-    def _ended(self, task: asyncio.Task[Exception | None], release: Callable[[], None]) -> None:
-        """Signal the end; here, since a task may be cancelled by somebody else before it has begun."""
-        if task.cancelled():
-            error: BaseException | None = SourceCancelledError("the task of a source was cancelled by somebody else")
-        else:
-            error = task.exception() or task.result()
-        if self._cancelled:
-            if error is not None and not task.cancelled():
-                drop_error(error)
-        elif error is None:
+    async def _live(self) -> None:
+        """Deliver all there is, and signal the end."""
+        try:
+            await self._wanted.wait()
+            failure = await self._pull()
+        except FAILURES as error:
+            if isinstance(error, asyncio.CancelledError) or is_closed_with(error, self.inlet.loop):
+                raise
+            failure = error
+        if failure is not None:
+            (self.inlet.cleanup_failed if self._cancelled else self.inlet.on_error)(failure)
+        elif not self._cancelled:
             self.inlet.on_complete()
-        else:
-            self.inlet.on_error(error)
-        release()
 
-    async def _pull(self) -> Exception | None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Signal that somebody else has cancelled the task; here, since that may be before it has begun."""
+        if task.cancelled() and not self._cancelled:
+            self.inlet.on_error(SourceCancelledError("the task of a source was cancelled by somebody else"))
+
+    async def _pull(self) -> BaseException | None:
         """Deliver all there is, and give the failure that it ends with, if it does."""
         jobs = self.pulling.jobs
         self._before = Preparing(jobs.context, jobs.name) if isinstance(jobs, JobGroup) else None
@@ -98,7 +99,7 @@ class ResultsSubscription:
                     self._has_come()
                     if frame.kind == FAILED:
                         return unpack(bytes(frame.pickled))
-                    await self._deliver(frame.loads())
+                    await self._deliver(loaded(frame))
             finally:
                 self._has_come()
                 await calls(self._close, frames)
@@ -126,6 +127,8 @@ class ResultsSubscription:
     def _next(self, frames: Iterator[bytes]) -> Frame | None:
         try:
             data = next(frames, None)
+        except NotPickled as failed:
+            raise failed.error from None
         except Exception as error:
             source = self.pulling.source
             why = told(error, None if source.connect else source.context)

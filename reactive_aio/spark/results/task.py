@@ -13,7 +13,7 @@ from ..connecting import Address
 from ..lowering.sparing import read_on
 from ..outlet import Outlet
 from ..slices import Slices
-from ..watch import while_wanted
+from ..watch import WhileWanted
 from ..worker import PartitionTask
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class Kept(Outlet):
     def say(self, frame: Frame) -> None:
         """Keep a frame."""
         self.frames.append(frame)
+
+    def cleanup_failed(self, packed: bytes) -> None:
+        """End with it, behind the elements."""
+        self.fail(packed)
 
     def end(self, passed: int, *, decided: bool) -> None:
         """Say nothing: Spark takes the results of a task all together or not at all."""
@@ -75,7 +79,7 @@ class ResultsTask(PartitionTask):
 
         task = TaskContext.get()
         kept = Kept(0 if task is None else task.partitionId())
-        with while_wanted(self.lifeline):
+        with WhileWanted(self.lifeline):
             for _ in self.chunks(items, kept):
                 yield from kept.taken()
             yield from kept.taken()

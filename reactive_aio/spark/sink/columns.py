@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 
 from ...errors import SchemaMismatchError
 from ...segments import label
+from ..told import text_of
 
 # Here `Any` stands for the values of elements, and for Arrow, whose stubs know it by halves.
 
@@ -120,7 +121,7 @@ class Columns:
                     column = self.struct.fields[at]
                     cause = None if isinstance(own, _Unfit) else own
                     needed = column.dataType.simpleString() + ("" if column.nullable else " not null")
-                    raise _mismatch(first + place, column.name, needed, value, str(own)) from cause
+                    raise _mismatch(first + place, column.name, needed, value, text_of(own)) from cause
             raise error
 
     def _made(self, at: int, values: list[Any]) -> Any:

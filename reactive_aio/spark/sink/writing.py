@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -9,6 +10,7 @@ from attrs import define, field
 from pyspark.errors import PySparkException
 
 from ...errors import SparkJobError
+from ...guard import FAILURES, as_failure
 from ...notes import add_note
 from ..asking import STOPPED, check_running, is_stopped
 from ..calls import Calls, jobs_of
@@ -58,12 +60,20 @@ async def to_spark(
                 async for items in batches:
                     await sink.add(items)
                     if progress is not None:
-                        progress(sink.done)
+                        _tell(progress, sink.done)
         except BaseException as error:  # whoever has failed, or cancelled
             done = sink.done
             add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
             raise
     return sink.done
+
+
+def _tell(progress: Callable[[Committed], object], done: Committed) -> None:
+    """Tell of progress; a CancelledError that is raised there cancels nobody."""
+    try:
+        progress(done)
+    except asyncio.CancelledError as error:
+        raise as_failure(error) from error
 
 
 @define(eq=False)
@@ -89,7 +99,7 @@ class Sink:
             self._columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
             self.writer.prepare(session.createDataFrame([], struct))
             return self.writer.committed()
-        except Exception as error:
+        except FAILURES as error:
             self._raise(error, "what there is could not be read")
 
     async def add(self, items: list[Any]) -> None:
@@ -105,7 +115,7 @@ class Sink:
             try:
                 frame = self.writer.session.createDataFrame(table, self._columns.struct)
                 self.writer.write(frame, batch)
-            except Exception as error:
+            except FAILURES as error:
                 # A write whose answer was lost may have been done all the same.
                 if self.writer.repeatable and self._is_there(batch):
                     return
@@ -117,14 +127,14 @@ class Sink:
     def _is_there(self, batch: Batch) -> bool:
         try:
             return self.writer.committed() == Committed(batch.run, batch.id + 1, batch.before + batch.rows)
-        except Exception:
+        except FAILURES:
             return False  # the failure of the write says more
 
-    def _raise(self, error: Exception, what: str) -> NoReturn:
+    def _raise(self, error: BaseException, what: str) -> NoReturn:
         """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
         from py4j.protocol import Py4JError
 
         stopped = is_stopped(self.writer.session)  # then it may be an error of any type
-        if not stopped and not isinstance(error, (PySparkException, Py4JError, OSError)):
+        if not isinstance(error, Exception if stopped else (PySparkException, Py4JError, OSError)):
             raise error
         raise SparkJobError(f"to_spark({self.writer}): {what}: {STOPPED if stopped else told(error)}") from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import SourceConsumedError, SparkJobError
+from ...guard import FAILURES
 from ...notes import add_note
 from ...remote.frames import BEAT as ALIVE
 from ...remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
@@ -82,10 +83,10 @@ class Arrival:
     """Rows that were requested and that no task has been granted."""
     _inlet: Inlet[Any] | None = field(init=False, default=None)
     _opened: bool = field(init=False, default=False)
-    _end: tuple[Exception | None] | None = field(init=False, default=None)
+    _end: tuple[BaseException | None] | None = field(init=False, default=None)
     """How the rows have ended."""
 
-    def hand_over(self, failed: Callable[[Exception], None]) -> Handover:
+    def hand_over(self, failed: Callable[[BaseException], None]) -> Handover:
         """Give what is settled when the subscriber has decided."""
         self.handover = Handover(failed, lambda accepted: self.post(self._told, accepted))
         return self.handover
@@ -180,12 +181,12 @@ class Arrival:
         if self._inlet is None:
             return
         items: list[Any] = []
-        error: Exception | None = None
+        error: BaseException | None = None
         try:
             for batch in from_arrow(data):
                 columns = self.reading.columns
                 items.extend(self.reading.elements(batch if columns is None else batch.select(columns)))
-        except Exception as failure:
+        except FAILURES as failure:  # a class of the user's makes the elements
             add_note(failure, f"while a row of micro-batch {self.delivery.batch} was made an element")
             error = failure
         if items:
@@ -245,13 +246,13 @@ class Arrival:
         self.handover.settle(accepted=False)
         self._finish(error)
 
-    def _finish(self, error: Exception | None) -> None:
+    def _finish(self, error: BaseException | None) -> None:
         if self._end is None:
             self._end = (error,)
             if self._inlet is not None:
                 self._signal_end(error)
 
-    def _signal_end(self, error: Exception | None) -> None:
+    def _signal_end(self, error: BaseException | None) -> None:
         inlet, self._inlet = self._inlet, None
         if inlet is None:
             return

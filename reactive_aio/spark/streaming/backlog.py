@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from attrs import define, field
 
-from ...errors import SchemaMismatchError, SparkJobError
+from ...errors import SparkJobError
+from ...guard import FAILURES, as_failure
 
 # `Any` stands for Arrow, whose stubs know it by halves, and for elements.
 
@@ -26,8 +28,8 @@ class Backlog:
     """The first row that is kept."""
     end: int = field(init=False)
     """The place behind the last row."""
-    error: Exception | None = field(init=False, default=None)
-    """An element that is no row; nothing behind it counts."""
+    error: BaseException | None = field(init=False, default=None)
+    """Why an element is no row; nothing behind it counts."""
     _pieces: deque[tuple[int, Any]] = field(init=False, factory=deque[tuple[int, Any]])
     _new: list[Any] = field(init=False, factory=list[Any])
 
@@ -42,7 +44,7 @@ class Backlog:
             self.settle()
 
     def settle(self) -> None:
-        """Turn what has come into columns; stop at the first element that does not fit."""
+        """Turn what has come into columns; stop at the first element that does not fit, or can't be looked at."""
         new, self._new = self._new, []
         start = self.end - len(new)
         if not new or self.error is not None:
@@ -50,20 +52,12 @@ class Backlog:
             return
         try:
             self._keep(start, self._table(new, start))
-        except SchemaMismatchError as error:
-            self.error = error
-            good = self._fitting(new, start)
-            self.end = start + good
-            if good:
-                self._keep(start, self._table(new[:good], start))
-
-    def _fitting(self, items: list[Any], start: int) -> int:
-        for at, item in enumerate(items):
-            try:
-                self._table([item], start + at)
-            except SchemaMismatchError:
-                return at
-        return len(items)
+        except FAILURES as error:
+            self.error, self.end = as_failure(error), start
+            with suppress(FAILURES):
+                for item in new:
+                    self._keep(self.end, self._table([item], self.end))
+                    self.end += 1
 
     def _keep(self, start: int, table: Any) -> None:
         self._pieces.append((start, table.combine_chunks().to_batches()[0]))

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
 from ...errors import SparkJobError
+from ...guard import FAILURES, as_failure, brief, is_closed_with
+from ...hooks import also_failed, drop_error
+from ...notes import set_cause
 from ...operators._fluent import check_count, check_function
 from ...remote.handshake import Guard
 from ..asking import asking
@@ -25,6 +28,7 @@ from ..sink.schema import Schema, check_schema, struct_of
 from ..told import told
 from .arrow import in_arrow
 from .backlog import Backlog
+from .block import Block
 from .feedwire import ANSWER, BEGIN, COMMIT, DONE, FETCH, LATEST, OFFSET, QUESTION, REFUSED
 from .line import check_classic, register
 from .reception import Reception
@@ -43,8 +47,7 @@ LOOK: Final = 0.2
 """Seconds after which `Feed.drain` looks whether the query is still there."""
 
 
-@asynccontextmanager
-async def feed(
+def feed(
     flow: Flow[Any] | Callable[[int], Flow[Any]],
     session: SparkSession,
     schema: Schema,
@@ -53,7 +56,7 @@ async def feed(
     batch: int = 10_000,
     partitions: int = 1,
     name: str | None = None,
-) -> AsyncGenerator[Feed]:
+) -> AbstractAsyncContextManager[Feed]:
     """Have Spark read a flow as a stream, for the length of an ``async with`` block.
 
     ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The flow is
@@ -83,11 +86,15 @@ async def feed(
         check_count("feed", label, count, 1)
     _check_session(session)
     check_schema("feed", schema)
-    struct, zone = await asyncio.to_thread(_asked, session, schema)
-    columns = Columns(struct, schema if isinstance(schema, type) else None, zone_of(zone))
-    own = Feed(flow, session, columns, ahead, batch, partitions, secrets.token_hex(8) if name is None else name)
-    async with own.open():
-        yield own
+
+    async def opened() -> Feed:
+        struct, zone = await asyncio.to_thread(_asked, session, schema)
+        columns = Columns(struct, schema if isinstance(schema, type) else None, zone_of(zone))
+        own = Feed(flow, session, columns, ahead, batch, partitions, secrets.token_hex(8) if name is None else name)
+        await own.open()
+        return own
+
+    return Block(opened)
 
 
 def _check_flow(given: object, told: str) -> None:
@@ -148,13 +155,14 @@ class Feed:
     _batch: int
     _partitions: int
     _name: str
+    _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _reception: Reception = field(init=False)
     _backlog: Backlog = field(init=False)
-    _pump: asyncio.Task[None] | None = field(init=False, default=None)
+    _pump: asyncio.Task[BaseException | None] | None = field(init=False, default=None)
     _admitted: int = field(init=False, default=0)
     """The place up to which elements may be taken from the flow."""
     _complete: bool = field(init=False, default=False)
-    error: Exception | None = field(init=False, default=None)
+    error: BaseException | None = field(init=False, default=None)
     """What the flow has failed with."""
     _came: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when something has come; who waits clears it."""
@@ -191,27 +199,34 @@ class Feed:
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
         failure = await asyncio.to_thread(_processed, query)
         if self.error is not None:
-            raise self.error from failure
+            if failure is not None:
+                set_cause(self.error, failure)
+            raise self.error
         if failure is not None:
             raise failure
 
     # -- life
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None]:
-        """Listen, and in the end leave nothing behind."""
+    async def open(self) -> None:
+        """Listen, until `close`."""
         listening, host = await asyncio.to_thread(listen, self._session.sparkContext)
         self._reception = Reception(listening, host, self._serve)
-        try:
-            async with self._reception.open():
-                yield
-        finally:
-            await self._end()
+        await self._reception.open()
 
-    async def _end(self) -> None:
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.gather(self._pump, return_exceptions=True)
+    async def close(self) -> BaseException | None:
+        """Leave nothing behind; return what the cleanup of the flow has failed with."""
+        try:
+            await self._reception.close()
+        finally:
+            failure = await self._end()
+        return failure
+
+    async def _end(self) -> BaseException | None:
+        if self._pump is None:
+            return None
+        self._pump.cancel()
+        (outcome,) = await asyncio.gather(self._pump, return_exceptions=True)
+        return None if isinstance(outcome, asyncio.CancelledError) else outcome
 
     # -- the flow
 
@@ -220,7 +235,8 @@ class Feed:
         if self._pump is not None:
             if offset >= self._backlog.first or not callable(self._source):
                 return
-            await self._end()
+            if (late := await self._end()) is not None:
+                drop_error(late)  # the flow begins again, and nobody waits for the one before
         if offset and not callable(self._source):
             raise SparkJobError(
                 f"the stream was read up to row {offset} by another process; a flow begins with its first"
@@ -237,22 +253,36 @@ class Feed:
         try:
             flow = self._source(offset)
             _check_flow(flow, f"the function of feed(name={self._name!r}) gave {type(flow).__name__}, not a flow")
-        except Exception as error:
-            self.error = error
-            raise SparkJobError(
-                f"the flow of the stream could not begin at {offset}: {type(error).__name__}: {error}"
-            ) from error
+        except FAILURES as error:
+            self.error = as_failure(error)
+            raise SparkJobError(f"the flow of the stream could not begin at {offset}: {brief(error)}") from error
         return flow
 
-    async def _run(self, flow: Flow[Any]) -> None:
+    async def _run(self, flow: Flow[Any]) -> BaseException | None:
+        """Take what the flow gives; return what its cleanup fails with when it is left."""
+        left, failure = False, None
         try:
             async with flow.open() as items:
-                await self._take(items)
-        except Exception as error:
-            self.error = error
+                try:
+                    await self._take(items)
+                except asyncio.CancelledError:  # it is left in peace, and so says what its cleanup has failed with
+                    left = True
+        except FAILURES as error:
+            if isinstance(error, asyncio.CancelledError) or is_closed_with(error, self._loop):
+                raise
+            if left:
+                return error
+            failure = error
+        self._ended(failure)
+        return None
+
+    def _ended(self, failure: BaseException | None) -> None:
+        """Note how the flow has ended: an element that is no row came before the failure."""
         self._backlog.settle()
-        if self._backlog.error is not None:
-            self.error = self._backlog.error
+        wrong = self._backlog.error
+        if wrong is not None and failure is not None:
+            also_failed(wrong, failure)
+        self.error = failure if wrong is None else wrong
         self._complete = True
         self._came.set()
 
@@ -317,7 +347,7 @@ class Feed:
             await asyncio.wait_for(self._until(lambda: backlog.end > start or self._complete), None if wait else WAIT)
         backlog.settle()
         if self.error is not None and backlog.end <= start:
-            raise SparkJobError(f"the flow of the stream failed: {type(self.error).__name__}: {self.error}")
+            raise SparkJobError(f"the flow of the stream failed: {brief(self.error)}")
         return min(backlog.end, start + limit)
 
     async def _fetched(self, start: int, end: int) -> memoryview:

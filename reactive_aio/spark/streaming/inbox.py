@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
@@ -20,11 +20,13 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from ...errors import SparkJobError
+from ...guard import brief
 from ...remote.frames import FAILED, STOP, Frame
 from ...remote.handshake import Guard
 from ..asking import asking
 from ..rows import reading
 from .arrival import Arrival, Writing, WrittenBatch
+from .block import Block
 from .hearing import hearing
 from .inboxreader import Reader, WrittenBatches
 from .inboxwire import ABORT, COMMIT, OPEN, Delivery, named
@@ -62,10 +64,9 @@ def inbox(
 def inbox(
     as_: type[U], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
 ) -> AbstractAsyncContextManager[Inbox[U]]: ...
-@asynccontextmanager
-async def inbox(
+def inbox(
     as_: type[Any] = Row, *, host: str = LOOPBACK, port: int = 0, prefetch: int = 8192, patience: float = 300.0
-) -> AsyncGenerator[Inbox[Any]]:
+) -> AbstractAsyncContextManager[Inbox[Any]]:
     """Have Spark write a stream to a flow, for the length of an ``async with`` block.
 
     ``own.batches`` is the flow: micro-batches, each with its number and its ``rows``, which become what ``as_`` says, as
@@ -103,9 +104,13 @@ async def inbox(
         raise ValueError(f"inbox(patience={patience}): patience is a time in seconds")
     if as_ not in (Row, tuple, dict) and not attrs.has(as_):
         raise TypeError(f"inbox(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
-    own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
-    async with own.open():
-        yield own
+
+    async def opened() -> Inbox[Any]:
+        own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
+        await own.open()
+        return own
+
+    return Block(opened)
 
 
 @define(eq=False)
@@ -201,21 +206,23 @@ class Inbox(Generic[T]):
 
     # -- life
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None]:
-        """Listen, and in the end leave nothing behind."""
-        async with self._reception.open():
-            try:
-                yield
-            finally:
-                self._closed = True
-                if self._query is not None:
-                    self._query.stop()
-                    await self._over.wait()
-                if self._arrival is not None:
-                    self._arrival.give_up(SparkJobError("the inbox that the stream is written to has been closed"))
-                if self._reader is not None:
-                    self._finish(None)
+    async def open(self) -> None:
+        """Listen, until `close`."""
+        await self._reception.open()
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        self._closed = True
+        try:
+            if self._query is not None:
+                self._query.stop()
+                await self._over.wait()
+            if self._arrival is not None:
+                self._arrival.give_up(SparkJobError("the inbox that the stream is written to has been closed"))
+            if self._reader is not None:
+                self._finish(None)
+        finally:
+            await self._reception.close()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have ``handle(value)`` called on the event loop, from any thread."""
@@ -259,11 +266,11 @@ class Inbox(Generic[T]):
         batch: WrittenBatch[Any] = WrittenBatch(name.batch, name.query, arrival.handover, arrival, self._prefetch)
         reader.inlet.post(reader.inlet.on_chunk, [batch])
 
-    def _broken(self, arrival: Arrival, error: Exception) -> None:
+    def _broken(self, arrival: Arrival, error: BaseException) -> None:
         """Refuse a micro-batch that was not consumed, and with it the subscriber."""
         if arrival.handover.settled:
             return
-        arrival.why = f"the subscriber has failed: {type(error).__name__}: {error}"
+        arrival.why = f"the subscriber has failed: {brief(error)}"
         if self._reader is not None:
             self._reader.broken(error)
         if self._query is not None:
@@ -289,7 +296,7 @@ class Inbox(Generic[T]):
     def offered(self, offer: object) -> None:
         """Nothing: this query calls nobody back."""
 
-    def broken(self, error: Exception) -> None:
+    def broken(self, error: BaseException) -> None:
         """Nothing: its micro-batches say so themselves."""
 
     def ended(self, error: SparkJobError | None) -> None:

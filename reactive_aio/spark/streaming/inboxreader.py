@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from ...hooks import drop_error
 from ...segments import Inlet, Pushed
 from ...spec import Subscription, add_demand
 from .arrival import WrittenBatch
@@ -24,9 +23,9 @@ class Reader:
     inbox: Inbox[Any]
     demand: int = field(init=False, default=0)
     _release: Callable[[], None] | None = field(init=False)
-    _failure: Exception | None = field(init=False, default=None)
+    _failure: BaseException | None = field(init=False, default=None)
     """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
-    _end: tuple[Exception | None] | None = field(init=False, default=None)
+    _end: tuple[BaseException | None] | None = field(init=False, default=None)
     """What it is to be told in the end."""
     _over: bool = field(init=False, default=False)
 
@@ -47,7 +46,7 @@ class Reader:
         self._over = True
         self.inbox.post(self.inbox.left_by, self)
 
-    def broken(self, error: Exception) -> None:
+    def broken(self, error: BaseException) -> None:
         """Note what the subscriber has failed with."""
         if self._failure is None:
             self._failure = error
@@ -55,7 +54,7 @@ class Reader:
     def end(self, error: Exception | None) -> None:
         """Signal the end, once."""
         if error is not None and (self._over or self._failure is not None):
-            self.inlet.post(drop_error, error)
+            self.inlet.cleanup_failed(error)
         if self._end is None:
             self._end = (error if self._failure is None else self._failure,)
             self._tell()

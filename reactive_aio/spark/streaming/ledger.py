@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from os import PathLike
+from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from .microbatch import Consumable
 
@@ -52,23 +53,12 @@ class SqliteLedger:
 
     path: str | PathLike[str]
 
-    @asynccontextmanager
-    async def entry(self, query: str, batch: int) -> AsyncGenerator[sqlite3.Connection | None]:
+    def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:
         """Begin a transaction, or tell that the batch has taken effect."""
-        connection = await asyncio.to_thread(self._begin)
-        try:
-            cursor = connection.execute("SELECT last FROM reactive_aio_batches WHERE query = ?", (query,))
-            last: tuple[int] | None = cursor.fetchone()
-            if last is not None and last[0] >= batch:
-                yield None
-                return
-            yield connection
-            connection.execute("INSERT OR REPLACE INTO reactive_aio_batches VALUES (?, ?)", (query, batch))
-            await asyncio.to_thread(connection.commit)
-        finally:
-            await asyncio.to_thread(connection.close)  # and roll back what has not been committed
+        return _Entry(self, query, batch)
 
-    def _begin(self) -> sqlite3.Connection:
+    def begin(self) -> sqlite3.Connection:
+        """Connect, and begin a transaction; on a thread."""
         connection = sqlite3.connect(self.path, check_same_thread=False)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS reactive_aio_batches (query TEXT PRIMARY KEY, last INTEGER NOT NULL)"
@@ -76,3 +66,42 @@ class SqliteLedger:
         connection.commit()
         connection.execute("BEGIN IMMEDIATE")
         return connection
+
+
+@define
+class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
+    """A transaction; no generator, which would set the traceback of what leaves the block, and not all let that be set."""
+
+    ledger: SqliteLedger
+    query: str
+    batch: int
+    _connection: sqlite3.Connection = field(init=False)
+    _new: bool = field(init=False, default=False)
+    """Whether the batch has not taken effect before."""
+
+    async def __aenter__(self) -> sqlite3.Connection | None:
+        self._connection = await asyncio.to_thread(self.ledger.begin)
+        try:
+            cursor = self._connection.execute("SELECT last FROM reactive_aio_batches WHERE query = ?", (self.query,))
+            last: tuple[int] | None = cursor.fetchone()
+        except BaseException:
+            await self._close()
+            raise
+        self._new = last is None or last[0] < self.batch
+        return self._connection if self._new else None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None and self._new:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO reactive_aio_batches VALUES (?, ?)", (self.query, self.batch)
+                )
+                await asyncio.to_thread(self._connection.commit)
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        """Close the connection, and so roll back what has not been committed."""
+        await asyncio.to_thread(self._connection.close)

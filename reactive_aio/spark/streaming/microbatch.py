@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock
@@ -26,7 +27,7 @@ T = TypeVar("T")
 class Handover:
     """What the thread in which Spark calls waits for; settled once, from any thread."""
 
-    failed: Callable[[Exception], None]
+    failed: Callable[[BaseException], None]
     """Called, on any thread, when the subscriber has failed to consume it."""
     decided: Callable[[bool], None] | None = None
     """Called once, on whatever thread decides."""
@@ -82,7 +83,7 @@ class Consumable(ABC, Generic[T]):
                 f"micro-batch {self.id} can't be acknowledged any more, for the flow has ended; it will come again"
             )
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Say that it can't be consumed, from any thread: the batch comes again, some other time.
 
         The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
@@ -98,7 +99,7 @@ class Consumable(ABC, Generic[T]):
     ) -> None:
         if error is None:
             self.acknowledge()
-        elif isinstance(error, Exception):
+        elif not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
             self.fail(error)
         else:
             left = SparkJobError(f"micro-batch {self.id} was left before it was consumed")

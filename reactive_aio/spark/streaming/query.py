@@ -40,7 +40,7 @@ class Events(Protocol):
     def offered(self, offer: tuple[DataFrame, int, Handover]) -> None:
         """Spark has a micro-batch, and waits."""
 
-    def broken(self, error: Exception) -> None:
+    def broken(self, error: BaseException) -> None:
         """The subscriber has failed to consume a micro-batch."""
 
     def ended(self, error: SparkJobError | None) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from attrs import define, field
@@ -34,6 +34,7 @@ class Reception:
     """Talks to one that has come in, until it returns."""
     secret: bytes = field(init=False, repr=False, factory=lambda: secrets.token_bytes(32))
     _port: int = field(init=False)
+    _server: asyncio.Server = field(init=False)
     _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
     _guests: dict[asyncio.StreamWriter, None] = field(init=False, factory=dict[asyncio.StreamWriter, None])
     """Those that have not proved who they are, the oldest first."""
@@ -51,18 +52,17 @@ class Reception:
         """The options of ``format("reactive_aio")`` by which a process finds its way here."""
         return {"address": self.address, "secret": self.secret.hex()}
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None]:
-        """Listen, and in the end hang up on all."""
-        server = await asyncio.start_server(self._connected, sock=self.listening)
-        try:
-            yield
-        finally:
-            server.close()
-            lines = tuple(self._lines)
-            for line in lines:
-                line.cancel()
-            await asyncio.gather(*lines, return_exceptions=True)
+    async def open(self) -> None:
+        """Listen, until `close`."""
+        self._server = await asyncio.start_server(self._connected, sock=self.listening)
+
+    async def close(self) -> None:
+        """Hang up on all."""
+        self._server.close()
+        lines = tuple(self._lines)
+        for line in lines:
+            line.cancel()
+        await asyncio.gather(*lines, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkError
-from ...hooks import drop_error
 from ...segments import Elsewhere, Inlet, Pushed
 from ...spec import Subscription, add_demand
 from ..asking import asking, check_running
@@ -92,7 +91,7 @@ class StreamSubscription:
     _demand: int = field(init=False, default=0)
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
     """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
-    _failure: Exception | None = field(init=False, default=None)
+    _failure: BaseException | None = field(init=False, default=None)
     """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
@@ -110,7 +109,7 @@ class StreamSubscription:
         self._begin_task()
 
     def _begin_task(self) -> None:
-        self._task = self.inlet.loop.create_task(self._live(), context=self.inlet.context.copy())
+        self._task = self.inlet.start(self._live())
         self._task.add_done_callback(self._task_ended)
 
     def _task_ended(self, _: asyncio.Task[None]) -> None:
@@ -164,7 +163,7 @@ class StreamSubscription:
         )
         self.inlet.on_chunk([batch])
 
-    def broken(self, error: Exception) -> None:
+    def broken(self, error: BaseException) -> None:
         """Stop the query, because a micro-batch was not consumed."""
         if self._failure is None:
             self._failure = error
@@ -177,7 +176,7 @@ class StreamSubscription:
             self._finish(error)
             return
         if error is not None:
-            drop_error(error)
+            self.inlet.cleanup_failed(error)
         self._fail()
 
     def _fail(self) -> None:
@@ -185,7 +184,7 @@ class StreamSubscription:
         if self._failure is not None and self._demand and self._left.is_set() and not self._over:
             self._finish(self._failure)
 
-    def _finish(self, error: Exception | None) -> None:
+    def _finish(self, error: BaseException | None) -> None:
         self._over = True
         self._query.stop()
         if error is None:

@@ -1,0 +1,44 @@
+"""What is open for the length of an ``async with`` block."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
+
+from attrs import define, field
+
+from ...hooks import also_failed
+
+
+class Closable(Protocol):
+    """What is closed in the end."""
+
+    async def close(self) -> BaseException | None:
+        """Leave nothing behind; return what the cleanup has failed with."""
+
+
+C = TypeVar("C", bound=Closable)
+
+
+@define(eq=False)
+class Block(AbstractAsyncContextManager[C], Generic[C]):
+    """The block; no generator, which would set the traceback of what leaves it, and not all let that be set."""
+
+    _open: Callable[[], Awaitable[C]]
+    _opened: C = field(init=False)
+
+    async def __aenter__(self) -> C:
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        failure = await self._opened.close()
+        if failure is None:
+            return
+        if error is None:
+            raise failure
+        also_failed(error, failure)
