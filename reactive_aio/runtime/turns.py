@@ -172,9 +172,10 @@ class Turns(ABC):
         except FAILURES as error:
             # The net: whatever it is, and whoever has raised it, the flow ends with it, and the loop goes on.
             self._awake = False
-            self._caught(error)
+            self.caught(error)
 
-    def _caught(self, error: BaseException) -> None:
+    def caught(self, error: BaseException) -> None:
+        """Fail with what has left a turn, or a call that takes the place of one."""
         try:
             self.broken(error)
         except FAILURES as another:
