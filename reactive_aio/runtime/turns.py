@@ -12,7 +12,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Context
 from threading import get_ident
 from time import perf_counter
@@ -136,10 +135,15 @@ class Turns(ABC):
 
     def _let_go(self) -> None:
         """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled."""
-        while self._events:
-            with suppress(IndexError):  # another thread has taken it
+        while True:
+            try:
                 handle, value = self._events.popleft()
+            except IndexError:  # there are no more, or another thread has taken the last
+                return
+            try:
                 handle(value)
+            except FAILURES as error:
+                drop_error(error)
 
     def meet(self) -> None:
         """The scheduled callback of a member of a company."""
