@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ...guard import FAILURES
 from ...hooks import drop_error
 from ...segments import Pace, Stage, Transform, label
 from .in_flight import InFlight, not_awaitable
@@ -107,7 +108,7 @@ class Awaiting(Transform[Any, Any]):
     _machine: InFlight | None = field(init=False, default=None)
     _under_way: int = field(init=False, default=0)
     """Elements that were taken and of which nothing has been handed on."""
-    _late: Exception | None = field(init=False, default=None)
+    _late: BaseException | None = field(init=False, default=None)
     """The failure of the input, which comes behind all results."""
 
     def apply(self, items: Iterator[Any]) -> Iterator[Any]:
@@ -173,7 +174,7 @@ class Awaiting(Transform[Any, Any]):
         room, taken = self.stage.concurrency - self._under_way, list[Any]()
         try:
             taken.extend(islice(items, room))
-        except Exception as error:
+        except FAILURES as error:
             self._late = error
         if taken:
             self._under_way += len(taken)
