@@ -302,17 +302,23 @@ class RegionDriver(Emission):
             if failures:
                 self._signal(receiver, failures)
             elif receiver is not None:
-                self._tell_end(receiver)
+                self._tell(receiver, None)
         finally:
             self._done()
 
-    def _tell_end(self, receiver: Receiver[Any]) -> None:
+    def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
+        """Tell of the end; if that goes wrong, the region that reads the flow fails, or else the receiver is told again."""
         try:
-            receiver.on_complete()
-        except FAILURES as error:
+            if error is None:
+                receiver.on_complete()
+            else:
+                receiver.on_error(error)
+        except FAILURES as failure:
+            if error is not None:
+                also_failed(failure, error)
             if self.host.outer is not None:
-                raise  # the region that reads the flow fails with it
-            self._signal(receiver, [error])
+                raise
+            receiver.on_error(as_failure(failure))
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         if locate:
@@ -333,7 +339,7 @@ class RegionDriver(Emission):
             for other in others:
                 also_failed(first, other)
             if receiver is not None:
-                receiver.on_error(first)
+                self._tell(receiver, first)
             else:
                 drop_error(first)
         finally:

@@ -33,7 +33,7 @@ class Broken(BaseException):
     """What no code of the library's raises."""
 
 
-class Expected(Exception):
+class ExpectedError(Exception):
     """What a flow fails with by itself."""
 
 
@@ -48,7 +48,7 @@ async def numbers() -> AsyncIterator[int]:
 
 def failing(attempts: list[int]) -> Flow[int]:
     attempts.append(1)
-    return Flow.range(2) if len(attempts) > 2 else Flow.error(Expected("to be retried"))
+    return Flow.range(2) if len(attempts) > 2 else Flow.error(ExpectedError("to be retried"))
 
 
 def one_region() -> Flow[int]:
@@ -65,7 +65,7 @@ def a_boundary() -> Flow[int]:
 
 def a_failure_behind_a_boundary() -> Flow[int]:
     return (
-        Flow.concat(Flow.range(2), Flow.error(Expected("expected")))
+        Flow.concat(Flow.range(2), Flow.error(ExpectedError("expected")))
         .publish_on(schedulers.current(), 2)
         .map(lambda n: n)
     )
@@ -142,11 +142,14 @@ PLACES: list[tuple[type, str]] = [
     (Emission, "_deliver"),
     (_Result, "on_subscribe"),
     (_Result, "on_chunk"),
+    (_Result, "on_error"),
     (_Result, "on_complete"),
     (Steps, "on_chunk"),
+    (Steps, "on_error"),
     (Steps, "on_complete"),
     (Inner, "on_subscribe"),
     (Inner, "on_chunk"),
+    (Inner, "on_error"),
     (Inner, "on_complete"),
     (Source, "on_subscribe"),
     (Source, "on_chunk"),
@@ -207,7 +210,7 @@ async def test_what_leaves_a_turn_ends_the_flow(
             try:
                 async with asyncio.timeout(20):
                     await end(flow())
-            except (Broken, Expected) as error:
+            except (Broken, ExpectedError) as error:
                 ended = error
         await idle()
 

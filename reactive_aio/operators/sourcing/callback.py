@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from attrs import define, field, frozen
 
 from ...errors import BackpressureOverflowError
-from ...guard import FAILURES, close_all
+from ...guard import Failed, close_all, guarded
 from ...hooks import also_failed, discard, drop_error
 from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
@@ -45,12 +45,12 @@ class FromCallback(Pushed[T]):
         """Register, in the subscriber's context."""
         emission = Emission(inlet, Backlog[Any](self.size, self.overflow))
         inlet.show(emission.backlog)
-        try:
-            emission.unregister = inlet.context.copy().run(self.register, emission)
-        except FAILURES:
+        registered = guarded(inlet.context, self.register, emission)
+        if isinstance(registered, Failed):
             # It may have handed the emitter over before it failed.
             emission.cancel()
-            raise
+            raise registered.take()
+        emission.unregister = registered
         return emission
 
 

@@ -1,0 +1,189 @@
+"""Some things are there once: what counts as a failure, the guarded call of a user's function, the life of a region in passes."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "reactive_aio"
+
+ENGINE = {
+    "arbiter", "ends", "gathering", "hooks", "operators", "processor", "reductions", "runtime", "segments",
+}  # fmt: skip
+"""The parts in which functions of the user's are called, on an event loop or by workers; Spark's engine has rules of its own."""
+
+CATCHES_ALL: dict[str, str] = {
+    "operators/sourcing/ahead.py": "passes on into a coroutine whatever is thrown at it, as `await` does",
+}
+"""Where everything is caught by another name than FAILURES, and why."""
+
+RUNS_BY_HAND: dict[tuple[str, str], str] = {
+    ("operators/observing/on_discard.py", "call"): "tells the hook, which looks after failures itself",
+    ("operators/observing/peek.py", "self.listener.on_subscribe"): "the source can't be opened if it raises",
+    ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
+    ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",
+    ("operators/windowing/part.py", "self.drop"): "is the library's own",
+}
+"""What runs in a copy of a context without being guarded there, and why."""
+
+OWN = {"discard", "drop_error", "self.driver.host.cleanup_failed", "self.lifetime.unawaited"}
+"""Functions of the library's that run in the subscriber's context, and raise nothing."""
+
+PASSES = "segments/passes.py"
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Give the path and the code of each module."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), path.read_text()
+
+
+def in_engine() -> Iterator[tuple[str, str]]:
+    return ((name, code) for name, code in modules() if name.split("/")[0].removesuffix(".py") in ENGINE)
+
+
+# -- one definition of failures
+
+
+def definitions(code: str) -> list[int]:
+    """Give the lines that assign FAILURES."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Name) and node.id == "FAILURES" and isinstance(node.ctx, ast.Store)
+    ]
+
+
+def catches_all(code: str) -> list[int]:
+    """Give the lines that catch everything, or every Exception, by name or for want of one."""
+    found: list[int] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ExceptHandler):
+            caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            names = {None if each is None else ast.unparse(each).split(".")[-1] for each in caught}
+            if names & {None, "Exception", "BaseException"}:
+                found.append(node.lineno)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "suppress":
+            names = {ast.unparse(each) for each in node.args}
+            found += [node.lineno] if names & {"Exception", "BaseException"} else []
+    return found
+
+
+def test_what_counts_as_a_failure_is_defined_once() -> None:
+    assert ["guard.py"] == [name for name, code in modules() for _ in definitions(code)]
+
+
+def test_what_catches_everything_catches_failures() -> None:
+    found = {name: catches_all(code) for name, code in in_engine()}
+
+    assert set(CATCHES_ALL) == {name for name, lines in found.items() if lines}, {
+        n: at for n, at in found.items() if at
+    }
+    assert [1] * len(CATCHES_ALL) == [len(found[name]) for name in CATCHES_ALL]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try: pass\nexcept Exception: pass",
+        "try: pass\nexcept BaseException as error: raise",
+        "try: pass\nexcept (OSError, Exception): pass",
+        "try: pass\nexcept: pass",
+        "try: pass\nexcept builtins.Exception: pass",
+        "with contextlib.suppress(Exception): pass",
+    ],
+)
+def test_a_clause_that_catches_everything_is_found(code: str) -> None:
+    assert [len(code.splitlines())] == catches_all(code)
+
+
+def test_a_clause_for_some_errors_is_let_through() -> None:
+    assert [] == catches_all("try: pass\nexcept (OSError, ValueError): pass\nexcept FAILURES: raise")
+
+
+# -- one guarded call
+
+
+def runs(code: str) -> list[str]:
+    """Give what is called in a copy of a context."""
+    return [
+        ast.unparse(node.args[0])
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "run"
+        and isinstance(node.func.value, ast.Call)
+        and ast.unparse(node.func.value.func).endswith((".copy", "copy_context"))
+        and node.args
+    ]
+
+
+def test_a_users_function_is_called_in_a_copy_of_its_context_by_guarded() -> None:
+    found = Counter((name, what) for name, code in in_engine() for what in runs(code) if what not in OWN)
+
+    assert dict.fromkeys(RUNS_BY_HAND, 1) == dict(found), "call guarded()"
+
+
+def test_guarded_is_where_such_a_call_is_guarded() -> None:
+    assert ["fn"] == runs((PACKAGE / "guard.py").read_text())
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("self.inlet.context.copy().run(self.fn, item)", "self.fn"),
+        ("context.copy().run(fn)", "fn"),
+        ("copy_context().run(call, 1)", "call"),
+    ],
+)
+def test_a_call_in_a_copy_of_a_context_is_found(code: str, what: str) -> None:
+    assert [what] == runs(code)
+
+
+# -- one automaton
+
+
+def moves(code: str) -> list[int]:
+    """Give the lines that set the phase of a region, or begin one of its passes."""
+    found: list[int] = []
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Attribute(attr="phase", ctx=ast.Store()):
+                found.append(node.lineno)
+            case ast.Call(func=ast.Attribute(attr="starting" | "finishing")):
+                found.append(node.lineno)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=at) | ast.Attribute(attr=at), attr="over")) if (
+                at.strip("_") == "run"
+            ):
+                found.append(node.lineno)
+            case _:
+                pass
+    return found
+
+
+def test_the_life_of_a_region_goes_on_in_one_module_only() -> None:
+    assert {PASSES} == {name for name, code in modules() if moves(code)}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "self.phase = Phase.OVER",
+        "self._passes.phase = next_one",
+        "items = self.run.over(items, until)",
+        "run.over(items, inf)",
+        "yield from self._run.starting()",
+        "list(run.finishing())",
+    ],
+)
+def test_a_move_of_a_region_is_found(code: str) -> None:
+    assert [1] == moves(code)
+
+
+@pytest.mark.parametrize("code", ["self.over = True", "if passes.phase is Phase.OVER: pass", "Iteration.over(flow)"])
+def test_what_only_looks_is_let_through(code: str) -> None:
+    assert [] == moves(code)
