@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
@@ -31,7 +31,7 @@ class FlowIterator(Protocol[T_co]):
 
     def __aiter__(self) -> FlowIterator[T_co]: ...
 
-    async def __anext__(self) -> T_co: ...
+    def __anext__(self) -> Coroutine[Any, Any, T_co]: ...
 
     def snapshot(self) -> Snapshot:
         """Look at how far each region has come, and what waits at each boundary; from any thread, at any time."""

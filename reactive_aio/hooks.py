@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from functools import partial
 
-from .guard import FAILURES, brief
+from .guard import FAILURES, as_failure, brief
 from .notes import add_note
 
 _logger = logging.getLogger("reactive_aio")
@@ -96,6 +96,7 @@ def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
 
 def drop_error(error: BaseException) -> None:
     """Tell the hook of an error that reaches nobody else; a failing hook falls back to the default."""
+    error = as_failure(error)
     try:
         _on_error_dropped.get()(error)
     except FAILURES as failure:

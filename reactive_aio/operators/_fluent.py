@@ -72,9 +72,14 @@ def check_function(method: str, fn: object, instead: str | None = None) -> None:
 
 def check_errors(method: str, errors: object) -> None:
     """Refuse at once what could stand in no ``except`` clause."""
-    for each in cast("tuple[object, ...]", errors if isinstance(errors, tuple) else (errors,)):
-        if not (isinstance(each, type) and issubclass(each, BaseException)):
+    given: tuple[object, ...] = cast("tuple[object, ...]", errors) if isinstance(errors, tuple) else (errors,)
+    for each in given:
+        if not _is_exception_type(each):
             raise TypeError(f"{method}(errors=...) takes an exception type or a tuple of them, not {label(each)}")
+
+
+def _is_exception_type(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
 
 
 def is_async(fn: Callable[..., object]) -> bool:

@@ -6,39 +6,34 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ..guard import FAILURES
 from ..operators.sourcing.error import Error
-from ..schedulers.base import Attachment, Scheduler
-from ..schedulers.current import Current, Home
+from ..schedulers.base import Scheduler
+from ..schedulers.current import Home
 from ..segments import (
     FlowLike,
     Gauge,
     Placed,
     Plan,
-    PublishOn,
     Pulled,
     Pushed,
     Receiver,
     Region,
     RegionRun,
-    Source,
-    Step,
     TasksSnapshot,
 )
 from ..spec import Subscription
 from .driver import RegionDriver
 from .host import Host, begun
 from .lifetime import Lifetime
+from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .turns import Company
 
 U = TypeVar("U")
-
-PREFETCH: Final = 256
-HERE: Final = Current()
 
 
 @define(eq=False)
@@ -217,33 +212,6 @@ class Crossing:
         """Nothing: the drivers were linked when they were made."""
 
 
-@frozen
-class _AtHome:
-    """A flow with one more boundary, so that its signals come on the running loop (a FlowLike)."""
-
-    source: Placed[Source[Any]]
-    steps: tuple[Step, ...]
-    scheduler: Scheduler
-
-
-def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:
-    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here.
-
-    ``home`` is where it belongs: where what is placed nowhere runs. Without a ``prefetch`` the boundary requests what
-    its subscriber does, which reads ahead itself.
-    """
-    if (flow.scheduler or home).is_here():
-        return flow
-    here = _here()
-    homeward = Placed(PublishOn(here, prefetch), flow.source.origin)
-    return _AtHome(flow.source, (*flow.steps, homeward), here)
-
-
-def is_home(flow: FlowLike) -> bool:
-    """Tell whether the last region of a flow of the subscriber's runs on the running loop."""
-    return (flow.scheduler or HERE).is_here()
-
-
 def assemble(
     plan: Plan,
     receiver: Receiver[Any],
@@ -264,17 +232,17 @@ def assemble(
     receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it. What is placed
     nowhere runs at ``home``, on the running loop if there is none.
     """
-    home = home or _here()
-    lone = _placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None
-    places: list[_Place] = []
+    home = home or here()
+    lone = placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None
+    places: list[Held] = []
     try:
         runs = [_run(plan, region) for region in plan.regions]
         if not isinstance(lone, Home):
-            places = _attach(plan, host.lifetime, home)
+            places = attach(plan, host.lifetime, home)
     except FAILURES as error:
         plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
         runs, lone = [_run(plan, plan.regions[0])], None
-        places = _attach(plan, host.lifetime, HERE)
+        places = attach(plan, host.lifetime, HERE)
     if isinstance(lone, Home):
         drivers = [_lone(plan, runs[0], lone.loop, context, receiver, host, company)]
     else:
@@ -308,7 +276,7 @@ def _lone(
 def _row(
     plan: Plan,
     runs: list[RegionRun],
-    places: list[_Place],
+    places: list[Held],
     context: Context,
     receiver: Receiver[Any],
     host: Host,
@@ -333,14 +301,6 @@ def _may_block(plan: Plan, region: Region) -> bool:
     """Tell whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
     source = plan.source.operator
     return region.boundary is None and isinstance(source, Pulled) and not source.plain
-
-
-def _here() -> Scheduler:
-    """Give the running loop, as a place that means the same to whoever asks for it on another one; else say so later."""
-    try:
-        return Home(asyncio.get_running_loop())
-    except RuntimeError:
-        return HERE
 
 
 def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -> None:
@@ -371,45 +331,13 @@ def _begin(
         host.reader = first
         first.lifetime = host.lifetime.part()
         given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
-        open_source = partial(source.open, RegionInlet(first, first.lifetime, _placed_at(plan.moved, home), given))
+        open_source = partial(source.open, RegionInlet(first, first.lifetime, placed_at(plan.moved, home), given))
     for driver in drivers:
         driver.begin(
             receiver if driver is last else None,
             open_source if driver is first else None,
             called=called and driver is last,
         )
-
-
-@define(eq=False)
-class _Place:
-    """A region's hold on its scheduler, and the driver to be told when the loop ends."""
-
-    attachment: Attachment = field(init=False)
-    driver: RegionDriver | None = field(init=False, default=None)
-
-    def lost(self, error: BaseException) -> None:
-        if self.driver is not None:
-            self.driver.lost(error)
-
-
-def _placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:
-    """Tell where it is that something was placed."""
-    return home if scheduler is None or scheduler == HERE else scheduler
-
-
-def _attach(plan: Plan, lifetime: Lifetime, home: Scheduler) -> list[_Place]:
-    """Ask the schedulers for loops; all or none."""
-    places: list[_Place] = []
-    try:
-        for region in plan.regions:
-            place = _Place()
-            place.attachment = _placed_at(region.scheduler, home).attach(place.lost)
-            places.append(place)
-    except FAILURES:
-        for place in places:
-            place.attachment.detach(lifetime.hold())
-        raise
-    return places
 
 
 def _run(plan: Plan, region: Region) -> RegionRun:

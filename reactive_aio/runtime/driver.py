@@ -106,19 +106,27 @@ class RegionDriver(Emission):
     # -- the signals of upstream, on the region's loop
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Take elements and pass on what comes of them."""
-        self.upstream.add(items)
-        self.advance()
+        """Take elements and pass on what comes of them; what goes wrong here is no failure of who calls."""
+        try:
+            self.upstream.add(items)
+            self.advance()
+        except FAILURES as error:
+            self.caught(error)
 
     def on_error(self, error: BaseException) -> None:
         """Take the failure of upstream; it stays behind the elements."""
-        self.take_end(error)
-        self.advance()
+        self._take_end_here(error)
 
     def on_complete(self) -> None:
         """Take the end of upstream; it stays behind the elements."""
-        self.take_end(None)
-        self.advance()
+        self._take_end_here(None)
+
+    def _take_end_here(self, error: BaseException | None) -> None:
+        try:
+            self.take_end(error)
+            self.advance()
+        except FAILURES as failure:
+            self.caught(failure)
 
     def take_end(self, error: BaseException | None) -> None:
         """Take the end of upstream, to be seen to in the turn that this is part of."""
@@ -176,7 +184,10 @@ class RegionDriver(Emission):
         self._ident = get_ident()
         self._open = partial(self._opened, open_source)
         if receiver is not None:
-            receiver.on_subscribe(self)
+            try:
+                receiver.on_subscribe(self)
+            except FAILURES as error:
+                self.caught(error)
         if not self._awake:
             self._wake()
 
@@ -291,9 +302,17 @@ class RegionDriver(Emission):
             if failures:
                 self._signal(receiver, failures)
             elif receiver is not None:
-                receiver.on_complete()
+                self._tell_end(receiver)
         finally:
             self._done()
+
+    def _tell_end(self, receiver: Receiver[Any]) -> None:
+        try:
+            receiver.on_complete()
+        except FAILURES as error:
+            if self.host.outer is not None:
+                raise  # the region that reads the flow fails with it
+            self._signal(receiver, [error])
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         if locate:

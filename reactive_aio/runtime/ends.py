@@ -16,11 +16,12 @@ from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
 from ..segments import FlowLike, Plan, PublishOn, SubscribeOn
 from ..spec import Subscriber, Subscription
-from .assemble import PREFETCH, assemble, is_home
+from .assemble import assemble
 from .edges import SubscriberEdge, check_subscriber
 from .host import Host
 from .iterating import raise_held
 from .lifetime import Lifetime
+from .places import PREFETCH, is_home
 
 if TYPE_CHECKING:
     from ..flow import Flow

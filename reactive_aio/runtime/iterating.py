@@ -15,11 +15,12 @@ from ..hooks import discard, drop_error
 from ..notes import add_note
 from ..segments import FlowLike, Plan, Snapshot, label
 from ..spec import Subscription
-from .assemble import assemble, at_home
+from .assemble import assemble
 from .driver import RegionDriver
 from .emission import NOTHING
 from .host import Host
 from .lifetime import Lifetime
+from .places import at_home
 from .snapshot import snapshot
 from .turns import BUDGET
 

@@ -12,7 +12,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Context
 from threading import get_ident
 from time import perf_counter
@@ -136,10 +135,15 @@ class Turns(ABC):
 
     def _let_go(self) -> None:
         """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled."""
-        while self._events:
-            with suppress(IndexError):  # another thread has taken it
+        while True:
+            try:
                 handle, value = self._events.popleft()
+            except IndexError:  # there are no more, or another thread has taken the last
+                return
+            try:
                 handle(value)
+            except FAILURES as error:
+                drop_error(error)
 
     def meet(self) -> None:
         """The scheduled callback of a member of a company."""
@@ -172,9 +176,10 @@ class Turns(ABC):
         except FAILURES as error:
             # The net: whatever it is, and whoever has raised it, the flow ends with it, and the loop goes on.
             self._awake = False
-            self._caught(error)
+            self.caught(error)
 
-    def _caught(self, error: BaseException) -> None:
+    def caught(self, error: BaseException) -> None:
+        """Fail with what has left a turn, or a call that takes the place of one."""
         try:
             self.broken(error)
         except FAILURES as another:

@@ -11,10 +11,11 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.runtime.assemble import assemble, at_home, is_home
+from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.host import Host
 from reactive_aio.runtime.lifetime import Lifetime
+from reactive_aio.runtime.places import at_home, is_home
 from reactive_aio.runtime.turns import Company
 from reactive_aio.schedulers.base import Released
 from reactive_aio.schedulers.current import Staying

@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.runtime.assemble import PREFETCH
+from reactive_aio.runtime.places import PREFETCH
 from reactive_aio.segments import Elsewhere, Inlet, Pushed
 from reactive_aio.segments.layout import HOMEWARD
 from reactive_aio.spec import Subscription
