@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from attrs import define, field, frozen
 
 from ..guard import FAILURES, close_all
-from ..hooks import also_failed
+from ..hooks import also_failed, drop_error
 from ..notes import add_note
 from ..remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
@@ -174,7 +174,8 @@ class PartitionWork(ABC, Generic[Input]):
         try:
             failures = yield from self._pushed()
         except BaseException:
-            close_all((self.run.close,))  # nobody reads any more, or Spark tries again
+            for error in close_all((self.run.close,)):
+                drop_error(error)  # nobody reads any more, or Spark tries again
             raise
         closing = close_all((self.run.close,))
         if failures:

@@ -223,9 +223,10 @@ import asyncio, os, signal, subprocess, sys, threading
 from reactive_aio import Flow, SparkJobError, schedulers
 from reactive_aio.spark.session import local_session
 from reactive_aio.spark.sink import Files, Frames
-from reactive_aio.spark.streaming import inbox
+from reactive_aio.spark.streaming import inbox, query
 from tests.spark.jobs import active_jobs
 
+query.STOP = 100.0  # the workers of a busy machine take ten seconds to start
 spark = local_session("killed", "local[6]")
 sc = spark.sparkContext
 numbers = Flow.from_spark(sc.parallelize(range(10**6), 4), prefetch=128)

@@ -222,10 +222,11 @@ class Feed:
         return failure
 
     async def _end(self) -> BaseException | None:
-        if self._pump is None:
+        pump, self._pump = self._pump, None
+        if pump is None:
             return None
-        self._pump.cancel()
-        (outcome,) = await asyncio.gather(self._pump, return_exceptions=True)
+        pump.cancel()
+        (outcome,) = await asyncio.gather(pump, return_exceptions=True)
         return None if isinstance(outcome, asyncio.CancelledError) else outcome
 
     # -- the flow
@@ -273,7 +274,8 @@ class Feed:
             if left:
                 return error
             failure = error
-        self._ended(failure)
+        if not left:
+            self._ended(failure)
         return None
 
     def _ended(self, failure: BaseException | None) -> None:

@@ -34,6 +34,12 @@ def checkpoint(tmp_path: Path) -> str:
     return str(tmp_path / "checkpoint")
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a query take its time to stop: on a busy machine the workers that it waits for take ten seconds to start."""
+    monkeypatch.setattr("reactive_aio.spark.streaming.query.STOP", LIMIT)
+
+
 @pytest.fixture
 def nothing_left(spark: Any) -> Iterator[None]:
     yield
