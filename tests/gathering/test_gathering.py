@@ -37,6 +37,13 @@ class Keeping:
 
     ends: list[Inner] = field(factory=list)
 
+    @property
+    def inlet(self) -> Any:
+        return self
+
+    def dropped(self, error: BaseException) -> None:
+        hooks.drop_error(error)
+
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         inner.keep(items)
 
