@@ -13,9 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-sys.maxsize = 2**31 - 1
-
-
 def check(n: int | None) -> None:
     """Raise what such a Python raises."""
     if n is not None and n > sys.maxsize:
@@ -46,6 +43,7 @@ def narrow_hint(value: object, default: int = 0, hint: Callable[..., int] = oper
 
 def main() -> None:
     """Run each flow, and tell what comes of it."""
+    sys.maxsize = 2**31 - 1
     world: tuple[Any, Any, Any] = collections, itertools, operator
     world[0].deque, world[1].islice, world[2].length_hint = NarrowDeque, narrow_islice, narrow_hint
     from reactive_aio import Flow
