@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+
 def check(n: int | None) -> None:
     """Raise what such a Python raises."""
     if n is not None and n > sys.maxsize:
