@@ -39,7 +39,7 @@ BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
-COMBINATIONS = ("tests/grid", "tests/tck/test_ours.py")
+COMBINATIONS = ("tests/grid", "tests/tck/test_ours.py", "tests/failures", "tests/runtime/test_net.py")
 """The tests of every operator in every way, which are thousands."""
 HOSTS = "tests.spark_cluster.hosts"
 """Makes several machines of this one, and runs a command on one of them."""
