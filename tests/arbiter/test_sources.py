@@ -451,5 +451,6 @@ async def test_combinators_on_a_loop_end_when_it_does(end: str) -> None:
         await waiting
     loop.close()
 
-    assert [] == dropped
+    # What is posted to a loop that has closed may tell of that, and of nothing else.
+    assert [] == [error for error in dropped if not isinstance(error, SchedulerClosedError)]
     join("inner")

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 
 PROGRAM = """
 import os, signal, sys
+import multiprocessing  # all of it, as no thread may be in the middle of that at the fork
 from reactive_aio import Flow, SchedulerClosedError, schedulers
 from tests.schedulers import work
 
