@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from attrs import define, field, frozen
 
 from ..clocks.bystanders import Bystanders
 from ..clocks.windows import settle_here
 from .timers import Timers
+
+A_MOMENT: Final = 0.5
+"""The seconds that rest is waited for in a test where it has not come in time before."""
 
 
 def always_idle() -> bool:
@@ -65,12 +69,15 @@ class Settling:
     here: Timers = field(init=False)
     others: tuple[Timers, ...] = field(init=False)
     _bystanders: Bystanders = field(init=False)
+    _seconds: float = field(init=False)
+    """How long rest is waited for: once it has not come in time, what is left gets a moment more and not the same again."""
 
     def begin(self) -> None:
         """Begin to watch, on the running loop."""
         self.here = Timers(asyncio.get_running_loop())
         self.others = tuple(Timers(loop) for loop in self.environment.loops())
         self._bystanders = Bystanders()
+        self._seconds = self.environment.deadline
         for each in (self.here, *self.others):
             each.begin()
 
@@ -81,7 +88,7 @@ class Settling:
 
     async def settle(self) -> None:
         """Return when nothing is left to run."""
-        given_up = time.monotonic() + self.environment.deadline
+        given_up = time.monotonic() + self._seconds
         horizon = self.here.loop.time() + self.environment.patience
         while True:
             try:
@@ -99,8 +106,9 @@ class Settling:
             if time.monotonic() > given_up:
                 reason = "there are always more timers, or more signals"
                 break
+        waited, self._seconds = self._seconds, min(self._seconds, A_MOMENT)
         raise NeverAtRestError(
-            f"after {self.environment.deadline} s there was still something left to run: {reason}. A request or a "
+            f"after {waited} s there was still something left to run: {reason}. A request or a "
             "cancel may keep the event loop busy without end; or a thread can't be asked: see Environment(threads=True)"
         )
 

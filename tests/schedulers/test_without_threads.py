@@ -68,6 +68,7 @@ async def test_a_region_for_which_there_are_no_sockets_fails_and_leaves_nothing(
         raise OSError("too many open files")
 
     with schedulers.processes(1) as pool:
+        await Flow.range(1).publish_on(pool).map(work.square).to_list()  # the worker, which takes a pair too, is there
         with monkeypatch.context() as scarce:
             scarce.setattr("_socket.socketpair", refused)
             error = await ended_by(Flow.range(3).publish_on(pool).map(work.square))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from reactive_aio.tck import Environment, PublisherVerification, contents_of, verify
+from reactive_aio.tck import environment as environment_module
 from tests.tck.mutants.correct import GoodPublisher, GoodSubscription
 from tests.tck.where import patient
 
@@ -126,3 +127,28 @@ def test_a_thread_that_cannot_be_asked_is_named_with_the_way_out() -> None:
     assert "broken" == result.outcome
     assert "(work)' is at work" in result.text
     assert "Environment(threads=True)" in result.text
+
+
+def test_a_test_that_has_once_waited_in_vain_for_rest_does_not_wait_as_long_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = list[float]()
+
+    async def in_vain(_: Any, within: float) -> None:
+        waits.append(within)
+        raise TimeoutError("a thread is at work")
+
+    monkeypatch.setattr(environment_module, "settle_here", in_vain)
+
+    class BusyVerification(PublisherVerification):
+        environment = Environment(deadline=600.0)
+
+        def create_publisher(self, elements: int) -> Any:
+            return GoodPublisher(elements)
+
+    verify(BusyVerification, ["test_required_createPublisher3MustProduceAStreamOfExactly3Elements"])
+
+    first, *others = waits
+    assert 1.0 < first
+    assert others
+    assert max(others) < 1.0
