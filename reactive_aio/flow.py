@@ -22,7 +22,22 @@ from .operators import (
     Windowing,
 )
 from .schedulers.base import Scheduler
-from .segments import Placed, PublishOn, Source, Stage, Step, SubscribeOn, calling_line, scheduler_of
+from .segments import (
+    LOOP,
+    Capabilities,
+    Placed,
+    PublishOn,
+    Source,
+    Stage,
+    Step,
+    SubscribeOn,
+    calling_line,
+    check_source,
+    check_step,
+    reach,
+    reach_of,
+    scheduler_of,
+)
 from .segments.describe import Style, describe
 from .segments.layout import layout
 from .segments.svg import draw
@@ -68,6 +83,8 @@ class Flow(
 
     source: Placed[Source[Any]]
     steps: tuple[Step, ...] = ()
+    capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
+    """What the engine that makes the elements can run behind the last step."""
     scheduler: Scheduler | None = field(init=False, default=Factory(_last_place, takes_self=True))
     """Where the last region runs; None stands for the event loop of the subscriber."""
 
@@ -76,7 +93,9 @@ class Flow(
         """Give the flow of a source."""
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"begin() takes a source, not {type(source).__name__}: for elements take from_iterable()")
-        return Flow(Placed(source, calling_line()))
+        placed = Placed(source, calling_line())
+        check_source(placed)
+        return Flow(placed)
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
@@ -98,12 +117,12 @@ class Flow(
         if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
         placed = Placed(stage, calling_line())
-        self.source.operator.check(self.steps, placed)
-        return Flow(self.source, (*self.steps, placed))
+        check_step(self.capabilities, placed)
+        return Flow(self.source, (*self.steps, placed), reach(self.capabilities, placed))
 
     def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
-        return Flow(self.source, (*self.steps, Placed(mark, calling_line())))
+        return Flow(self.source, (*self.steps, Placed(mark, calling_line())), LOOP)
 
     def as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""

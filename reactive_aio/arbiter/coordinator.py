@@ -15,7 +15,7 @@ from attrs import define, field
 
 from ..guard import FAILURES
 from ..hooks import discard, drop_error
-from ..segments.plan import FlowLike
+from ..segments.nodes import FlowLike
 from ..segments.source import Abandonable, Inlet
 from ..spec import Subscription
 from .arbiter import SubscriptionArbiter

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from ..guard import FAILURES
 from ..hooks import drop_error
-from ..segments.plan import FlowLike
+from ..segments.nodes import FlowLike
 from ..spec import UNBOUNDED, add_demand
 from .drain import TURN, Drain
 from .inner import Inner

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ..guard import FAILURES
 from ..schedulers.base import Attachment, Scheduler
 from ..schedulers.current import Current, Home
-from ..segments import FlowLike, Placed, Plan, PublishOn, Source, Step
+from ..segments import LOOP, Capabilities, FlowLike, Placed, Plan, PublishOn, Source, Step
 from .driver import RegionDriver
 from .lifetime import Lifetime
 
@@ -25,6 +25,7 @@ class _AtHome:
     source: Placed[Source[Any]]
     steps: tuple[Step, ...]
     scheduler: Scheduler
+    capabilities: Capabilities = LOOP
 
 
 def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:

@@ -17,8 +17,9 @@ from attrs import define, field, frozen
 
 from ..guard import FAILURES, close_all
 from .fuse import Call, Fused, Pace, gathering
+from .nodes import Placed
 from .passes import OVER
-from .plan import Placed, Region
+from .plan import Region
 from .run import RegionRun
 from .stage import Stage
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from .layout import Box, Layout, layout
-from .plan import FlowLike
+from .nodes import FlowLike
 
 Style = Literal["table", "line"]
 Drawing = Callable[[Layout], list[str]]

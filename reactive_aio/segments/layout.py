@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from .plan import FlowLike, Plan, Region
+from .nodes import FlowLike
+from .plan import Plan, Region
 from .source import Source
 from .stage import label
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
+from .capabilities import OFFSET, PART, Requirement
 from .stage import Stage, Transform
 
 T = TypeVar("T")
@@ -43,6 +44,11 @@ class Partial(Stage[T, R]):
     at_end: bool
 
     positional = True
+
+    @property
+    def requirement(self) -> Requirement:
+        """A part of the stream."""
+        return PART
 
     def transform(self) -> Transform[T, R]:
         """Give that of the share."""
@@ -95,14 +101,14 @@ class InTurn(Stage[T, R], ABC):
 
     positional = True
 
+    @property
+    def requirement(self) -> Requirement:
+        """Where its part begins."""
+        return OFFSET
+
     @abstractmethod
     def transform(self) -> Placing[T, R]:
         """Give the transform for one part; without a word, it is the first."""
-
-
-def in_any_part(operator: object) -> bool:
-    """Tell whether an operator is a stage that may be run on any part of a stream by itself."""
-    return isinstance(operator, Stage) and (not operator.positional or isinstance(operator, Partial))
 
 
 def divided(stage: Stage[Any, Any]) -> tuple[Partial[Any, Any], Combine[Any, Any]] | None:

@@ -16,9 +16,10 @@ from ..guard import close_all, raise_all
 from ..notes import add_note
 from ..spec import UNBOUNDED
 from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
+from .nodes import Placed
 from .parts import Placing
 from .passes import Passes
-from .plan import Placed, Region
+from .plan import Region
 from .stage import Stage, Transform
 
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 from attrs import frozen
 
 from ..spec import Subscription
+from .capabilities import LOOP, Capabilities
 from .stage import label
 
 if TYPE_CHECKING:
-    from .plan import FlowLike, Placed, Step
+    from .nodes import FlowLike, Placed
     from .snapshot import TasksSnapshot
     from .stage import Stage
 
@@ -173,13 +174,8 @@ class Source(ABC, Generic[T_co]):
 
     __slots__ = ()
 
-    lowers: bool = False
-    """Whether stages are better run where the elements are made, also those that are chained behind a combinator."""
-
-    @property
-    def awaits(self) -> bool:
-        """Whether stages that await a function are better run where the elements are made as well."""
-        return self.lowers
+    capabilities: Capabilities = LOOP
+    """What the engine that makes the elements can run behind the source; an event loop runs whatever there is."""
 
     @property
     def name(self) -> str:
@@ -213,19 +209,22 @@ class Source(ABC, Generic[T_co]):
         """What there is to say about how they are made there; only asked for when a plan is shown, so it may take time."""
         return ()
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
-        """Give this source with a stage run where the elements are made, or None if that can't be.
-
-        A source whose elements are made in parts may take a `Partial` as well, and run it on each of them.
-        """
-        return None
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> Source[Any]:
+        """Return this source with a stage run where the elements are made; asked for what its `capabilities` have only."""
+        raise NotImplementedError(f"{self} has capabilities, and no lower()")
 
     def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
-        """Give one source for this and ``others``, read one after another by ``method``; None if there is none."""
+        """Return one source for this and ``others``, read one after another by ``method``; None if there is none."""
         return None
 
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse, while the flow is built, a stage behind ``before`` that the source would take and can't run."""
+    @property
+    def sequence(self) -> tuple[FlowLike, ...]:
+        """The flows whose elements are those of this source, one flow after another, if they are a fixed and short row."""
+        return ()
+
+    def as_stage(self) -> Stage[Any, Any] | None:
+        """Return the stage that does the same as this combinator, on an engine that can run it."""
+        return None
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from attrs import field, frozen
 
 from ..guard import FAILURES
+from .capabilities import ELEMENT, WHOLE, Requirement
 
 if TYPE_CHECKING:
     from .fuse import Pace
@@ -134,6 +135,11 @@ class Stage(Transform[T, R]):
 
     forwards: ClassVar[bool] = False
     """Whether the stage gives only elements that it was given, so that it made none of them itself."""
+
+    @property
+    def requirement(self) -> Requirement:
+        """What the stage needs of the place where it runs."""
+        return WHOLE if self.positional else ELEMENT
 
     def transform(self) -> Transform[T, R]:
         """Give the transform for one subscription."""

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 from pyspark import RDD, SparkContext
 from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
 from ..errors import UnsupportedOnSparkError
-from ..operators.transforming.sort_by import ROOM, SortBy
 from ..remote.variables import Values, Variable, values_in, variables
-from ..segments import Elsewhere, Inlet, InTurn, Partial, Placed, Pushed, Source, Stage, Step, divided, in_any_part
+from ..segments import SORT, Capabilities, Elsewhere, Inlet, InTurn, Partial, Placed, Pushed, Source, Stage
 from ..spec import Subscription
 from .asking import asking
 from .calls import is_connect
+from .capabilities import ORDERED, UNORDERED
 from .insight import details
 from .lowering.delivery import DeliveryAtEnd
 from .lowering.in_turn import DeliveryInTurn
@@ -53,7 +53,15 @@ class FromSpark(Pushed[Any]):
     values: Values = field(factory=Values, repr=False, kw_only=True)
     """Their values, in one subscription."""
 
-    lowers = True
+    capabilities: Capabilities = field(
+        default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
+    )
+    """What can be run in the workers behind the last stage."""
+
+    @property
+    def of_data(self) -> Capabilities:
+        """What can be run in the workers before any stage."""
+        return ORDERED if self.ordered else UNORDERED
 
     @property
     def arguments(self) -> str:
@@ -119,37 +127,14 @@ class FromSpark(Pushed[Any]):
         """How the partitions are run, how elements travel, and where to look at it."""
         return details(self)
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> FromSpark | None:
-        """Run a stage in the workers, unless it depends on the order of the whole; the partitions are parts of it."""
-        if self.sorts(stage.operator):
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> FromSpark:
+        """Run a stage in the workers: on the partitions, which are parts of the whole, or on ranges of sorted elements."""
+        if stage.operator.requirement is SORT:
             from .lowering.sorting import SparkSorted
 
             return SparkSorted.of(self, stage)
-        if in_any_part(stage.operator) or self.numbers(stage.operator):
-            return evolve(self, stages=(*self.stages, stage))
-        return None
-
-    def sorts(self, stage: object) -> bool:
-        """Tell whether a stage puts more into order than there is room for here, which takes a shuffle of all partitions."""
-        return isinstance(stage, SortBy) and stage.max_size > ROOM and not self.in_turn
-
-    def numbers(self, stage: object) -> bool:
-        """Tell whether a stage is to be run on the partitions in turn; each tells of one such stage how far it has come."""
-        return isinstance(stage, InTurn) and self.ordered and not self.in_turn
-
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse a stage that would run in the workers, on the whole or in parts, and can't be sent there."""
-        source: FromSpark = self
-        for step in before:
-            operator = step.operator
-            wider = source.absorb(Placed(operator, step.origin)) if isinstance(operator, Stage) else None
-            if wider is None:
-                return
-            source = wider
-        if source.absorb(stage) is not None:
-            check_portable(stage, stage)
-        elif (both := divided(stage.operator)) is not None:
-            check_portable(stage, both[0])
+        left = self.capabilities.after(stage.operator.requirement)
+        return evolve(self, stages=(*self.stages, stage), capabilities=left)
 
     def join(self, others: tuple[Source[Any], ...], method: str) -> FromSpark | None:
         """Make one job of several, if all of them are jobs of this kind."""

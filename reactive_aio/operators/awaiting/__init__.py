@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, TypeVar
 
-from ...segments import awaits
 from .._fluent import Fluent, check_count, check_function
 from .filter_when import FilterWhen
-from .in_region import FilterWhenInRegion, MapAsyncInRegion
 from .lines import Order, check_order
 from .map_async import MapAsync
 
@@ -68,9 +66,6 @@ class Awaiting(Fluent[T_co]):
         check_function("map_async", fn)
         check_count("map_async", "concurrency", concurrency, 1)
         check_order("map_async", order)
-        stage = MapAsyncInRegion[T_co, U](fn, concurrency)
-        if order == "input" and awaits(self.as_flow(), stage):
-            return self.then(stage)
         return self.begin(MapAsync(self.as_flow(), fn, concurrency, order))
 
     def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], concurrency: int = 1) -> Flow[T_co]:
@@ -93,7 +88,4 @@ class Awaiting(Fluent[T_co]):
         """
         check_function("filter_when", predicate)
         check_count("filter_when", "concurrency", concurrency, 1)
-        stage = FilterWhenInRegion[T_co](predicate, concurrency)
-        if awaits(self.as_flow(), stage):
-            return self.then(stage)
         return self.begin(FilterWhen[T_co](self.as_flow(), predicate, concurrency))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
-from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments import Capabilities, Inlet, Pushed, Stage, reach_of_awaiting
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .in_flight import InFlight
+from .in_region import FilterWhenInRegion
 from .lines import REJECTED, line
 
 T = TypeVar("T")
@@ -28,10 +29,21 @@ class FilterWhen(Pushed[T]):
     predicate: Callable[[Any], Awaitable[object]]
     concurrency: int
 
+    capabilities: Capabilities = field(
+        init=False,
+        repr=False,
+        eq=False,
+        default=Factory(lambda it: reach_of_awaiting(it.flow, it.as_stage()), takes_self=True),
+    )
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""
         return (self.flow,)
+
+    def as_stage(self) -> Stage[Any, Any]:
+        """The stage."""
+        return FilterWhenInRegion(self.predicate, self.concurrency)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""

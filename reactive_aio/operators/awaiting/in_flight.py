@@ -17,7 +17,7 @@ from ...guard import FAILURES, is_closed_with
 from ...hooks import discard
 from ...notes import add_note
 from ...segments import label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED
 from .lines import REJECTED, Line, Ticket
 

@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 
 from ...guard import FAILURES
 from ...hooks import drop_error
-from ...segments import InputBroken, Pace, Stage, Transform, label
+from ...segments import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
 from .in_flight import InFlight, not_awaitable
 from .lines import line
 from .worker_loop import Side, WorkerLoop
@@ -59,6 +59,11 @@ class InRegion(Stage[T, U]):
     def arguments(self) -> str:
         """The arguments of the method."""
         return f"{label(self.fn)}, {self.concurrency}"
+
+    @property
+    def requirement(self) -> Requirement:
+        """An event loop."""
+        return AWAIT
 
     def transform(self) -> Transform[T, U]:
         """Give a place for the elements of one subscription."""

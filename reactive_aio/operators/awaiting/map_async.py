@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
-from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments import Capabilities, Inlet, Pushed, Stage, label, reach_of_awaiting
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .in_flight import InFlight
+from .in_region import MapAsyncInRegion
 from .lines import Order, line
 
 T = TypeVar("T")
@@ -25,6 +26,13 @@ class MapAsync(Pushed[T]):
     concurrency: int
     order: Order | Callable[[Any], Hashable]
 
+    capabilities: Capabilities = field(
+        init=False,
+        repr=False,
+        eq=False,
+        default=Factory(lambda it: reach_of_awaiting(it.flow, it.as_stage()), takes_self=True),
+    )
+
     @property
     def arguments(self) -> str:
         """The arguments, the order only where it is another than that of the elements."""
@@ -35,6 +43,10 @@ class MapAsync(Pushed[T]):
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""
         return (self.flow,)
+
+    def as_stage(self) -> Stage[Any, Any] | None:
+        """The stage, for the order of the elements; other orders depend on time, so that a task could not be done again."""
+        return MapAsyncInRegion(self.fn, self.concurrency) if self.order == "input" else None
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""

@@ -19,7 +19,7 @@ from ...spec import UNBOUNDED
 
 if TYPE_CHECKING:
     from ...segments import Gauge, Receiver, TasksSnapshot
-    from ...segments.plan import FlowLike
+    from ...segments.nodes import FlowLike
     from .in_flight import InFlight
 
 U = TypeVar("U")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...segments import Stage, joined
+from ...segments import Stage
 from .._fluent import Fluent, check_count, check_flag, check_flows
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
@@ -51,7 +51,7 @@ class Combining(Fluent[T_co]):
         """
         check_flows("concat", self, *others)
         flows = tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))
-        return self.begin(joined(flows, "concat") or Concat(flows))
+        return self.begin(Concat(flows))
 
     def concat_eager(self, *others: Flow[U], prefetch: int = 32) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import FlowLike, Inlet, Placed, Pushed, Stage, Step, absorbed, check_absorbed, label
+from ...segments import Capabilities, FlowLike, Inlet, Nodes, Placed, Pushed, Stage, label, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -19,11 +19,11 @@ class Concat(Pushed[T]):
 
     flows: tuple[FlowLike, ...]
     # Known from the start, so that nobody has to go down a nest to find out.
-    lowers: bool = field(
+    capabilities: Capabilities = field(
         init=False,
         repr=False,
         eq=False,
-        default=Factory(lambda it: all(flow.source.operator.lowers for flow in it.flows), takes_self=True),
+        default=Factory(lambda it: reach_of_sequence(it.flows, it.flows, it.name), takes_self=True),
     )
 
     @property
@@ -36,17 +36,14 @@ class Concat(Pushed[T]):
         """The flows in order."""
         return self.flows
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any] | None:
-        """Have each flow run a stage where its elements are made, if all of them can: they are parts of the whole."""
-        if not self.lowers:
-            return None
-        flows = [absorbed(flow, stage) for flow in self.flows]
-        return None if None in flows else Concat(tuple(filter(None, flows)))
+    @property
+    def sequence(self) -> tuple[FlowLike, ...]:
+        """The flows in order."""
+        return self.flows
 
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse what the flows would refuse."""
-        if self.lowers:
-            check_absorbed(self.flows, before, stage)
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any]:
+        """Have each flow run a stage where its elements are made: they are parts of the whole."""
+        return Concat(tuple(Nodes(flow.source, (*flow.steps, stage)) for flow in self.flows))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with the first flow."""

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from ...gathering import Merging
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .concat import first_of
 

@@ -8,7 +8,7 @@ from attrs import define, frozen
 
 from ...gathering import Gathering, Inner
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .concat import first_of
 

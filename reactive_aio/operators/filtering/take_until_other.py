@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 from ...gathering import Gathering, Inner
 from ...hooks import discard
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ...gathering import Gathering, Inner, InOrder
 from ...guard import Failed
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .mapper import Mapper
 

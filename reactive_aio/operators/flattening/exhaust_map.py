@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .mapper import Mapper
 from .one_by_one import OneByOne

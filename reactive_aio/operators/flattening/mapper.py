@@ -11,7 +11,7 @@ from ...gathering import Inner
 from ...guard import Failed, guarded
 from ...notes import add_note
 from ...segments import Inlet
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from .._fluent import is_flow
 
 

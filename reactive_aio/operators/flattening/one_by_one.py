@@ -10,7 +10,7 @@ from attrs import define, field
 from ...arbiter import SubscriptionArbiter
 from ...gathering import Gathering, Inner
 from ...guard import Failed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from .mapper import Mapper
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .mapper import Mapper
 from .one_by_one import OneByOne

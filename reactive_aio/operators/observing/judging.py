@@ -10,7 +10,7 @@ from attrs import frozen
 from ...errors import ProtocolViolation
 from ...hooks import discard, drop_error
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscriber, Subscription
 from ..sourcing.publisher import PublisherEdge
 

@@ -9,7 +9,7 @@ from attrs import define, frozen
 
 from ...hooks import also_discard, discard, drop_error
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .passing import Passing
 

@@ -11,7 +11,7 @@ from ...guard import Failed, guarded
 from ...hooks import drop_error
 from ...notes import set_context
 from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .passing import Passing
 

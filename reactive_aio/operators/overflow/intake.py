@@ -13,7 +13,7 @@ from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .backlog import Backlog
 

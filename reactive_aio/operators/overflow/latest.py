@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from ...segments import Inlet
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from .backlog import Backlog
 from .intake import Intake, Relieved
 

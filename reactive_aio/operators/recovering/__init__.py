@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...segments import joined
 from .._fluent import Fluent, check_count, check_errors, check_flag, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
 from .on_error_map import OnErrorMap
-from .repeat import MOST_JOINED, Repeat
+from .repeat import Repeat
 from .repeat_when import RepeatWhen
 from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
 from .retry import Retry
@@ -47,9 +46,7 @@ class Recovering(Fluent[T_co]):
         """
         if times is not None:
             check_count("repeat", "times", times, 0)
-        flow = self.as_flow()
-        runs = joined([flow] * times, "repeat") if times is not None and 1 < times <= MOST_JOINED else None
-        return self.begin(runs or Repeat(flow, times))
+        return self.begin(Repeat(self.as_flow(), times))
 
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.

@@ -16,7 +16,7 @@ from ...errors import SourceCancelledError
 from ...guard import FAILURES, Failed
 from ...notes import add_note, set_cause
 from ...segments import label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import FlowLike, Inlet, Placed, Pushed, Stage, Step, absorbed, check_absorbed
+from ...segments import Capabilities, FlowLike, Inlet, Nodes, Placed, Pushed, Stage, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -23,8 +23,11 @@ class Repeat(Pushed[T]):
     flow: FlowLike
     times: int | None
     # Known from the start, so that nobody has to go down a nest to find out.
-    lowers: bool = field(
-        init=False, repr=False, eq=False, default=Factory(lambda it: it.flow.source.operator.lowers, takes_self=True)
+    capabilities: Capabilities = field(
+        init=False,
+        repr=False,
+        eq=False,
+        default=Factory(lambda it: reach_of_sequence(it.inner, it.sequence, it.name), takes_self=True),
     )
 
     @property
@@ -32,15 +35,14 @@ class Repeat(Pushed[T]):
         """The flow."""
         return (self.flow,)
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Repeat[Any] | None:
-        """Have each run take a stage where its elements are made, if that can be: the runs are parts of the whole."""
-        wider = absorbed(self.flow, stage) if self.lowers else None
-        return None if wider is None else Repeat(wider, self.times)
+    @property
+    def sequence(self) -> tuple[FlowLike, ...]:
+        """The runs, if they are few."""
+        return () if self.times is None or self.times > MOST_JOINED else (self.flow,) * self.times
 
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse what the flow would refuse."""
-        if self.lowers:
-            check_absorbed((self.flow,), before, stage)
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> Repeat[Any]:
+        """Have each run take a stage where its elements are made: the runs are parts of the whole."""
+        return Repeat(Nodes(self.flow.source, (*self.flow.steps, stage)), self.times)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first run."""

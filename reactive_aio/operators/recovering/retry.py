@@ -8,7 +8,7 @@ from attrs import define, frozen
 
 from ...arbiter import Coordinator
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from ...guard import Failed, guarded
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow, check_seconds
 from ..timing.waiting import Waiting

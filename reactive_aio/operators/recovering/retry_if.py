@@ -11,7 +11,7 @@ from ...arbiter import Coordinator
 from ...guard import Failed, guarded
 from ...notes import set_context
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 
 T = TypeVar("T")

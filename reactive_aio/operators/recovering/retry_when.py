@@ -9,7 +9,7 @@ from attrs import define, frozen
 
 from ...notes import set_context
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .asking import Asking
 

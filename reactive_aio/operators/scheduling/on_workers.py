@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
-from ...segments import ChunkWork, Elsewhere, FlowLike, Inlet, Origin, Placed, Pushed, Stage, Step
+from ...segments import (
+    AWAIT,
+    ELEMENT,
+    Capabilities,
+    ChunkWork,
+    Elsewhere,
+    FlowLike,
+    Inlet,
+    Origin,
+    Placed,
+    Pushed,
+    Stage,
+)
 from ...spec import Subscription
 from .crew import Crew
 
@@ -25,10 +37,9 @@ class OnWorkers(Pushed[Any]):
     origin: Origin
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
-    @property
-    def awaits(self) -> bool:
-        """Whether the workers have event loops of their own; most have none, and need not say so."""
-        return bool(getattr(self.workers, "awaits", False))
+    capabilities: Capabilities = field(
+        init=False, repr=False, default=Factory(lambda it: _capabilities(it.workers), takes_self=True)
+    )
 
     @property
     def name(self) -> str:
@@ -61,17 +72,22 @@ class OnWorkers(Pushed[Any]):
         told: tuple[str, ...] = getattr(self.workers, "details", ())
         return told
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> OnWorkers | None:
-        """Have a stage run by the workers, unless it depends on the order of the whole."""
-        return None if stage.operator.positional else evolve(self, stages=(*self.stages, stage))
-
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        """Refuse a stage that would be run by the workers and can't be taken there."""
-        if all(isinstance(step.operator, Stage) and not step.operator.positional for step in (*before, stage)):
-            self.workers.check(stage)
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> OnWorkers:
+        """Have a stage run by the workers."""
+        return evolve(self, stages=(*self.stages, stage))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Hire the workers."""
         crew = Crew(inlet, self.ahead)
         crew.begin(self.workers, ChunkWork(f"{self}, chained at {self.origin}", self.stages), self.flow)
         return crew
+
+
+def _capabilities(workers: Workers) -> Capabilities:
+    """Return what workers can run: each chunk by itself, and awaiting where they have event loops, which most need not say."""
+    awaits = bool(getattr(workers, "awaits", False))
+
+    def check(stage: Placed[Stage[Any, Any]], _: Stage[Any, Any]) -> None:
+        workers.check(stage)
+
+    return Capabilities(workers.name, frozenset({ELEMENT, AWAIT} if awaits else {ELEMENT}), check)

@@ -9,7 +9,7 @@ from attrs import define, frozen
 
 from ...arbiter import Coordinator
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
 

@@ -14,7 +14,7 @@ from ...gathering import Inner
 from ...guard import FAILURES, as_failure, is_closed_with
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
 

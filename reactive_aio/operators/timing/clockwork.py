@@ -11,7 +11,7 @@ from ...gathering import Gathering, Inner
 from ...gathering.timer import Timer
 from ...hooks import discard
 from ...segments import Inlet, Pushed, label
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED, Subscription
 from ..overflow.backlog import Backlog
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from attrs import define, frozen
 
 from ...segments import Inlet, Pushed
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .waiting import Waiting
 

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ...gathering import Inner
 from ...hooks import discard
 from ...segments import Inlet
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import add_demand
 from .clockwork import Clocked, Clockwork
 

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
 from ...segments import Inlet, Pushed, Stage, Template, Transform
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .signal import Completed, Failed, Next, Signal
 

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...errors import LimitExceededError
 from ...hooks import discard
-from ...segments import Parts, Stage, Template, Transform
+from ...segments import SORT, WHOLE, Parts, Requirement, Stage, Template, Transform
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
@@ -28,6 +28,11 @@ class SortBy(Stage[T, T]):
 
     forwards = True
     positional = True
+
+    @property
+    def requirement(self) -> Requirement:
+        """Somebody who sorts, for more than there is room for here."""
+        return SORT if self.max_size > ROOM else WHOLE
 
     def transform(self) -> Transform[T, T]:
         """Give an empty list."""

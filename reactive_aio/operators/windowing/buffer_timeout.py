@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 from ...gathering import Inner
 from ...hooks import discard
 from ...segments import Inlet
-from ...segments.plan import FlowLike
+from ...segments.nodes import FlowLike
 from ...spec import add_demand
 from ..timing.clockwork import Clocked, Clockwork
 

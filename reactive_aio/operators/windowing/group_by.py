@@ -18,8 +18,8 @@ from ...guard import FAILURES
 from ...hooks import discard
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
+from ...segments.nodes import FlowLike
 from ...segments.origin import Origin
-from ...segments.plan import FlowLike
 from ...spec import Subscription
 from .part import Part, placed, soon
 

@@ -17,8 +17,8 @@ from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
 from ...segments import Inlet, Placed, Pushed, SubscribeOn
+from ...segments.nodes import Step
 from ...segments.origin import Origin
-from ...segments.plan import Step
 from ...spec import UNBOUNDED, Subscription, add_demand
 
 T = TypeVar("T")

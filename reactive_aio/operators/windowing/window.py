@@ -11,8 +11,8 @@ from ...errors import SourceCancelledError
 from ...gathering import Gathering, Inner
 from ...hooks import discard
 from ...segments import Inlet, Pushed
+from ...segments.nodes import FlowLike
 from ...segments.origin import Origin
-from ...segments.plan import FlowLike
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .part import Part, placed, soon
 

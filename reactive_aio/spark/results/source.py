@@ -9,8 +9,9 @@ from pyspark import RDD
 from pyspark.sql import Row
 
 from ...errors import UnsupportedOnSparkError
-from ...segments import Elsewhere
+from ...segments import Capabilities, Elsewhere
 from ..calls import is_connect
+from ..capabilities import RESULTS
 from ..insight import partitions_of, ui_of
 from ..rows import reading
 from ..source import FromSpark
@@ -30,6 +31,11 @@ class FromResults(FromSpark):
 
     connect: bool = False
     """Whether the session is one of Spark Connect."""
+
+    @property
+    def of_data(self) -> Capabilities:
+        """What can be run in the workers before any stage."""
+        return RESULTS
 
     @property
     def name(self) -> str:
@@ -57,14 +63,6 @@ class FromResults(FromSpark):
             )
         wire = f"{self.carried} as the results of a job for each partition, which the driver's JVM keeps while they are read"
         return (f"{partitions_of(self)}, one after the other", wire, *ui_of(self.context))
-
-    def sorts(self, stage: object) -> bool:
-        """Leave it to the loop: Spark Connect has no shuffle of Python's."""
-        return False
-
-    def numbers(self, stage: object) -> bool:
-        """Leave it to the loop: what a task tells at its end comes too late for one that is pickled with it."""
-        return False
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Wait for demand; then run the jobs."""

@@ -1,0 +1,89 @@
+"""What an engine can run, as data: asked while a flow is built, and by the rewrites of its plan.
+
+An engine makes the elements of a flow somewhere else than on an event loop: in the tasks of a cluster, on worker processes, in
+a database. It may run the stages that follow there too, as far as they need no more than it has. What a stage needs is its
+`Requirement`; what an engine has is its `Capabilities`. So a flow is built the same whatever runs it, and a stage that can't
+be sent to its engine is refused at once, where it is chained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve, field, frozen
+
+if TYPE_CHECKING:
+    from .nodes import Placed
+    from .stage import Stage
+
+
+class Requirement(Enum):
+    """What a stage needs of the place where it runs."""
+
+    ELEMENT = "one element after another, whichever they are"
+    AWAIT = "an event loop, for what its function awaits"
+    PART = "a part of the stream, in its order"
+    OFFSET = "the number of elements before its part"
+    SORT = "all elements put in order"
+    WHOLE = "the whole stream, in its order"
+
+
+ELEMENT: Final = Requirement.ELEMENT
+AWAIT: Final = Requirement.AWAIT
+PART: Final = Requirement.PART
+OFFSET: Final = Requirement.OFFSET
+SORT: Final = Requirement.SORT
+WHOLE: Final = Requirement.WHOLE
+
+Check = Callable[["Placed[Stage[Any, Any]]", "Stage[Any, Any]"], None]
+"""Raises TypeError for a stage that can't be sent to the engine; the second argument is the part of it that would be sent."""
+
+
+def check_nothing(_: Placed[Stage[Any, Any]], __: Stage[Any, Any]) -> None:
+    """Refuse nothing."""
+
+
+@frozen
+class Capabilities:
+    """What the engine that makes the elements can run at one point of a flow; a new one for the point behind each stage."""
+
+    engine: str = ""
+    """The name of the engine, as plans show it."""
+    runs: frozenset[Requirement] = frozenset()
+    """What a stage may require to be run there."""
+    check: Check = check_nothing
+    """Refuses what can't be sent there."""
+    behind: Mapping[Requirement, frozenset[Requirement]] = field(factory=dict[Requirement, frozenset[Requirement]])
+    """What can be run behind a stage that requires this; as much as before it, where there is no entry."""
+
+    def after(self, requirement: Requirement) -> Capabilities:
+        """Return what can be run behind a stage of this kind that the engine runs."""
+        left = self.behind.get(requirement)
+        if left is None:
+            return self
+        return evolve(self, runs=left) if left else LOOP
+
+    def meet(self, other: Capabilities) -> Capabilities:
+        """Return what can be run on the elements of two flows alike, each of them a part of the whole."""
+
+        def both(placed: Placed[Stage[Any, Any]], sent: Stage[Any, Any]) -> None:
+            self.check(placed, sent)
+            other.check(placed, sent)
+
+        runs = self.runs & other.runs & ON_PARTS
+        names = self.engine if self.engine == other.engine else " and ".join(filter(None, [self.engine, other.engine]))
+        return Capabilities(names, runs, both, BEHIND_PARTS) if PART in runs else LOOP
+
+
+ON_PARTS: Final = frozenset({ELEMENT, AWAIT, PART})
+"""What a stage may require that is run on one part of a stream without regard to the others."""
+BEHIND_PARTS: Final[Mapping[Requirement, frozenset[Requirement]]] = {PART: frozenset()}
+"""What comes of a part at its end has to be combined before anything else is done with it."""
+
+ANYTHING: Final = Capabilities(runs=ON_PARTS)
+"""What several engines that agree can be asked for."""
+
+LOOP: Final = Capabilities()
+"""Of an event loop: it runs every stage, and there is nothing to be decided or sent."""
