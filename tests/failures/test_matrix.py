@@ -21,9 +21,9 @@ from tests.failures.places import PLACES, Place
 from tests.failures.running import WHOLE, none_go_wrong
 
 T = TypeVar("T")
-Part = tuple[str, str] | None
-"""A placement and a loop with which all is to be combined; None for a choice over all of them."""
-PARTS: Final[list[Part]] = list(product(PLACEMENTS, LOOPS)) if WHOLE else [None]
+Part = tuple[str, str, str] | None
+"""A placement, a loop and an end with which all is to be combined, in less than a test may take; None for a choice of them."""
+PARTS: Final[list[Part]] = list(product(PLACEMENTS, LOOPS, ENDS)) if WHOLE else [None]
 in_parts = pytest.mark.parametrize("part", PARTS, ids=lambda part: "-".join(part) if part is not None else "chosen")
 
 
@@ -45,8 +45,9 @@ def mixed(places: Iterable[Place], ends: Sequence[str], situation: str, part: Pa
     rng = random.Random(situation)
     for place in places:
         if part is not None:
-            for kind, end in product(ALL_KINDS, ends if place.build is not None else ["to_list"]):
-                yield PlaceCell(place, kind, end, part[0], situation, part[1])
+            placement, loop, end = part
+            if end in (ends if place.build is not None else ["to_list"]):
+                yield from (PlaceCell(place, kind, end, placement, situation, loop) for kind in ALL_KINDS)
             continue
         some = rotated(ends, len(ALL_KINDS), rng), rotated(list(PLACEMENTS), len(ALL_KINDS), rng)
         for kind, end, placement in zip(ALL_KINDS, *some, strict=True):

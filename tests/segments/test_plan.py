@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from attrs import evolve, field, frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio.operators.awaiting.map_async import MapAsync
+from reactive_aio.operators.combining.concat import Concat
 from reactive_aio.operators.filtering import Take
 from reactive_aio.operators.folding.fold import AddUp, Count, ToList
 from reactive_aio.operators.transforming import Map
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.segments import (
+    AWAIT,
+    ELEMENT,
+    LOOP,
+    OFFSET,
+    PART,
+    WHOLE,
+    Capabilities,
     Combine,
     Origin,
     Partial,
     Placed,
     Plan,
     PublishOn,
+    Requirement,
     Source,
     Stage,
     Step,
     SubscribeOn,
-    absorbed,
-    awaits,
-    check_absorbed,
     divided,
-    joined,
+    reach_of,
 )
 from tests.subscribers import Recorder, idle
 
 AT = Origin("here.py", 1)
 
 
-@frozen
-class Absorbing(Source[Any]):
-    """A source that runs some stages itself."""
+ALL = frozenset(Requirement)
 
-    kinds: tuple[type[Any], ...]
+
+def engine(*runs: Requirement, behind: dict[Requirement, frozenset[Requirement]] | None = None) -> Capabilities:
+    return Capabilities("the engine", frozenset(runs), behind=behind or {PART: frozenset()})
+
+
+@frozen
+class Engine(Source[Any]):
+    """A source that has stages run where its elements are made."""
+
+    capabilities: Capabilities = field(repr=False)
     taken: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
-    def absorb(self, stage: Placed[Stage[Any, Any]]) -> Source[Any] | None:
-        return evolve(self, taken=(*self.taken, stage)) if isinstance(stage.operator, self.kinds) else None
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> Source[Any]:
+        left = self.capabilities.after(stage.operator.requirement)
+        return evolve(self, taken=(*self.taken, stage), capabilities=left)
 
 
 @frozen
@@ -51,11 +67,22 @@ class Written:
 
     source: Placed[Source[Any]]
     steps: tuple[Step, ...]
+    scheduler: None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return reach_of(self.source.operator, self.steps)
 
 
 def written(source: Source[Any], *operators: Any) -> Written:
     steps = tuple(Placed(operator, Origin("here.py", at)) for at, operator in enumerate(operators, 2))
     return Written(Placed(source, AT), steps)
+
+
+def taken(plan: Plan) -> list[Any]:
+    source = plan.source.operator
+    assert isinstance(source, Engine)
+    return [placed.operator for placed in source.taken]
 
 
 def shape(plan: Plan) -> list[list[Any]]:
@@ -64,7 +91,7 @@ def shape(plan: Plan) -> list[list[Any]]:
 
 def test_a_flow_is_cut_at_its_boundaries() -> None:
     here, there = schedulers.current(), schedulers.current()
-    flow = written(Absorbing(()), Map(abs), PublishOn(here, 4), Map(str), Take(1), PublishOn(there, 8))
+    flow = written(Engine(LOOP), Map(abs), PublishOn(here, 4), Map(str), Take(1), PublishOn(there, 8))
     plan = Plan.of(flow)
     first, second, third = plan.regions
 
@@ -77,34 +104,37 @@ def test_a_flow_is_cut_at_its_boundaries() -> None:
 
 def test_the_mark_nearest_to_the_source_moves_its_region() -> None:
     nearest, further = schedulers.thread("nearest"), schedulers.thread("further")
-    plan = Plan.of(written(Absorbing(()), SubscribeOn(nearest), Map(abs), SubscribeOn(further)))
+    plan = Plan.of(written(Engine(LOOP), SubscribeOn(nearest), Map(abs), SubscribeOn(further)))
 
     assert shape(plan) == [[Map(abs)]]
     assert plan.regions[0].scheduler is nearest
 
 
-def test_a_source_takes_over_stages_up_to_the_first_that_it_cannot() -> None:
-    plan = Plan.of(written(Absorbing((Map,)), Map(abs), Map(str), Take(1), Map(len)))
+def test_a_source_takes_over_stages_up_to_the_first_that_its_engine_cannot_run() -> None:
+    plan = Plan.of(written(Engine(engine(ELEMENT)), Map(abs), Map(str), Take(1), Map(len)))
 
-    assert plan.source == Placed(
-        Absorbing((Map,), (Placed(Map(abs), Origin("here.py", 2)), Placed(Map(str), Origin("here.py", 3)))), AT
-    )
-    assert shape(plan) == [[Take(1), Map(len)]]
+    assert [Map(abs), Map(str)] == taken(plan)
+    assert [[Take(1), Map(len)]] == shape(plan)
+    assert ("lower: map(abs) to the engine", "lower: map(str) to the engine") == plan.rewrites
 
 
 def test_a_source_takes_over_nothing_behind_a_boundary() -> None:
     for boundary in (PublishOn(schedulers.current(), 4), SubscribeOn(schedulers.current())):
-        plan = Plan.of(written(Absorbing((Map, PublishOn, SubscribeOn)), Map(abs), boundary, Map(str)))
+        plan = Plan.of(written(Engine(engine(*ALL)), Map(abs), boundary, Map(str)))
 
-        assert [placed.operator for placed in plan.source.operator.taken] == [Map(abs)]
+        assert [Map(abs)] == taken(plan)
         assert shape(plan)[-1] == [Map(str)]
 
 
 def test_a_source_may_take_over_all() -> None:
-    plan = Plan.of(written(Absorbing((Map, Take)), Map(abs), Take(1)))
+    plan = Plan.of(written(Engine(engine(ELEMENT, WHOLE)), Map(abs), Take(1)))
 
-    assert shape(plan) == [[]]
-    assert len(plan.source.operator.taken) == 2
+    assert [[]] == shape(plan)
+    assert [Map(abs), Take(1)] == taken(plan)
+
+
+def test_an_event_loop_has_nothing_rewritten() -> None:
+    assert () == Plan.of(Flow.range(3).map(str).index().repeat(2).map_async(fetched).then(Count())).rewrites
 
 
 async def test_a_stage_of_ones_own_makes_its_elements_and_may_run_on_parts() -> None:
@@ -123,25 +153,25 @@ async def test_a_stage_of_ones_own_makes_its_elements_and_may_run_on_parts() -> 
 # -- in parts
 
 
-IN_PARTS = (Map, Partial)
-
-
 def placed(operator: Any, line: int) -> Placed[Any]:
     return Placed(operator, Origin("here.py", line))
 
 
 def test_a_source_takes_over_one_half_of_a_stage_and_the_other_stands_in_its_place() -> None:
-    plan = Plan.of(written(Absorbing(IN_PARTS), Map(abs), Count(), Map(str), Count()))
+    plan = Plan.of(written(Engine(engine(ELEMENT, PART)), Map(abs), Count(), Map(str), Count()))
 
     half = Partial("count()", Count(), at_end=True)
-    assert plan.source == Placed(Absorbing(IN_PARTS, (placed(Map(abs), 2), placed(half, 3))), AT)
+    source = plan.source.operator
+    assert isinstance(source, Engine)
+    assert (placed(Map(abs), 2), placed(half, 3)) == source.taken
     (region,) = plan.regions
     assert region.stages == (placed(Combine("count()", AddUp()), 3), placed(Map(str), 4), placed(Count(), 5))
+    assert "divide: count() is run in parts on the engine, and combined here" == plan.rewrites[-1]
 
 
-def test_a_stage_stays_whole_where_the_source_or_the_stage_knows_of_no_parts() -> None:
-    assert shape(Plan.of(written(Absorbing((Map,)), Map(abs), Count()))) == [[Count()]]
-    assert shape(Plan.of(written(Absorbing(IN_PARTS), Map(abs), ToList()))) == [[ToList()]]
+def test_a_stage_stays_whole_where_the_engine_or_the_stage_knows_of_no_parts() -> None:
+    assert shape(Plan.of(written(Engine(engine(ELEMENT)), Map(abs), Count()))) == [[Count()]]
+    assert shape(Plan.of(written(Engine(engine(ELEMENT, PART)), Map(abs), ToList()))) == [[ToList()]]
 
 
 def test_the_halves_of_a_stage_do_its_work_under_its_name() -> None:
@@ -160,113 +190,142 @@ def test_the_halves_of_a_stage_do_its_work_under_its_name() -> None:
 # -- in turn
 
 
-IN_TURN = (*IN_PARTS, Index)
+IN_TURN = engine(ELEMENT, PART, OFFSET, behind={PART: frozenset(), OFFSET: frozenset({ELEMENT, PART})})
 
 
 def test_a_source_takes_over_a_stage_in_turn_with_what_follows() -> None:
     for behind, left in (Map(str), []), (Count(), [Combine("count()", AddUp())]):
-        plan = Plan.of(written(Absorbing(IN_TURN), Map(abs), Index(5), behind))
+        plan = Plan.of(written(Engine(IN_TURN), Map(abs), Index(5), behind))
 
-        first, numbered, _ = plan.source.operator.taken
-        assert (first, numbered) == (placed(Map(abs), 2), placed(Index(5), 3))
+        assert [Map(abs), Index(5)] == taken(plan)[:2]
         assert shape(plan) == [left]
 
 
 def test_a_source_is_not_made_to_take_turns_for_nothing() -> None:
     there = schedulers.current()
-    for behind in (), (ToList(), Map(str)), (PublishOn(there, 1), Map(str)):
-        plan = Plan.of(written(Absorbing(IN_TURN), Map(abs), Index(5), *behind))
+    for behind in (), (ToList(), Map(str)), (PublishOn(there, 1), Map(str)), (Index(0), Map(str)):
+        plan = Plan.of(written(Engine(IN_TURN), Map(abs), Index(5), *behind))
 
-        assert plan.source.operator.taken == (placed(Map(abs), 2),)
+        assert [Map(abs)] == taken(plan)
         assert shape(plan)[0][0] == Index(5)
 
 
-def test_a_source_has_what_is_in_turn_with_one_more() -> None:
-    flow = written(Absorbing(IN_TURN), Index(0))
-    more = absorbed(flow, placed(Map(str), 9))
-
-    assert more is not None
-    assert more.source == Placed(Absorbing(IN_TURN, (placed(Index(0), 2), placed(Map(str), 9))), AT)
-    assert absorbed(flow, placed(Index(0), 9)) is None
-
-
-# -- one more
-
-
-def test_a_source_may_have_all_and_one_more() -> None:
-    flow = written(Absorbing((Map,)), Map(abs))
-    more = absorbed(flow, placed(Map(str), 9))
-
-    assert more is not None
-    assert more.source == Placed(Absorbing((Map,), (placed(Map(abs), 2), placed(Map(str), 9))), AT)
-    assert more.steps == ()
-    assert absorbed(flow, placed(Take(1), 9)) is None
-    assert absorbed(written(Absorbing((Map,)), Take(1)), placed(Map(str), 9)) is None
-    assert absorbed(written(Absorbing((Map,)), PublishOn(schedulers.current(), 1)), placed(Map(str), 9)) is None
+# -- flows that are read one after another
 
 
 @frozen
-class Checking(Absorbing):
-    """Notes what it is asked to check."""
-
-    checked: list[Any] = field(factory=list)
-
-    def check(self, before: tuple[Step, ...], stage: Placed[Stage[Any, Any]]) -> None:
-        self.checked.append((before, stage))
-
-
-def test_a_stage_behind_others_is_checked_by_all_sources_if_all_would_take_it() -> None:
-    before = (placed(Map(len), 8),)
-    for kinds, stage in ((Map,), Map(str)), ((Partial,), Count()):
-        one, other = Checking(kinds), Checking((*kinds, Map))
-        check_absorbed([written(one), written(other, Map(abs))], before, placed(stage, 9))
-
-        assert one.checked == [(before, placed(stage, 9))]
-        assert other.checked == [((placed(Map(abs), 2), *before), placed(stage, 9))]
-
-
-def test_nothing_is_checked_behind_what_depends_on_the_whole_of_several_flows() -> None:
-    source = Checking((Map, Take))
-    check_absorbed([written(source)], (placed(Take(1), 8),), placed(Map(str), 9))
-
-    assert not source.checked
-
-
-def test_a_stage_is_checked_by_nobody_if_one_source_would_not_take_it() -> None:
-    one, other = Checking((Map,)), Checking(())
-    check_absorbed([written(one), written(other)], (), placed(Map(str), 9))
-
-    assert (one.checked, other.checked) == ([], [])
-
-
-@frozen
-class Joining(Absorbing):
-    """Takes over what it can, and is one with others of its kind."""
+class Joining(Engine):
+    """Is one with others of its kind."""
 
     others: tuple[Source[Any], ...] = ()
     method: str = ""
-
-    lowers = True
 
     def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
         return evolve(self, others=others, method=method)
 
 
-def test_flows_are_one_source_with_all_their_stages_where_the_first_says_how() -> None:
-    flows = [written(Joining((Map,)), Map(abs)), written(Joining((Map,)), Map(str)), written(Joining(()))]
+ELEMENTS = engine(ELEMENT)
+
+
+def test_flows_are_one_source_with_all_their_stages_where_their_engine_says_how() -> None:
+    flows = [written(Joining(ELEMENTS), Map(abs)), written(Joining(ELEMENTS), Map(str)), written(Joining(ELEMENTS))]
+    plan = Plan.of(written(Concat(tuple(flows)), Map(len)))
 
     one, *others = (Plan.of(flow).source.operator for flow in flows)
-    assert joined(flows, "concat") == evolve(one, others=tuple(others), method="concat")
-    assert joined([*flows, written(Absorbing(()))], "concat") is None
-    assert joined([*flows, written(Joining(()), Map(abs))], "concat") is None
+    assert isinstance(one, Joining)
+    assert evolve(one, taken=(*one.taken, placed(Map(len), 2)), others=tuple(others), method="concat") == (
+        plan.source.operator
+    )
+    assert "join: concat() is one source on the engine" == plan.rewrites[0]
 
 
-def test_what_runs_stages_where_elements_are_made_awaits_there_too() -> None:
-    stage = Map(str)
+@pytest.mark.parametrize(
+    "other", [written(Engine(LOOP)), written(Joining(ELEMENTS), Take(1)), written(Engine(ELEMENTS))], ids=repr
+)
+def test_flows_stay_apart_where_one_is_not_run_there_as_a_whole_or_by_another_engine(other: Written) -> None:
+    first = other if isinstance(other.source.operator, Joining) else written(Engine(ELEMENTS))
 
-    assert awaits(written(Joining((Map,)), Map(abs)), stage)
-    assert not awaits(written(Joining(())), stage)
-    assert not awaits(written(Absorbing((Map,))), stage)
+    assert isinstance(Plan.of(written(Concat((first, other)))).source.operator, Concat)
+
+
+def test_each_of_several_flows_takes_over_a_stage_that_all_of_them_can() -> None:
+    flows = (written(Engine(engine(ELEMENT, PART)), Map(abs)), written(Engine(engine(ELEMENT, PART, WHOLE))))
+    plan = Plan.of(written(Concat(flows), Map(str), Count(), Map(len)))
+
+    source = plan.source.operator
+    half = Partial("count()", Count(), at_end=True)
+    assert [[Map(abs), Map(str), half], [Map(str), half]] == [taken(Plan.of(each)) for each in source.inner]
+    assert [[Combine("count()", AddUp()), Map(len)]] == shape(plan)
+
+
+def test_none_of_several_flows_takes_over_what_one_of_them_cannot() -> None:
+    able = written(Engine(engine(*ALL)))
+    for other in written(Engine(LOOP)), written(Engine(engine(*ALL)), PublishOn(schedulers.current(), 1)):
+        source = Concat((able, other))
+
+        assert source.capabilities is LOOP
+        assert [[Map(str)]] == shape(Plan.of(written(source, Map(str))))
+
+
+def test_a_stage_that_awaits_is_run_where_the_engine_has_an_event_loop() -> None:
+    async def fetch(n: int) -> int:
+        return n
+
+    for runs, expected in (engine(ELEMENT, AWAIT), "map_async"), (engine(ELEMENT), None):
+        flow = Flow.begin(Engine(runs)).map(abs).map_async(fetch).map(str)
+        source = Plan.of(flow).source.operator
+
+        assert isinstance(flow.source.operator, MapAsync)  # built the same
+        assert (expected is None) == isinstance(source, MapAsync)
+        if isinstance(source, Engine):
+            assert ["map", "map_async", "map"] == [placed.operator.name for placed in source.taken]
+
+
+# -- what is refused while the flow is built
+
+
+def refusing(refused: list[str], *runs: Requirement) -> Engine:
+    def check(stage: Placed[Stage[Any, Any]], sent: Stage[Any, Any]) -> None:
+        refused.append(str(sent))
+
+    return Engine(Capabilities("the engine", frozenset(runs), check, {PART: frozenset()}))
+
+
+async def fetched(n: int) -> int:
+    return n
+
+
+@pytest.mark.parametrize(
+    ("build", "checked"),
+    [
+        (lambda flow: flow.map(abs).map(str), ["map(abs)", "map(str)"]),
+        (lambda flow: flow.map(abs).scan(max, 0).map(str), ["map(abs)"]),
+        (lambda flow: flow.publish_on(schedulers.current()).map(str), []),
+        (lambda flow: flow.subscribe_on(schedulers.current()).map(str), []),
+        (lambda flow: flow.then(Count()).map(str), ["count() in parts"]),
+        (lambda flow: flow.map_async(fetched).map(str), ["map_async(fetched, 16)", "map(str)"]),
+        (lambda flow: flow.map_async(fetched, order="completion").map(str), []),
+        (lambda flow: flow.repeat().map(str), ["map(str)"]),
+        (lambda flow: flow.concat(Flow.range(3)).map(str), []),
+        (lambda flow: flow.concat(flow).map(str), ["map(str)"]),
+    ],
+)  # fmt: skip
+def test_a_stage_is_checked_once_where_it_is_chained_if_the_engine_would_run_it(
+    build: Callable[[Flow[Any]], object], checked: list[str]
+) -> None:
+    seen: list[str] = []
+    build(Flow.begin(refusing(seen, ELEMENT, PART, AWAIT)))
+
+    assert checked == seen
+
+
+def test_what_can_be_run_is_known_without_a_look_at_the_steps_before() -> None:
+    flow = Flow.begin(Engine(engine(ELEMENT)))
+    for _ in range(50):
+        flow = flow.map(abs)
+
+    assert flow.capabilities is flow.source.operator.capabilities
+    assert flow.take(1).capabilities is LOOP
 
 
 # -- where a combinator runs
