@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from attrs import Factory, field, frozen
+from attrs import Attribute, field, frozen
 
 from .ends import Ends
 from .operators import (
@@ -21,23 +21,7 @@ from .operators import (
     Transforming,
     Windowing,
 )
-from .schedulers.base import Scheduler
-from .segments import (
-    LOOP,
-    Capabilities,
-    Placed,
-    PublishOn,
-    Source,
-    Stage,
-    Step,
-    SubscribeOn,
-    calling_line,
-    check_source,
-    check_step,
-    reach,
-    reach_of,
-    scheduler_of,
-)
+from .segments import Nodes, Placed, PublishOn, Source, Stage, SubscribeOn, calling_line, check_source
 from .segments.describe import Style, describe
 from .segments.layout import layout
 from .segments.svg import draw
@@ -46,13 +30,12 @@ T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-def _last_place(flow: Flow[Any]) -> Scheduler | None:
-    if not isinstance(flow.source, Placed):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+def _are_nodes(_: object, __: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Nodes):
         raise TypeError(
-            f"Flow(...) takes a source in its place, not {type(flow.source).__name__}: write Flow.of(1, 2), "
+            f"Flow(...) takes the nodes of a flow, not {type(value).__name__}: write Flow.of(1, 2), "
             "Flow.from_iterable([1, 2]) or another of its sources"
         )
-    return scheduler_of(flow.source.operator, flow.steps)
 
 
 @frozen(repr=False, eq=False)
@@ -81,12 +64,7 @@ class Flow(
     ['0', '3']
     """
 
-    source: Placed[Source[Any]]
-    steps: tuple[Step, ...] = ()
-    capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
-    """What the engine that makes the elements can run behind the last step."""
-    scheduler: Scheduler | None = field(init=False, default=Factory(_last_place, takes_self=True))
-    """Where the last region runs; None stands for the event loop of the subscriber."""
+    __nodes__: Nodes = field(validator=_are_nodes, alias="nodes")
 
     @classmethod
     def begin(cls, source: Source[U]) -> Flow[U]:
@@ -95,7 +73,7 @@ class Flow(
             raise TypeError(f"begin() takes a source, not {type(source).__name__}: for elements take from_iterable()")
         placed = Placed(source, calling_line())
         check_source(placed)
-        return Flow(placed)
+        return Flow(Nodes(placed, (), source.capabilities))
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
@@ -116,13 +94,11 @@ class Flow(
         """
         if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
-        placed = Placed(stage, calling_line())
-        check_step(self.capabilities, placed)
-        return Flow(self.source, (*self.steps, placed), reach(self.capabilities, placed))
+        return Flow(self.__nodes__.then(Placed(stage, calling_line())))
 
     def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
-        return Flow(self.source, (*self.steps, Placed(mark, calling_line())), LOOP)
+        return Flow(self.__nodes__.then(Placed(mark, calling_line())))
 
     def as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
@@ -165,5 +141,4 @@ class Flow(
         return self.diagram()
 
     def __repr__(self) -> str:
-        steps = [str(step.operator) for step in self.steps]
-        return f"Flow.{self.source.operator}" + "".join(step if step.startswith("[") else f".{step}" for step in steps)
+        return f"Flow.{self.__nodes__}"

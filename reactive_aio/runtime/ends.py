@@ -68,11 +68,12 @@ def _no_loop() -> bool:
 
 def _maker(flow: FlowLike) -> str:
     """Name the operator that makes the elements that leave the flow."""
-    for step in reversed(flow.steps):
+    nodes = flow.__nodes__
+    for step in reversed(nodes.steps):
         operator = step.operator
         if not isinstance(operator, (PublishOn, SubscribeOn)) and not operator.forwards:
             return str(step)
-    return str(flow.source)
+    return str(nodes.source)
 
 
 @define(eq=False)
@@ -165,9 +166,9 @@ def _places(flow: FlowLike) -> Iterator[Scheduler]:
     """Give the schedulers of a flow and of those that it reads, as far as they are places of their own."""
     flows = [flow]
     while flows:
-        flow = flows.pop()
-        flows += flow.source.operator.inner
-        for step in flow.steps:
+        nodes = flows.pop().__nodes__
+        flows += nodes.source.operator.inner
+        for step in nodes.steps:
             if isinstance(step.operator, (PublishOn, SubscribeOn)):
                 scheduler = step.operator.scheduler
                 if not getattr(scheduler, "stays", False):

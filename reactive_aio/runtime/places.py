@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..guard import FAILURES
 from ..schedulers.base import Attachment, Scheduler
 from ..schedulers.current import Current, Home
-from ..segments import LOOP, Capabilities, FlowLike, Placed, Plan, PublishOn, Source, Step
+from ..segments import FlowLike, Placed, Plan, PublishOn
 from .driver import RegionDriver
 from .lifetime import Lifetime
 
 PREFETCH: Final = 256
 HERE: Final = Current()
-
-
-@frozen
-class _AtHome:
-    """A flow with one more boundary, so that its signals come on the running loop (a FlowLike)."""
-
-    source: Placed[Source[Any]]
-    steps: tuple[Step, ...]
-    scheduler: Scheduler
-    capabilities: Capabilities = LOOP
 
 
 def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:
@@ -34,16 +24,15 @@ def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFE
     ``home`` is where it belongs: where what is placed nowhere runs. Without a ``prefetch`` the boundary requests what
     its subscriber does, which reads ahead itself.
     """
-    if (flow.scheduler or home).is_here():
+    nodes = flow.__nodes__
+    if (nodes.scheduler or home).is_here():
         return flow
-    home = here()
-    homeward = Placed(PublishOn(home, prefetch), flow.source.origin)
-    return _AtHome(flow.source, (*flow.steps, homeward), home)
+    return nodes.then(Placed(PublishOn(here(), prefetch), nodes.source.origin))
 
 
 def is_home(flow: FlowLike) -> bool:
     """Tell whether the last region of a flow of the subscriber's runs on the running loop."""
-    return (flow.scheduler or HERE).is_here()
+    return (flow.__nodes__.scheduler or HERE).is_here()
 
 
 def here() -> Scheduler:

@@ -14,10 +14,12 @@ from .chunk import ChunkWork as ChunkWork
 from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .nodes import FlowLike as FlowLike
+from .nodes import Nodes as Nodes
 from .nodes import Placed as Placed
 from .nodes import PublishOn as PublishOn
 from .nodes import Step as Step
 from .nodes import SubscribeOn as SubscribeOn
+from .nodes import reach_of as reach_of
 from .nodes import scheduler_of as scheduler_of
 from .origin import Origin as Origin
 from .origin import calling_line as calling_line
@@ -35,11 +37,7 @@ from .passes import InputBroken as InputBroken
 from .passes import Phase as Phase
 from .plan import Plan as Plan
 from .plan import Region as Region
-from .rewrites import Nodes as Nodes
 from .rewrites import check_source as check_source
-from .rewrites import check_step as check_step
-from .rewrites import reach as reach
-from .rewrites import reach_of as reach_of
 from .rewrites import reach_of_awaiting as reach_of_awaiting
 from .rewrites import reach_of_sequence as reach_of_sequence
 from .run import RegionRun as RegionRun

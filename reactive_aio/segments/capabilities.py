@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve, field, frozen
 
 if TYPE_CHECKING:
-    from .nodes import Placed
     from .stage import Stage
 
 
@@ -37,11 +36,11 @@ OFFSET: Final = Requirement.OFFSET
 SORT: Final = Requirement.SORT
 WHOLE: Final = Requirement.WHOLE
 
-Check = Callable[["Placed[Stage[Any, Any]]", "Stage[Any, Any]"], None]
-"""Raises TypeError for a stage that can't be sent to the engine; the second argument is the part of it that would be sent."""
+Check = Callable[[object, "Stage[Any, Any]"], None]
+"""Raises TypeError for a stage that can't be sent to the engine: its name and line in words, and what of it would be sent."""
 
 
-def check_nothing(_: Placed[Stage[Any, Any]], __: Stage[Any, Any]) -> None:
+def check_nothing(_: object, __: Stage[Any, Any]) -> None:
     """Refuse nothing."""
 
 
@@ -68,22 +67,20 @@ class Capabilities:
     def meet(self, other: Capabilities) -> Capabilities:
         """Return what can be run on the elements of two flows alike, each of them a part of the whole."""
 
-        def both(placed: Placed[Stage[Any, Any]], sent: Stage[Any, Any]) -> None:
+        def both(placed: object, sent: Stage[Any, Any]) -> None:
             self.check(placed, sent)
             other.check(placed, sent)
 
         runs = self.runs & other.runs & ON_PARTS
-        names = self.engine if self.engine == other.engine else " and ".join(filter(None, [self.engine, other.engine]))
-        return Capabilities(names, runs, both, BEHIND_PARTS) if PART in runs else LOOP
+        names = self.engine if self.engine == other.engine else f"{self.engine} and {other.engine}"
+        check = self.check if other.check == self.check else both
+        return Capabilities(names, runs, check, BEHIND_PARTS) if PART in runs else LOOP
 
 
 ON_PARTS: Final = frozenset({ELEMENT, AWAIT, PART})
 """What a stage may require that is run on one part of a stream without regard to the others."""
 BEHIND_PARTS: Final[Mapping[Requirement, frozenset[Requirement]]] = {PART: frozenset()}
 """What comes of a part at its end has to be combined before anything else is done with it."""
-
-ANYTHING: Final = Capabilities(runs=ON_PARTS)
-"""What several engines that agree can be asked for."""
 
 LOOP: Final = Capabilities()
 """Of an event loop: it runs every stage, and there is nothing to be decided or sent."""

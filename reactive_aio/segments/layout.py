@@ -74,7 +74,7 @@ def _row(plan: Plan) -> Layout:
             read = source.inner[0]
             before = _row(Plan.of(read))
             # What comes from elsewhere comes home first, to the loop that feeds the workers.
-            hop = "" if read.scheduler is None else "boundary, as requested, then "
+            hop = "" if read.__nodes__.scheduler is None else "boundary, as requested, then "
             before = evolve(before, notes=(*before.notes, f"{hop}{elsewhere.front}"))
         done = () if elsewhere.work.startswith("(") else tuple(elsewhere.work.split(" -> "))
         before = evolve(before, boxes=(*before.boxes, Box(elsewhere.place, done, source.details)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from .nodes import FlowLike, Placed, PublishOn, SubscribeOn, followed
+from .nodes import FlowLike, Nodes, Placed, PublishOn, SubscribeOn, followed
 from .rewrites import rewritten
 
 if TYPE_CHECKING:
@@ -52,28 +52,34 @@ class Plan:
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:
-        """Cut a flow; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
-        regions: list[Region] = []
-        stages: list[Placed[Stage[Any, Any]]] = []
-        feed: object = flow.source
-        boundary: PublishOn | None = None
-        moved: Scheduler | None = None
-        done = rewritten(flow)
-        source = done.source
-        for step in done.steps:
-            operator = step.operator
-            if isinstance(operator, PublishOn):
-                regions.append(_region(feed, stages, boundary))
-                stages, boundary, feed = [], operator, step
-            elif isinstance(operator, SubscribeOn):
-                moved = moved or operator.scheduler
-            else:
-                stages.append(Placed(operator, step.origin))
-        regions.append(_region(feed, stages, boundary))
-        first = regions[0]
-        leader = followed(source.operator)
-        regions[0] = Region(first.feed, first.stages, leader or moved, None)
-        return Plan(source, tuple(regions), leader is not None, moved, done.rewrites)
+        """Return the plan of a flow, which is made once."""
+        nodes = flow.__nodes__
+        if nodes.plan is None:
+            nodes.plan = _cut(*rewritten(nodes))
+        return nodes.plan
+
+
+def _cut(nodes: Nodes, rewrites: tuple[str, ...]) -> Plan:
+    """Cut a flow at its boundaries; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
+    regions: list[Region] = []
+    stages: list[Placed[Stage[Any, Any]]] = []
+    feed: object = nodes.source
+    boundary: PublishOn | None = None
+    moved: Scheduler | None = None
+    for step in nodes.steps:
+        operator = step.operator
+        if isinstance(operator, PublishOn):
+            regions.append(_region(feed, stages, boundary))
+            stages, boundary, feed = [], operator, step
+        elif isinstance(operator, SubscribeOn):
+            moved = moved or operator.scheduler
+        else:
+            stages.append(Placed(operator, step.origin))
+    regions.append(_region(feed, stages, boundary))
+    first = regions[0]
+    leader = followed(nodes.source.operator)
+    regions[0] = Region(first.feed, first.stages, leader or moved, None)
+    return Plan(nodes.source, tuple(regions), leader is not None, moved, rewrites)
 
 
 def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:

@@ -165,9 +165,9 @@ class Gauged:
 
 def operators_of(flow: AnyFlow) -> list[Any]:
     """Give the operators that a flow has of its own: its steps, behind its source if that is none of the gauges."""
-    source = flow.source.operator
+    source = flow.__nodes__.source.operator
     own = [] if isinstance(source, FromPublisher) and isinstance(source.publisher, Gauge) else [source]
-    return [*own, *(step.operator for step in flow.steps)]
+    return [*own, *(step.operator for step in flow.__nodes__.steps)]
 
 
 def name_of(operator: Any) -> str:
@@ -182,14 +182,14 @@ def name_of(operator: Any) -> str:
 def read_by(flow: AnyFlow) -> Iterator[Gauge]:
     """Give the gauges that a flow reads, in order."""
     yield from _gauges(flow)
-    operator: Any = flow.source.operator
+    operator: Any = flow.__nodes__.source.operator
     for each in attrs.fields(type(operator)):
         yield from _gauges(getattr(operator, each.name))
 
 
 def _gauges(value: Any) -> Iterator[Gauge]:
     if is_flow(value):
-        source = value.source.operator
+        source = value.__nodes__.source.operator
         if isinstance(source, FromPublisher) and isinstance(source.publisher, Gauge):
             yield source.publisher
     elif isinstance(value, tuple):

@@ -70,7 +70,7 @@ def place(operator: Operator) -> tuple[str, str]:
     flow = examples()[operator.name][0][1].flow
     if flow is None:
         return "in Spark's workers", ""
-    last: Placed[object] = flow.steps[-1] if flow.steps else flow.source
+    last: Placed[object] = flow.__nodes__.steps[-1] if flow.__nodes__.steps else flow.__nodes__.source
     if operator.name == "through":
         return "as what it applies", ""
     match last.operator:

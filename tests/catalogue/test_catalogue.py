@@ -89,7 +89,7 @@ def test_a_docstring_says_of_spark_what_the_stage_does(operator: Operator) -> No
     said = operator.told.parts.get("Spark", "")
     flows = [run.flow for _, run in examples().get(operator.name, [])]
     for flow in flows:
-        last = flow.steps[-1].operator if flow is not None and flow.steps else None
+        last = flow.__nodes__.steps[-1].operator if flow is not None and flow.__nodes__.steps else None
         if isinstance(last, Stage) and operator.name not in {"then", "through"}:
             assert SPARK[spark(last)] in said
 

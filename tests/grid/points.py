@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 
 from reactive_aio import Flow, Subscriber, Subscription, hooks
 from reactive_aio.operators._fluent import is_flow
-from reactive_aio.segments import Placed
+from reactive_aio.segments import Nodes, Placed
 from reactive_aio.testing.leaks import _present
 from tests.registry import REGISTRY, AnyFlow
 
@@ -53,9 +53,9 @@ class Points:
 
     def via(self, flow: AnyFlow) -> AnyFlow:
         """Watch what the operators of a flow hold, and each element that leaves it."""
-        steps = tuple(Placed(self._operator(step.operator), step.origin) for step in flow.steps)
-        source = Placed(self._operator(flow.source.operator), flow.source.origin)
-        return Flow(source, steps).map(self.identity)
+        steps = tuple(Placed(self._operator(step.operator), step.origin) for step in flow.__nodes__.steps)
+        source = Placed(self._operator(flow.__nodes__.source.operator), flow.__nodes__.source.origin)
+        return Flow(Nodes(source, steps)).map(self.identity)
 
     def identity(self, item: Any) -> Any:
         """Do nothing, as a function of the user's."""

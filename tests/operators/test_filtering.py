@@ -373,6 +373,6 @@ def test_what_is_no_count_is_refused_when_the_flow_is_built(method: str, n: Any)
     ids=repr,
 )
 def test_a_stage_travels_to_workers(flow: Flow[Any]) -> None:
-    stage = flow.steps[0].operator
+    stage = flow.__nodes__.steps[0].operator
 
     assert stage == pickle.loads(pickle.dumps(stage))

@@ -131,7 +131,7 @@ async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> No
     assert log == ["attached", "attached", "detached", "detached"]
     _, error = signals.heard
     assert isinstance(error, OSError)
-    assert error.__notes__ == [f"in {flow.source}"]
+    assert error.__notes__ == [f"in {flow.__nodes__.source}"]
 
 
 @define

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("still")
 
 
 def pulled(flow: Flow[Any]) -> Pulled[Any]:
-    operator = flow.source.operator
+    operator = flow.__nodes__.source.operator
     assert isinstance(operator, Pulled)
     return operator
 

@@ -281,7 +281,7 @@ def test_an_upstream_that_has_ended_is_not_cancelled() -> None:
 
 
 def pulled(flow: Flow[Any], *stages: Stage[Any, Any]) -> PulledInput:
-    operator = flow.source.operator
+    operator = flow.__nodes__.source.operator
     assert isinstance(operator, Pulled)
     return PulledInput(operator, region(*stages))
 

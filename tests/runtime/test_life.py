@@ -24,7 +24,7 @@ GONE = SchedulerClosedError("the loop has ended")
 
 
 def pulled(flow: Flow[Any]) -> Pulled[Any]:
-    operator = flow.source.operator
+    operator = flow.__nodes__.source.operator
     assert isinstance(operator, Pulled)
     return operator
 

@@ -28,8 +28,8 @@ def test_each_operator_has_the_line_that_it_was_chained_on() -> None:
     flow = flow.map(str)
     flow = flow.take(1)
 
-    assert flow.source.origin == Origin(__file__, line - 1)
-    assert [step.origin for step in flow.steps] == [Origin(__file__, line + 1), Origin(__file__, line + 2)]
+    assert flow.__nodes__.source.origin == Origin(__file__, line - 1)
+    assert [step.origin for step in flow.__nodes__.steps] == [Origin(__file__, line + 1), Origin(__file__, line + 2)]
 
 
 @pytest.mark.parametrize("module", ["reactive_aio", "reactive_aio.operators.elsewhere"])

@@ -24,6 +24,7 @@ from reactive_aio.segments import (
     WHOLE,
     Capabilities,
     Combine,
+    Nodes,
     Origin,
     Partial,
     Placed,
@@ -32,10 +33,8 @@ from reactive_aio.segments import (
     Requirement,
     Source,
     Stage,
-    Step,
     SubscribeOn,
     divided,
-    reach_of,
 )
 from tests.subscribers import Recorder, idle
 
@@ -61,22 +60,9 @@ class Engine(Source[Any]):
         return evolve(self, taken=(*self.taken, stage), capabilities=left)
 
 
-@frozen
-class Written:
-    """A flow of a source and steps, as they are."""
-
-    source: Placed[Source[Any]]
-    steps: tuple[Step, ...]
-    scheduler: None = None
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return reach_of(self.source.operator, self.steps)
-
-
-def written(source: Source[Any], *operators: Any) -> Written:
+def written(source: Source[Any], *operators: Any) -> Nodes:
     steps = tuple(Placed(operator, Origin("here.py", at)) for at, operator in enumerate(operators, 2))
-    return Written(Placed(source, AT), steps)
+    return Nodes(Placed(source, AT), steps)
 
 
 def taken(plan: Plan) -> list[Any]:
@@ -115,7 +101,7 @@ def test_a_source_takes_over_stages_up_to_the_first_that_its_engine_cannot_run()
 
     assert [Map(abs), Map(str)] == taken(plan)
     assert [[Take(1), Map(len)]] == shape(plan)
-    assert ("lower: map(abs) to the engine", "lower: map(str) to the engine") == plan.rewrites
+    assert ("lower: map(abs) is run by the engine", "lower: map(str) is run by the engine") == plan.rewrites
 
 
 def test_a_source_takes_over_nothing_behind_a_boundary() -> None:
@@ -166,7 +152,7 @@ def test_a_source_takes_over_one_half_of_a_stage_and_the_other_stands_in_its_pla
     assert (placed(Map(abs), 2), placed(half, 3)) == source.taken
     (region,) = plan.regions
     assert region.stages == (placed(Combine("count()", AddUp()), 3), placed(Map(str), 4), placed(Count(), 5))
-    assert "divide: count() is run in parts on the engine, and combined here" == plan.rewrites[-1]
+    assert "divide: count() is run in parts by the engine, and combined here" == plan.rewrites[-1]
 
 
 def test_a_stage_stays_whole_where_the_engine_or_the_stage_knows_of_no_parts() -> None:
@@ -236,13 +222,13 @@ def test_flows_are_one_source_with_all_their_stages_where_their_engine_says_how(
     assert evolve(one, taken=(*one.taken, placed(Map(len), 2)), others=tuple(others), method="concat") == (
         plan.source.operator
     )
-    assert "join: concat() is one source on the engine" == plan.rewrites[0]
+    assert "join: concat() is one source of the engine" == plan.rewrites[0]
 
 
 @pytest.mark.parametrize(
     "other", [written(Engine(LOOP)), written(Joining(ELEMENTS), Take(1)), written(Engine(ELEMENTS))], ids=repr
 )
-def test_flows_stay_apart_where_one_is_not_run_there_as_a_whole_or_by_another_engine(other: Written) -> None:
+def test_flows_stay_apart_where_one_is_not_run_there_as_a_whole_or_by_another_engine(other: Nodes) -> None:
     first = other if isinstance(other.source.operator, Joining) else written(Engine(ELEMENTS))
 
     assert isinstance(Plan.of(written(Concat((first, other)))).source.operator, Concat)
@@ -275,7 +261,7 @@ def test_a_stage_that_awaits_is_run_where_the_engine_has_an_event_loop() -> None
         flow = Flow.begin(Engine(runs)).map(abs).map_async(fetch).map(str)
         source = Plan.of(flow).source.operator
 
-        assert isinstance(flow.source.operator, MapAsync)  # built the same
+        assert isinstance(flow.__nodes__.source.operator, MapAsync)  # built the same
         assert (expected is None) == isinstance(source, MapAsync)
         if isinstance(source, Engine):
             assert ["map", "map_async", "map"] == [placed.operator.name for placed in source.taken]
@@ -324,8 +310,8 @@ def test_what_can_be_run_is_known_without_a_look_at_the_steps_before() -> None:
     for _ in range(50):
         flow = flow.map(abs)
 
-    assert flow.capabilities is flow.source.operator.capabilities
-    assert flow.take(1).capabilities is LOOP
+    assert flow.__nodes__.capabilities is flow.__nodes__.source.operator.capabilities
+    assert flow.take(1).__nodes__.capabilities is LOOP
 
 
 # -- where a combinator runs

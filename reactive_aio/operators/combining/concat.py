@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import Capabilities, FlowLike, Inlet, Nodes, Placed, Pushed, Stage, label, reach_of_sequence
+from ...segments import Capabilities, FlowLike, Inlet, Placed, Pushed, Stage, label, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Concat(Pushed[T]):
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any]:
         """Have each flow run a stage where its elements are made: they are parts of the whole."""
-        return Concat(tuple(Nodes(flow.source, (*flow.steps, stage)) for flow in self.flows))
+        return Concat(tuple(flow.__nodes__.then(stage) for flow in self.flows))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with the first flow."""
@@ -60,8 +60,9 @@ def first_of(flows: tuple[FlowLike, ...]) -> str:
 
 def parts(flow: FlowLike) -> tuple[FlowLike, ...]:
     """Give the flows that a concat reads, else the flow: so a chain of concats is one, and no nest of them."""
-    operator = flow.source.operator
-    return operator.flows if isinstance(operator, Concat) and not flow.steps else (flow,)
+    nodes = flow.__nodes__
+    operator = nodes.source.operator
+    return operator.flows if isinstance(operator, Concat) and not nodes.steps else (flow,)
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from attrs import Factory, define, field, frozen
 
 from ...arbiter import Coordinator
-from ...segments import Capabilities, FlowLike, Inlet, Nodes, Placed, Pushed, Stage, reach_of_sequence
+from ...segments import Capabilities, FlowLike, Inlet, Placed, Pushed, Stage, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Repeat(Pushed[T]):
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Repeat[Any]:
         """Have each run take a stage where its elements are made: the runs are parts of the whole."""
-        return Repeat(Nodes(self.flow.source, (*self.flow.steps, stage)), self.times)
+        return Repeat(self.flow.__nodes__.then(stage), self.times)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first run."""

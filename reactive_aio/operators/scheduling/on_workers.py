@@ -87,7 +87,7 @@ def _capabilities(workers: Workers) -> Capabilities:
     """Return what workers can run: each chunk by itself, and awaiting where they have event loops, which most need not say."""
     awaits = bool(getattr(workers, "awaits", False))
 
-    def check(stage: Placed[Stage[Any, Any]], _: Stage[Any, Any]) -> None:
+    def check(stage: object, _: Stage[Any, Any]) -> None:
         workers.check(stage)
 
     return Capabilities(workers.name, frozenset({ELEMENT, AWAIT} if awaits else {ELEMENT}), check)

@@ -215,8 +215,7 @@ class Grouping(Gathering):
     def _flow(self, group: Group) -> GroupedFlow[Any, Any]:
         from ...grouped import GroupedFlow
 
-        source, steps = placed(group, self.inlet.loop, self.by.origin)
-        return GroupedFlow(source, steps, key=group.key)
+        return GroupedFlow(placed(group, self.inlet.loop, self.by.origin), key=group.key)
 
     def _replenish(self) -> None:
         """Ask for more when three quarters have been consumed or nothing is on its way; see whether anything can move."""

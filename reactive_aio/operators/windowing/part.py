@@ -16,8 +16,7 @@ from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...segments import Inlet, Placed, Pushed, SubscribeOn
-from ...segments.nodes import Step
+from ...segments import Inlet, Nodes, Placed, Pushed, SubscribeOn
 from ...segments.origin import Origin
 from ...spec import UNBOUNDED, Subscription, add_demand
 
@@ -201,10 +200,10 @@ class _Home(LoopScheduler):
         return Staying(get_running_loop()) if self.is_here() else super().attach(lost)
 
 
-def placed(part: Part, loop: AbstractEventLoop, origin: Origin) -> tuple[Placed[PartSource[Any]], tuple[Step, ...]]:
-    """Give the source of a part, and the step that has it read on the loop of the operator, from wherever."""
-    at_home: Step = Placed(SubscribeOn(_Home(loop, part)), origin)
-    return Placed(PartSource[Any](part), origin), (at_home,)
+def placed(part: Part, loop: AbstractEventLoop, origin: Origin) -> Nodes:
+    """Return the flow of a part, which is read on the loop of the operator, from wherever."""
+    at_home = Placed(SubscribeOn(_Home(loop, part)), origin)
+    return Nodes(Placed(PartSource[Any](part), origin), (at_home,))
 
 
 def soon(gathering: Gathering, call: Callable[[], None], turns: int = TURNS) -> None:

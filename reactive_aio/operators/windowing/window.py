@@ -129,7 +129,7 @@ class Windows(Gathering):
     def _flow(self, window: Part) -> Flow[Any]:
         from ...flow import Flow
 
-        return Flow(*placed(window, self.inlet.loop, self.origin))
+        return Flow(placed(window, self.inlet.loop, self.origin))
 
     def on_end(self, inner: Inner) -> None:
         """End the window at hand with the flow, and then the whole."""
