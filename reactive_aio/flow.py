@@ -104,11 +104,12 @@ class Flow(
         """Give this object by its whole type."""
         return self
 
-    def describe(self, style: Style = "table", *, end: str = "") -> str:
+    def describe(self, style: Style = "table", *, end: str = "", rewrites: bool = False) -> str:
         """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
 
         With ``style="line"`` as the specification draws it: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
-        what consumes the flow, which is no part of it, to have that shown as well.
+        what consumes the flow, which is no part of it, to have that shown as well. With ``rewrites=True`` the flow comes first as
+        it was built, and then what has been rewritten for the engine that runs it: a stage may be run on Spark, or in parts.
 
         >>> from reactive_aio import Flow, schedulers
         >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
@@ -123,7 +124,7 @@ class Flow(
         R2 thread('writer'), boundary, prefetch 16
         R3 the subscriber's loop, boundary, prefetch 256
         """
-        return describe(self, style, end)
+        return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
         """Draw the plan as a picture, in SVG; a notebook shows it by itself.

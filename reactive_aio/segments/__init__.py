@@ -1,5 +1,6 @@
 """The fusion engine: stages, the one function they are fused into, and the plan of a flow."""
 
+from .applied import run_stages as run_stages
 from .capabilities import AWAIT as AWAIT
 from .capabilities import ELEMENT as ELEMENT
 from .capabilities import LOOP as LOOP

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from .layout import Box, Layout, layout
 from .nodes import FlowLike
+from .plan import Plan
 
 Style = Literal["table", "line"]
 Drawing = Callable[[Layout], list[str]]
@@ -14,11 +15,18 @@ Drawing = Callable[[Layout], list[str]]
 AS_THEY_ARE = "(elements pass as they are)"
 
 
-def describe(flow: FlowLike, style: Style = "table", end: str = "") -> str:
-    """Show the plan of a flow, and what consumes it, if it is named."""
+def describe(flow: FlowLike, style: Style = "table", end: str = "", *, rewrites: bool = False) -> str:
+    """Show the plan of a flow, and what consumes it, if it is named; with ``rewrites`` what it was made of."""
     if style not in DRAWINGS:
         raise ValueError(f"describe(style={style!r}): choose one of {', '.join(map(repr, DRAWINGS))}")
-    return "\n".join(DRAWINGS[style](layout(flow, end)))
+    lines = DRAWINGS[style](layout(flow, end))
+    return "\n".join([*_history(flow), *lines] if rewrites else lines)
+
+
+def _history(flow: FlowLike) -> list[str]:
+    """Return lines on the flow as it was built, and on each rewrite."""
+    done = Plan.of(flow).rewrites or ("nothing: an event loop runs it as it was built",)
+    return ["built:", f"    {flow.__nodes__}", "rewritten:", *(f"    {each}" for each in done), "run:"]
 
 
 def _table(plan: Layout) -> list[str]:

@@ -1,0 +1,104 @@
+"""For those who write operators, sources, combinators, schedulers and engines of their own.
+
+What is here is documented and kept; the packages behind it are not. The pages "Writing a ..." in the documentation begin with
+an example of each kind.
+
+An engine makes the elements of a flow elsewhere, and runs stages there:
+
+>>> from attrs import evolve, field, frozen
+>>> @frozen
+... class Doubled(Pulled[int]):
+...     items: tuple[int, ...]
+...     stages: tuple[Placed[Stage], ...] = field(default=(), repr=False)
+...     capabilities = Capabilities("an engine", frozenset({Requirement.ELEMENT}))
+...     def lower(self, stage):
+...         return evolve(self, stages=(*self.stages, stage))
+...     def iterate(self):
+...         return run_stages(self.stages, self.items, str(self))
+>>> flow = flow_of(Doubled((1, 2))).map(lambda n: 2 * n)
+>>> print(flow.describe(rewrites=True))
+built:
+    doubled((1, 2)).map(<lambda>)
+rewritten:
+    lower: map(<lambda>) is run by an engine
+run:
+R1  the subscriber's loop   doubled((1, 2))
+>>> flow.run_sync()
+[2, 4]
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from .arbiter import Coordinator
+from .flow import Flow
+from .gathering import Drain, Gathering, Inner
+from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
+from .segments import (
+    Capabilities,
+    Elsewhere,
+    FlowLike,
+    Inlet,
+    Parts,
+    Placed,
+    Pulled,
+    Pushed,
+    Receiver,
+    Requirement,
+    Source,
+    Stage,
+    Template,
+    Transform,
+    run_stages,
+)
+from .spec import Subscription
+
+__all__ = [
+    "Attachment",
+    "Capabilities",
+    "Coordinator",
+    "Drain",
+    "Elsewhere",
+    "FlowLike",
+    "Gathering",
+    "Hired",
+    "Inlet",
+    "Inner",
+    "Parts",
+    "Placed",
+    "Pulled",
+    "Pushed",
+    "Receiver",
+    "Released",
+    "Report",
+    "Reports",
+    "Requirement",
+    "Scheduler",
+    "Source",
+    "Stage",
+    "Subscription",
+    "Template",
+    "Transform",
+    "Work",
+    "Workers",
+    "flow_of",
+    "run_stages",
+]
+
+T = TypeVar("T")
+
+
+def flow_of(source: Source[T]) -> Flow[T]:
+    """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
+
+    >>> from attrs import frozen
+    >>> @frozen
+    ... class Letters(Pulled[str]):
+    ...     word: str
+    ...     def iterate(self):
+    ...         return iter(self.word)
+    >>> flow_of(Letters("abc")).take(2).run_sync()
+    ['a', 'b']
+    """
+    return Flow.begin(source)
