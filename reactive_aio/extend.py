@@ -34,6 +34,8 @@ from typing import TypeVar
 from .arbiter import Coordinator
 from .flow import Flow
 from .gathering import Drain, Gathering, Inner
+from .operators.timing.clockwork import Clocked, Clockwork
+from .runtime.connect import connect
 from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
 from .segments import (
     Capabilities,
@@ -57,6 +59,8 @@ from .spec import Subscription
 __all__ = [
     "Attachment",
     "Capabilities",
+    "Clocked",
+    "Clockwork",
     "Coordinator",
     "Drain",
     "Elsewhere",
@@ -82,6 +86,7 @@ __all__ = [
     "Transform",
     "Work",
     "Workers",
+    "connect",
     "flow_of",
     "run_stages",
 ]

@@ -10,10 +10,10 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 
 from reactive_aio import Flow
-from reactive_aio.extend import Capabilities, Placed, Pulled, Requirement, Source, Stage, flow_of, run_stages
+from reactive_aio.extend import Capabilities, Placed, Pulled, Requirement, flow_of, run_stages
 
 
-def check(stage: object, sent: Stage[Any, Any]) -> None:
+def check(stage: object, sent: object) -> None:
     """Refuse what could not be sent to where the shards lie."""
     try:
         pickle.dumps(sent)
@@ -34,7 +34,7 @@ class Shard:
     """A list, and what is done with it where it lies."""
 
     items: tuple[Any, ...]
-    stages: tuple[Placed[Stage[Any, Any]], ...] = ()
+    stages: tuple[Placed[Any], ...] = ()
 
     def results(self) -> list[Any]:
         return list(run_stages(self.stages, self.items, "a shard"))
@@ -45,12 +45,12 @@ class FromShards(Pulled[Any]):
     shards: tuple[Shard, ...] = field(repr=False)
     capabilities: Capabilities = field(default=CAPABILITIES, repr=False)
 
-    def lower(self, stage: Placed[Stage[Any, Any]]) -> FromShards:
+    def lower(self, stage: Placed[Any]) -> FromShards:
         """Have each thread run one stage more."""
         shards = tuple(evolve(shard, stages=(*shard.stages, stage)) for shard in self.shards)
         return FromShards(shards, self.capabilities.after(stage.operator.requirement))
 
-    def join(self, others: tuple[Source[Any], ...], method: str) -> FromShards | None:
+    def join(self, others: tuple[Any, ...], method: str) -> FromShards | None:
         """Read the shards of several flows as those of one."""
         sources = [self, *(other for other in others if isinstance(other, FromShards))]
         alike = len(sources) == len(others) + 1 and all(each.capabilities == CAPABILITIES for each in sources)

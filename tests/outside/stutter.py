@@ -6,7 +6,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from reactive_aio import Flow
-from reactive_aio.segments import Stage
+from reactive_aio.extend import Stage
 
 T = TypeVar("T")
 
