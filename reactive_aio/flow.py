@@ -33,7 +33,7 @@ U = TypeVar("U")
 def _are_nodes(_: object, __: Attribute[Any], value: object) -> None:
     if not isinstance(value, Nodes):
         raise TypeError(
-            f"Flow(...) takes the nodes of a flow, not {type(value).__name__}: write Flow.of(1, 2), "
+            f"Flow(...) takes a source in its place, not {type(value).__name__}: write Flow.of(1, 2), "
             "Flow.from_iterable([1, 2]) or another of its sources"
         )
 

@@ -5,7 +5,7 @@ They are values, and the same whatever engine will run them.
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attrs import Factory, define, field, frozen
@@ -78,6 +78,10 @@ class Nodes:
     """What is done with them."""
     capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
     """What the engine that makes the elements can run behind the last step."""
+    scheduler: Scheduler | None = field(
+        init=False, default=Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
+    )
+    """Where the last region runs; None stands for the event loop of the subscriber."""
     plan: Plan | None = field(init=False, default=None)
     """How the flow is run, once it has been planned: a flow never changes, so neither does its plan."""
 
@@ -85,11 +89,6 @@ class Nodes:
     def __nodes__(self) -> Nodes:
         """These nodes, which are a flow to the engines."""
         return self
-
-    @cached_property
-    def scheduler(self) -> Scheduler | None:
-        """Where the last region runs; None stands for the event loop of the subscriber."""
-        return scheduler_of(self.source.operator, self.steps)
 
     def then(self, step: Step) -> Nodes:
         """Return the nodes with one more step; raise for a stage that can't be sent to the engine that would run it."""

@@ -176,7 +176,7 @@ async def test_a_chain_of_concats_is_one_however_long() -> None:
     chain: Flow[int] = reduce(lambda flow, other: flow.concat(other), [Flow.of(n) for n in range(3000)])
 
     assert list(range(3000)) == await chain.to_list()
-    assert 3000 == len(chain.source.operator.inner)
+    assert 3000 == len(chain.__nodes__.source.operator.inner)
 
 
 async def test_a_nest_of_concats_is_as_deep_as_one_likes() -> None:

@@ -286,7 +286,7 @@ def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: 
 
 
 def test_the_stage_travels_to_workers() -> None:
-    stage = Flow.of(1).do_on_next(print).steps[0].operator
+    stage = Flow.of(1).do_on_next(print).__nodes__.steps[0].operator
 
     assert stage == pickle.loads(pickle.dumps(stage))
 

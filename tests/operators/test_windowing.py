@@ -186,6 +186,6 @@ def test_a_key_is_an_ordinary_function() -> None:
 
 @pytest.mark.parametrize("build", [lambda f: f.sliding(2), lambda f: f.buffer_until_changed(abs)])
 def test_a_stage_travels_to_workers(build: Callable[[Any], Any]) -> None:
-    stage = build(Flow.of(1)).steps[0].operator
+    stage = build(Flow.of(1)).__nodes__.steps[0].operator
 
     assert stage == pickle.loads(pickle.dumps(stage))

@@ -7,12 +7,13 @@ import contextvars
 import threading
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from reactive_aio import EmptyFlowError, Flow, SourceCancelledError, SourceConsumedError, hooks, schedulers
 from reactive_aio.operators.sourcing.iterable import Of
+from reactive_aio.segments import ELEMENT, Capabilities
 from tests.subscribers import idle
 
 Closer = Callable[[], AsyncIterator[int]]
@@ -462,7 +463,9 @@ async def test_a_failure_in_planning_a_flow_is_not_taken_for_the_want_of_a_loop(
     from tests.subscribers import Recorder
 
     class Unplannable(Of[int]):
-        def absorb(self, stage: object) -> None:
+        capabilities = Capabilities("somewhere", frozenset({ELEMENT}))
+
+        def lower(self, stage: object) -> NoReturn:
             raise RuntimeError("of its own")
 
     with pytest.raises(RuntimeError, match=r"^of its own$"):
