@@ -142,6 +142,8 @@ def test_operators() -> None:
     assert_type(flow.on_error_return("a").on_error_complete(errors=(OSError, KeyError)), Flow[int | str])
     assert_type(flow.on_error_map(lambda error: OSError(error.args), errors=KeyError), Flow[int])
     assert_type(flow.retry_if(lambda error, attempt: attempt < 3), Flow[int])
+    assert_type(flow.retry_if(lambda error, attempt: error.errno == attempt, errors=OSError), Flow[int])
+    assert_type(flow.on_error_resume_next(lambda error: Flow.of(error.errno or 0), errors=(OSError,)), Flow[int])
     assert_type(flow.retry_when(answer).repeat_when(answer), Flow[int])
     assert_type(flow.retry_backoff(3, 1.0, resume=lambda last: Flow.of(last + 1)), Flow[int])
     assert_type(flow.delay(1).delay_subscription(1).debounce(1).sample(1).throttle_first(1), Flow[int])
