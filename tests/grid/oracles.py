@@ -142,7 +142,7 @@ def seen(flow: Flow[int]) -> Flow[int]:
     """A flow looked at in every way that changes nothing."""
     flow = flow.do_on_next(abs).do_on_subscribe(list[int]).do_on_request(abs).do_on_cancel(list[int])
     flow = flow.do_on_error(str).do_on_complete(list[int]).do_finally(list[int]).checkpoint("here").log(level=1)
-    return flow.on_discard(abs)
+    return flow.do_on_discard(abs)
 
 
 def in_time(flow: Flow[int]) -> Flow[int]:

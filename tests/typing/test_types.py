@@ -165,7 +165,7 @@ def test_operators() -> None:
     assert_type(flow.buffer_until_changed(str), Flow[list[int]])
     assert_type(flow.do_on_next(print).do_on_error(print).do_on_complete(print), Flow[int])
     assert_type(flow.do_on_subscribe(print).do_on_request(print).do_on_cancel(print).do_finally(print), Flow[int])
-    assert_type(flow.on_discard(print), Flow[int])
+    assert_type(flow.do_on_discard(print), Flow[int])
     assert_type(flow.log("numbers").checkpoint("here"), Flow[int])
     assert_type(flow.publish_on(schedulers.current()).subscribe_on(schedulers.current()), Flow[int])
     assert_type(flow.on_backpressure_buffer(2, "drop_oldest").on_backpressure_error(), Flow[int])
