@@ -149,8 +149,8 @@ for method in ("__aiter__", "__anext__"):
 flow(
     "generate",
     "step",
-    lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1))),
-    lasting=held(lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1)))),
+    lambda code: Flow.generate(code.calls(lambda at: (at, at + 1)), 0),
+    lasting=held(lambda code: Flow.generate(code.calls(lambda at: (at, at + 1)), 0)),
 )
 
 for method in ("subscribe", "request", "cancel"):
