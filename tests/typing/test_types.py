@@ -135,6 +135,8 @@ def test_operators() -> None:
     assert_type(flow.combine_latest(text, flow, text, flow), Flow[tuple[int, str, int, str, int]])
     assert_type(flow.with_latest_from(text), Flow[tuple[int, str]])
     assert_type(flow.merge(Flow.of("a"), prefetch=8), Flow[int | str])
+    assert_type(Flow.from_iterable(lambda: [1]), Flow[int])
+    assert_type(Flow.from_async_iterable(lambda: flow), Flow[int])
     assert_type(flow.repeat(2).retry(2), Flow[int])
     assert_type(flow.on_error_resume_next(Flow.of("a")), Flow[int | str])
     assert_type(flow.on_error_resume_next(lambda error: Flow.of(str(error))), Flow[int | str])
