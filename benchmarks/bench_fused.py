@@ -232,7 +232,7 @@ async def our_maps(n: int, maps: int) -> int:
     flow = Flow.range(n)
     for _ in range(maps):
         flow = flow.map(increment)
-    return await flow.fold(0, operator.add)
+    return await flow.reduce(operator.add, 0)
 
 
 @MAPS.contestant(BUILTIN)

@@ -69,7 +69,7 @@ async def ours(n: int, boundaries: int) -> int:
     flow = Flow.range(n).map(increment)
     for _ in range(boundaries):
         flow = flow.publish_on(schedulers.current(), SIZE).map(increment)
-    return await flow.fold(0, operator.add)
+    return await flow.reduce(operator.add, 0)
 
 
 @IN_ONE_LOOP.contestant(BY_HAND)
@@ -153,7 +153,7 @@ async def ours_on_threads(n: int, boundaries: int) -> int:
     flow = Flow.range(n).subscribe_on(schedulers.thread("first")).map(increment)
     for number in range(boundaries - 1):
         flow = flow.publish_on(schedulers.thread(f"middle {number}"), SIZE).map(increment)
-    return await flow.publish_on(schedulers.current(), SIZE).map(increment).fold(0, operator.add)
+    return await flow.publish_on(schedulers.current(), SIZE).map(increment).reduce(operator.add, 0)
 
 
 @ON_THREADS.contestant(BY_HAND)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from .operators._fluent import check_count, check_flag, check_function, check_seconds, is_async
+from .operators._fluent import check_count, check_function, check_seconds, is_async
 from .operators.awaiting.for_each import ForEachAsync
 from .operators.folding.collect import Collect
-from .operators.folding.fold import MISSING, Count, Fold, ForEach, Last, Reduce, ToList
+from .operators.folding.fold import MISSING, Count, ForEach, Last, Reduce, ToList
 from .reductions import Reductions
 from .segments import Snapshot
 from .spec import Subscriber
@@ -169,50 +169,43 @@ class Ends(Reductions[T_co]):
 
         return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T_co]()), default))
 
-    async def reduce(self, fn: Callable[[T_co, T_co], T_co], *, associative: bool = False) -> T_co:
-        """Combine all elements into one of their kind, from the left, as ``functools.reduce`` does; `fold` has a start.
+    @overload
+    async def reduce(
+        self, fn: Callable[[T_co, T_co], T_co], *, combine: Callable[[T_co, T_co], T_co] | None = None
+    ) -> T_co: ...
+    @overload
+    async def reduce(
+        self, fn: Callable[[A, T_co], A], initial: A, *, combine: Callable[[A, A], A] | None = None
+    ) -> A: ...
+    async def reduce(
+        self, fn: Callable[[Any, Any], Any], initial: Any = MISSING, *, combine: Callable[[Any, Any], Any] | None = None
+    ) -> Any:
+        """Combine all elements into one value, from the left, as ``functools.reduce`` does.
 
-        ``associative=True`` says that ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))`` are the same for all elements, so that
-        stretches of the stream may be combined by themselves, each in its order, and what comes of them in theirs.
+        With ``initial`` the value begins with it, may be of another type than the elements are, and is ``initial`` of no
+        elements. It serves each subscription: let ``fn`` give a new value rather than change it, or take `collect`, which
+        makes a container for each. ``combine``, if it is given, makes one value of those of two stretches of the stream
+        that follow each other, of which each has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))``
+        are the same for all elements, that is ``fn`` itself.
         Demand: unbounded; one value is kept.
-        Errors: what ``fn`` raises; EmptyFlowError without an element; an ``async def`` is refused with TypeError.
-        Spark: in parts, if the function is associative; else runs after the boundary.
-        (Reactor, RxJava: ``reduce``.)
+        Errors: what a function raises; EmptyFlowError without an element and ``initial``; an ``async def`` is refused with
+        TypeError.
+        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        (Reactor, RxJava: ``reduce``; Pekko, Kotlin: ``reduce``, ``fold``; Spark: ``RDD.aggregate``.)
 
         >>> import asyncio
         >>> from reactive_aio import Flow
         >>> asyncio.run(Flow.range(5).reduce(lambda a, b: a + b))
         10
-        """
-        from .runtime.ends import come_home, value_of
-
-        check_function("reduce", fn, "combine with an ordinary function")
-        check_flag("reduce", "associative", associative)
-        reduced = come_home(self.as_flow()).then(Reduce(fn, associative))
-        return cast("T_co", self._or_empty("reduce", await value_of(reduced, MISSING)))
-
-    async def fold(self, initial: A, fn: Callable[[A, T_co], A], *, combine: Callable[[A, A], A] | None = None) -> A:
-        """Combine all elements into one value, from the left, beginning with ``initial``, which it gives of none.
-
-        The value may be of another type than the elements are. ``initial`` serves each subscription: let ``fn`` give a
-        new value rather than change it, or take `collect`, which makes a container for each. ``combine``, if it is
-        given, makes one value of those of two stretches of the stream that follow each other, of which each has begun with
-        ``initial``; either may be empty.
-        Demand: unbounded; one value is kept.
-        Errors: what a function raises; an ``async def`` is refused with TypeError.
-        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
-        (Pekko, Kotlin: ``fold``; Reactor, RxJava: ``reduce`` with an initial value; Spark: ``RDD.aggregate``.)
-
-        >>> import asyncio
-        >>> from reactive_aio import Flow
-        >>> asyncio.run(Flow.range(3).fold("n", lambda text, n: text + str(n)))
+        >>> asyncio.run(Flow.range(3).reduce(lambda text, n: text + str(n), "n"))
         'n012'
         """
         from .runtime.ends import come_home, value_of
 
         for function in (fn,) if combine is None else (fn, combine):
-            check_function("fold", function, "combine with an ordinary function")
-        return await value_of(come_home(self.as_flow()).then(Fold(initial, fn, combine)), initial)
+            check_function("reduce", function, "combine with an ordinary function")
+        reduced = come_home(self.as_flow()).then(Reduce(fn, initial, combine))
+        return self._or_empty("reduce", await value_of(reduced, initial))
 
     async def collect(
         self,

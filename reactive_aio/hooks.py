@@ -7,7 +7,7 @@ are looked up in the context in which the flow was subscribed to.
   the exception handler of the running event loop.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
   nothing happens. What an operator or an end is there to drop (by `filter`, or all but the last by `last`) and what functions
-  have made of elements (by `fold` or `collect`) is none.
+  have made of elements (by `reduce` or `collect`) is none.
 """
 
 from __future__ import annotations

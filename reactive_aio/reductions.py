@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from .errors import EmptyFlowError
 from .operators._fluent import Fluent, check_count, check_flag, check_function
 from .operators.filtering.slice import Slice
-from .operators.folding.by_key import CountByKey, FoldByKey
+from .operators.folding.by_key import CountByKey, ReduceByKey
 from .operators.folding.deciding import All, AnyOf, Contains, IsEmpty
 from .operators.folding.fold import MISSING
 from .operators.folding.ranking import TopK, ToSortedList
@@ -27,7 +27,7 @@ class Reductions(Fluent[T_co]):
     """The ends that make one value of a flow.
 
     Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled. What
-    functions have made of them, as those of `reduce`, `fold` and `collect`, does not.
+    functions have made of them, as those of `reduce` and `collect`, does not.
     """
 
     __slots__ = ()
@@ -243,11 +243,11 @@ class Reductions(Fluent[T_co]):
         check_function("count_by_key", key, "an ordinary function is needed")
         return await self._value(CountByKey(key), {})
 
-    async def fold_by_key(
+    async def reduce_by_key(
         self,
         key: Callable[[T_co], K],
-        initial: A,
         fn: Callable[[A, T_co], A],
+        initial: A,
         *,
         combine: Callable[[A, A], A] | None = None,
     ) -> dict[K, A]:
@@ -260,16 +260,16 @@ class Reductions(Fluent[T_co]):
         Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
         Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
-        (Spark: ``aggregateByKey``; Kotlin: ``groupingBy().fold``.)
+        (Spark: ``aggregateByKey``, ``reduceByKey``; Kotlin: ``groupingBy().fold``.)
 
         >>> import asyncio
         >>> from reactive_aio import Flow
-        >>> asyncio.run(Flow.range(5).fold_by_key(lambda n: n % 2, 0, lambda total, n: total + n))
+        >>> asyncio.run(Flow.range(5).reduce_by_key(lambda n: n % 2, lambda total, n: total + n, 0))
         {0: 6, 1: 4}
         """
         for function in (key, fn) if combine is None else (key, fn, combine):
-            check_function("fold_by_key", function, "an ordinary function is needed")
-        return await self._value(FoldByKey(key, initial, fn, combine), {})
+            check_function("reduce_by_key", function, "an ordinary function is needed")
+        return await self._value(ReduceByKey(key, fn, initial, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:
         """Tell whether ``predicate`` is true of every element; cancel the source at the first of which it is not.

@@ -64,8 +64,8 @@ source(
 )
 source(
     "generate",
-    lambda n, via, _: via(Flow.generate(0, lambda at: (at, at + 1) if at < n else None)),
-    lambda _, via, __: via(Flow.generate(0, raise_failure)),
+    lambda n, via, _: via(Flow.generate(lambda at: (at, at + 1) if at < n else None, 0)),
+    lambda _, via, __: via(Flow.generate(raise_failure, 0)),
     ends_late=True,
 )
 source(

@@ -14,7 +14,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "do_on_request": Traits(),
     "do_on_cancel": Traits(),
     "do_finally": Traits(names="RxPY: ``finally_action``"),
-    "on_discard": Traits(),
+    "do_on_discard": Traits(),
     "log": Traits(names="aiostream: ``print``"),
     "checkpoint": Traits(),
     "strict": Traits(keeps="80"),

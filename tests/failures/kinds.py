@@ -108,5 +108,10 @@ class Kind:
         """Make one."""
         return KINDS[self.name]()
 
+    @property
+    def is_exception(self) -> bool:
+        """Whether an ``except Exception`` catches it."""
+        return isinstance(self.make(), Exception)
+
 
 ALL_KINDS: Final = [Kind(name) for name in KINDS]

@@ -138,8 +138,8 @@ async def identity(item: Any) -> Any:
 
 NO_PLACE: Final = {
     "collect.combine": "is called on Spark only; see tests/spark",
-    "fold.combine": "likewise",
-    "fold_by_key.combine": "likewise",
+    "reduce.combine": "likewise",
+    "reduce_by_key.combine": "likewise",
     "to_spark.progress": "is called on Spark only",
     "from_spark.context": "takes variables, and calls nothing",
     "through.operator": "is called when the flow is built, and raises there",

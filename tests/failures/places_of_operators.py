@@ -276,7 +276,7 @@ by_function("do_on_request", "fn", lambda flow, fn: flow.do_on_request(fn), lamb
 by_function("do_on_cancel", "fn", lambda flow, fn: flow.do_on_cancel(fn), lambda: None, cleanup=True, early=True)
 by_function("do_finally", "fn", lambda flow, fn: flow.do_finally(fn), lambda: None, cleanup=True)
 flow("do_on_error", "fn", lambda code: code.failing().do_on_error(code.calls()))
-flow("on_discard", "fn", lambda code: discarding(code).on_discard(code.calls()), hears="first and hook")
+flow("do_on_discard", "fn", lambda code: discarding(code).do_on_discard(code.calls()), hears="first and hook")
 
 
 def discarding(code: Code) -> AnyFlow:

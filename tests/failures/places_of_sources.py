@@ -117,6 +117,12 @@ flow(
     python_swallows=("GeneratorExit",),
     lasting=held(of_generator),
 )
+flow(
+    "from_iterable",
+    "items, a function",
+    lambda code: Flow.from_iterable(code.calls(lambda: [0])),
+    lasting=followed(lambda code: Flow.from_iterable(code.calls(lambda: [0]))),
+)
 flow("from_iterable", "__iter__", iterating("__iter__"), lasting=held(iterating("__iter__")))
 flow(
     "from_iterable",
@@ -124,6 +130,12 @@ flow(
     iterating("__next__"),
     lasting=held(iterating("__next__")),
     not_kinds=("StopIteration",),
+)
+flow(
+    "from_async_iterable",
+    "items, a function",
+    lambda code: Flow.from_async_iterable(code.calls(code.async_generator)),
+    in_task=True,
 )
 flow(
     "from_async_iterable",
@@ -149,8 +161,8 @@ for method in ("__aiter__", "__anext__"):
 flow(
     "generate",
     "step",
-    lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1))),
-    lasting=held(lambda code: Flow.generate(0, code.calls(lambda at: (at, at + 1)))),
+    lambda code: Flow.generate(code.calls(lambda at: (at, at + 1)), 0),
+    lasting=held(lambda code: Flow.generate(code.calls(lambda at: (at, at + 1)), 0)),
 )
 
 for method in ("subscribe", "request", "cancel"):

@@ -23,7 +23,11 @@ Build = Callable[[AnyFlow, Fn, int], AnyFlow]
 
 
 class OracleError(Exception):
-    """How the plain program fails, in the place of whatever the program raises."""
+    """How the plain program fails, in the place of an Exception that the program raises."""
+
+
+class OracleExit(BaseException):
+    """How it fails in the place of any other exception, from which no operator recovers unasked."""
 
 
 @frozen
@@ -309,6 +313,11 @@ class Program:
         return any(step.operator.mixes for step in self.steps)
 
     @property
+    def fails_with(self) -> type[BaseException]:
+        """What stands for its failure in the plain program; a CancelledError arrives as an Exception."""
+        return OracleError if self.kind.name == "CancelledError" or self.kind.is_exception else OracleExit
+
+    @property
     def recovers(self) -> bool:
         """Whether a failure may be answered."""
         return any(step.operator.recovers for step in self.steps)
@@ -367,10 +376,10 @@ def plain_source(program: Program, *, fails: bool) -> Iterator[Any]:
     """Give the elements, and fail where the program does."""
     for at, item in enumerate(program.items):
         if fails and program.fails_in == -1 and at == program.fails_at:
-            raise OracleError
+            raise program.fails_with
         yield item
     if fails and program.fails_in == -1 and program.fails_at >= len(program.items):
-        raise OracleError
+        raise program.fails_with
 
 
 def plain_chain(program: Program, functions: list[Fn], *, fails: bool) -> Iterator[Any]:
@@ -441,12 +450,12 @@ def expected(program: Program, bad: Any) -> Expected:
     """Run the plain program."""
 
     def fail() -> None:
-        raise OracleError
+        raise program.fails_with
 
     outcome = Expected()
     try:
         for item in read(program, plain_chain(program, functions_of(program, bad, fail), fails=True)):
             outcome.items.append(item)
-    except OracleError:
+    except (OracleError, OracleExit):
         outcome.failed = True
     return outcome

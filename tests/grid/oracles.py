@@ -115,7 +115,7 @@ SOURCES: dict[str, Callable[[Numbers], Flow[int]]] = {
     "timer": lambda ns: Flow.timer(1e-9).flat_map_iterable(lambda _: ns),
     "from_awaitable": lambda ns: Flow.from_awaitable(lambda: later(1)).flat_map_iterable(lambda _: ns),
     "from_callable": lambda ns: Flow.from_callable(lambda: ns).flat_map_iterable(list),
-    "generate": lambda ns: Flow.generate(0, lambda at: (ns[at], at + 1) if at < len(ns) else None),
+    "generate": lambda ns: Flow.generate(lambda at: (ns[at], at + 1) if at < len(ns) else None, 0),
     "using": lambda ns: Flow.using(lambda: nullcontext(ns), Flow.from_iterable),
     "from_publisher": lambda ns: Flow.from_publisher(Flow.from_iterable(ns)),
 }
@@ -142,7 +142,7 @@ def seen(flow: Flow[int]) -> Flow[int]:
     """A flow looked at in every way that changes nothing."""
     flow = flow.do_on_next(abs).do_on_subscribe(list[int]).do_on_request(abs).do_on_cancel(list[int])
     flow = flow.do_on_error(str).do_on_complete(list[int]).do_finally(list[int]).checkpoint("here").log(level=1)
-    return flow.on_discard(abs)
+    return flow.do_on_discard(abs)
 
 
 def in_time(flow: Flow[int]) -> Flow[int]:

@@ -22,7 +22,7 @@ CATCHES_ALL: dict[str, str] = {
 """Where everything is caught by another name than FAILURES, and why."""
 
 RUNS_BY_HAND: dict[tuple[str, str], str] = {
-    ("operators/observing/on_discard.py", "call"): "tells the hook, which looks after failures itself",
+    ("operators/observing/do_on_discard.py", "call"): "tells the hook, which looks after failures itself",
     ("operators/observing/peek.py", "self.listener.on_subscribe"): "the source can't be opened if it raises",
     ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",

@@ -15,12 +15,12 @@ def doubling(n: int) -> tuple[str, int] | None:
 
 
 async def test_elements_are_those_of_the_states_until_there_is_no_next() -> None:
-    assert ["1", "2", "4", "8", "16"] == await Flow.generate(1, doubling).to_list()
-    assert [] == await Flow.generate(20, doubling).to_list()
+    assert ["1", "2", "4", "8", "16"] == await Flow.generate(doubling, 1).to_list()
+    assert [] == await Flow.generate(doubling, 20).to_list()
 
 
 async def test_a_subscription_begins_with_the_first_state() -> None:
-    assert ["8", "16"] * 3 == await Flow.generate(8, doubling).repeat(3).to_list()
+    assert ["8", "16"] * 3 == await Flow.generate(doubling, 8).repeat(3).to_list()
 
 
 async def test_one_step_is_taken_for_each_element_that_is_wanted() -> None:
@@ -31,7 +31,7 @@ async def test_one_step_is_taken_for_each_element_that_is_wanted() -> None:
         return n, n + 1
 
     recorder = Recorder()
-    Flow.generate(0, count).subscribe(recorder)
+    Flow.generate(count, 0).subscribe(recorder)
     await idle()
     assert [] == steps
     recorder.request(3)
@@ -42,7 +42,7 @@ async def test_one_step_is_taken_for_each_element_that_is_wanted() -> None:
 
 
 async def test_none_is_an_element_like_any_other() -> None:
-    assert [None, None] == await Flow.generate(2, lambda n: (None, n - 1) if n else None).to_list()
+    assert [None, None] == await Flow.generate(lambda n: (None, n - 1) if n else None, 2).to_list()
 
 
 async def test_it_is_fused_with_what_follows() -> None:
@@ -52,32 +52,32 @@ async def test_it_is_fused_with_what_follows() -> None:
         effects.append(f"step {n}")
         return (n, n + 1) if n < 2 else None
 
-    await Flow.generate(0, step).map(str).for_each(effects.append)
+    await Flow.generate(step, 0).map(str).for_each(effects.append)
     assert ["step 0", "0", "step 1", "1", "step 2"] == effects
 
 
 async def test_a_failure_names_the_source() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        await Flow.generate(1, lambda n: (1 // n, n - 1)).to_list()
+        await Flow.generate(lambda n: (1 // n, n - 1), 1).to_list()
 
-    assert "generate(1, <lambda>), chained at" in caught.value.__notes__[0]
+    assert "generate(<lambda>, 1), chained at" in caught.value.__notes__[0]
 
 
 async def test_a_step_that_stops_an_iteration_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await Flow.generate(iter(()), lambda items: (next(items), items)).to_list()
+        await Flow.generate(lambda items: (next(items), items), iter(())).to_list()
 
 
 @pytest.mark.parametrize("made", [3, (1,), (1, 2, 3), []], ids=str)
 async def test_a_step_that_gives_no_pair_is_an_error_that_says_what_to_give(made: Any) -> None:
     with pytest.raises(TypeError, match=r"<lambda> gave .* for the state 0, not \(item, next_state\) or None"):
-        await Flow.generate(0, lambda _: made).to_list()
+        await Flow.generate(lambda _: made, 0).to_list()
 
 
 @pytest.mark.parametrize("step", [3, None])
 def test_bad_arguments_are_refused_when_the_flow_is_built(step: Any) -> None:
     with pytest.raises(TypeError, match=r"generate\(\) takes a function"):
-        Flow.generate(0, step)
+        Flow.generate(step, 0)
 
 
 def test_an_async_step_is_refused_when_the_flow_is_built() -> None:
@@ -86,4 +86,4 @@ def test_an_async_step_is_refused_when_the_flow_is_built() -> None:
 
     wrong: Any = step
     with pytest.raises(TypeError, match=r"use Flow\.from_async_iterable with an async generator"):
-        Flow.generate(0, wrong)
+        Flow.generate(wrong, 0)

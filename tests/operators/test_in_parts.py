@@ -22,10 +22,10 @@ from reactive_aio.operators.filtering.slice import Slice
 from reactive_aio.operators.filtering.take import Take
 from reactive_aio.operators.filtering.take_last import TakeLast
 from reactive_aio.operators.filtering.take_while import TakeUntil, TakeWhile
-from reactive_aio.operators.folding.by_key import CountByKey, FoldByKey
+from reactive_aio.operators.folding.by_key import CountByKey, ReduceByKey
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpty
-from reactive_aio.operators.folding.fold import Count, Fold, Last, Reduce
+from reactive_aio.operators.folding.fold import Count, Last, Reduce
 from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.operators.transforming.index import Index
@@ -56,9 +56,9 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (Last(), NUMBERS),
     (Single(), NUMBERS),
     (Drain(), NUMBERS),
-    (Reduce(operator.add, associative=True), TEXTS),
-    (Fold("", operator.add, operator.add), TEXTS),
-    (Fold(0, lambda count, _: count + 1, operator.add), NUMBERS),
+    (Reduce(operator.add, combine=operator.add), TEXTS),
+    (Reduce(operator.add, "", operator.add), TEXTS),
+    (Reduce(lambda count, _: count + 1, 0, operator.add), NUMBERS),
     (Sum(0), st.one_of(WHOLE, st.booleans(), st.fractions())),
     (Sum(0.5), WHOLE),
     (Min(None), NUMBERS),
@@ -73,7 +73,7 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (Contains(1), NUMBERS),
     (IsEmpty(), NUMBERS),
     (CountByKey(abs), NUMBERS),
-    (FoldByKey(abs, "", lambda text, n: text + str(n), operator.add), WHOLE),
+    (ReduceByKey(abs, lambda text, n: text + str(n), "", operator.add), WHOLE),
     (ToSortedList(None, reverse=False), st.one_of(WHOLE, st.booleans())),
     (ToSortedList(abs, reverse=True), WHOLE),
     (SortBy(None, reverse=False, max_size=100), st.one_of(WHOLE, st.booleans())),
@@ -185,8 +185,8 @@ def _kinds(kind: type[Any]) -> set[type[Any]]:
         Sum([]),
         Slice(3, None, 1),
         Distinct(None, 3, evict=True),
-        Fold(0, operator.sub),
-        FoldByKey(abs, 0, max, None),
+        Reduce(operator.sub, 0),
+        ReduceByKey(abs, max, 0, None),
         Collect(list, list.append),
     ],
     ids=str,

@@ -147,7 +147,7 @@ async def test_do_finally_comes_before_the_end_that_is_awaited_returns() -> None
 BEHIND: dict[str, Callable[[Flow[int]], Flow[int]]] = {
     "nothing": lambda flow: flow,
     "a look": lambda flow: flow.do_on_error(raising),
-    "several": lambda flow: flow.do_on_error(raising).on_discard(lambda _: None).do_on_complete(lambda: None),
+    "several": lambda flow: flow.do_on_error(raising).do_on_discard(lambda _: None).do_on_complete(lambda: None),
 }
 
 
@@ -349,14 +349,14 @@ def test_a_checkpoint_takes_a_description() -> None:
         Flow.of(1).checkpoint(3)
 
 
-# -- on_discard
+# -- do_on_discard
 
 
 @pytest.mark.parametrize("end", ["complete", "error", "cancel"])
 async def test_an_element_is_told_when_it_will_not_leave_the_flow_and_no_other(end: str) -> None:
     discarded: list[int] = []
     recorder, source = Recorder(9), ByHand()
-    Flow.from_publisher(source).skip_last(1).buffer(2).on_discard(discarded.append).subscribe(recorder)
+    Flow.from_publisher(source).skip_last(1).buffer(2).do_on_discard(discarded.append).subscribe(recorder)
     await idle()
     for n in range(4):
         source.next(n)
@@ -372,20 +372,20 @@ async def test_an_element_is_told_when_it_will_not_leave_the_flow_and_no_other(e
 async def test_an_element_that_nobody_behind_has_begun_with_is_told() -> None:
     discarded: list[int] = []
     recorder = Recorder(9)
-    flow = Flow.range(9).on_discard(discarded.append)
+    flow = Flow.range(9).do_on_discard(discarded.append)
 
     assert [0] == await flow.take_while(lambda n: n < 1).to_list()
     assert [*range(2, 9)] == discarded
 
     discarded.clear()
-    Flow.range(2).map(lambda n: recorder.cancel() or n).on_discard(discarded.append).subscribe(recorder)
+    Flow.range(2).map(lambda n: recorder.cancel() or n).do_on_discard(discarded.append).subscribe(recorder)
     await idle()
     assert [0, 1] == recorder.items + discarded
 
 
 async def test_what_is_discarded_behind_is_not_told() -> None:
     discarded: list[int] = []
-    flow = Flow.range(9).on_discard(discarded.append).skip_last(2).buffer(2).take(1)
+    flow = Flow.range(9).do_on_discard(discarded.append).skip_last(2).buffer(2).take(1)
 
     assert [[0, 1]] == await flow.publish_on(schedulers.current(), 3).to_list()
     assert [] == discarded
@@ -394,7 +394,7 @@ async def test_what_is_discarded_behind_is_not_told() -> None:
 async def test_the_hook_of_the_subscriber_is_told_behind_the_function_and_though_it_fails() -> None:
     seen: list[Any] = []
     dropped: list[BaseException] = []
-    flow = Flow.range(3).publish_on(schedulers.current()).on_discard(lambda n: seen.append(("fn", n)) or raising())
+    flow = Flow.range(3).publish_on(schedulers.current()).do_on_discard(lambda n: seen.append(("fn", n)) or raising())
 
     with hooks.using(on_discard=lambda n: seen.append(("hook", n)), on_error_dropped=dropped.append):
         assert [0] == await flow.take(1).to_list()
@@ -412,7 +412,7 @@ async def test_the_inner_flows_are_part_of_the_flow() -> None:
         return Flow.range(start, start + 9).do_on_next(made.append)
 
     merged = numbers(0).merge(numbers(10).publish_on(schedulers.current(), 2), prefetch=2)
-    taken = await Flow.empty().concat(merged).on_discard(discarded.append).take(1).to_list()
+    taken = await Flow.empty().concat(merged).do_on_discard(discarded.append).take(1).to_list()
 
     assert sorted(made) == sorted(taken + discarded)
     assert len(discarded) > 1
@@ -421,7 +421,13 @@ async def test_the_inner_flows_are_part_of_the_flow() -> None:
 async def test_each_of_two_is_told_of_its_own() -> None:
     inner: list[Any] = []
     outer: list[Any] = []
-    flow = Flow.range(5).publish_on(schedulers.current(), 3).on_discard(inner.append).buffer(2).on_discard(outer.append)
+    flow = (
+        Flow.range(5)
+        .publish_on(schedulers.current(), 3)
+        .do_on_discard(inner.append)
+        .buffer(2)
+        .do_on_discard(outer.append)
+    )
 
     async with flow.open() as items:
         assert [0, 1] == await anext(items)
@@ -434,7 +440,7 @@ async def test_a_function_behind_it_runs_in_the_context_of_the_subscriber() -> N
     here: contextvars.ContextVar[str] = contextvars.ContextVar("here", default="unset")
     here.set("the subscriber's")
     discarded: list[int] = []
-    flow = Flow.of(1).map(lambda n: (n, here.get())).on_discard(discarded.append)
+    flow = Flow.of(1).map(lambda n: (n, here.get())).do_on_discard(discarded.append)
 
     assert [((1, "the subscriber's"), "the subscriber's")] == await flow.map(lambda item: (item, here.get())).to_list()
     assert [2] == await flow.map(lambda _: hooks.discard([1]) or 2).to_list()

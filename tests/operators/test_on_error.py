@@ -40,40 +40,6 @@ async def test_a_failure_may_count_as_the_end_and_needs_no_demand_then() -> None
     assert ["subscribe", "next", "next", "complete"] == recorder.kinds
 
 
-@pytest.mark.parametrize("errors", [KeyError, (KeyError, ValueError), ()])
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda errors: BROKEN.on_error_return(9, errors=errors),
-        lambda errors: BROKEN.on_error_complete(errors=errors),
-        lambda errors: BROKEN.on_error_resume_next(Flow.of(9), errors=errors),
-        lambda errors: BROKEN.on_error_map(lambda error: LookupError(), errors=errors),
-    ],
-    ids=["return", "complete", "resume_next", "map"],
-)
-async def test_failures_of_other_types_end_the_flow(build: Any, errors: Any) -> None:
-    with pytest.raises(OSError, match="down") as failed:
-        await build(errors).to_list()
-
-    assert failed.value.__context__ is None
-
-
-@pytest.mark.parametrize("errors", [OSError, (KeyError, OSError), Exception])
-async def test_failures_of_the_types_named_are_seen_to(errors: Any) -> None:
-    assert [1, 2, 9] == await BROKEN.on_error_return(9, errors=errors).to_list()
-    assert [1, 2] == await BROKEN.on_error_complete(errors=errors).to_list()
-    assert [1, 2, 9] == await BROKEN.on_error_resume_next(Flow.of(9), errors=errors).to_list()
-
-
-@pytest.mark.parametrize("errors", [int, OSError(), "OSError", (OSError, int), None])
-@pytest.mark.parametrize("method", ["on_error_return", "on_error_complete", "on_error_resume_next", "on_error_map"])
-def test_what_is_no_type_of_exceptions_is_refused_when_the_flow_is_built(method: str, errors: Any) -> None:
-    arguments = {"on_error_return": [1], "on_error_resume_next": [Flow.of(1)], "on_error_map": [same]}.get(method, [])
-
-    with pytest.raises(TypeError, match=rf"{method}\(errors"):
-        getattr(Flow.of(1), method)(*arguments, errors=errors)
-
-
 def same(error: Any) -> Any:
     return error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from heapq import nlargest
@@ -30,12 +31,12 @@ ENDS: dict[str, Callable[[Flow[Any]], Any]] = {
     "is_empty": lambda flow: flow.filter(lambda _: False).is_empty(),
     "drain": lambda flow: flow.drain(),
     "reduce": lambda flow: flow.reduce(max),
-    "fold": lambda flow: flow.fold(0, max),
+    "reduce, from a start": lambda flow: flow.reduce(max, 0),
     "collect": lambda flow: flow.collect(list, list.append),
     "top_k": lambda flow: flow.top_k(2),
     "to_sorted_list": lambda flow: flow.to_sorted_list(),
     "count_by_key": lambda flow: flow.count_by_key(str),
-    "fold_by_key": lambda flow: flow.fold_by_key(str, 0, max),
+    "reduce_by_key": lambda flow: flow.reduce_by_key(str, max, 0),
 }
 
 
@@ -74,7 +75,7 @@ async def test_the_ends_give_what_the_builtins_give(items: list[Any]) -> None:
     assert nlargest(2, items) == await flow.top_k(2)
     assert nlargest(2, items, key=str) == await flow.top_k(2, key=str)
     assert Counter(n > 1 for n in items) == await flow.count_by_key(lambda n: n > 1)
-    assert {n: items.count(n) * n for n in items} == await flow.fold_by_key(lambda n: n, 0, lambda a, b: a + b)
+    assert {n: items.count(n) * n for n in items} == await flow.reduce_by_key(lambda n: n, lambda a, b: a + b, 0)
     assert items == await flow.collect(list, list.append)
     assert (not items) == await flow.is_empty()
     await flow.drain()
@@ -138,8 +139,8 @@ async def test_single_reads_two() -> None:
 ASKED = [
     ("to_set", [UNBOUNDED]), ("sum", [UNBOUNDED]), ("min", [UNBOUNDED]), ("drain", [UNBOUNDED]), ("single", [2]),
     ("all", [1]), ("any", [1]), ("contains", [1]), ("is_empty", [1]), ("element_at", [10]), ("top_k", [UNBOUNDED]),
-    ("to_sorted_list", [UNBOUNDED]), ("count_by_key", [UNBOUNDED]), ("fold_by_key", [UNBOUNDED]),
-    ("reduce", [UNBOUNDED]), ("fold", [UNBOUNDED]),
+    ("to_sorted_list", [UNBOUNDED]), ("count_by_key", [UNBOUNDED]), ("reduce_by_key", [UNBOUNDED]),
+    ("reduce", [UNBOUNDED]), ("reduce, from a start", [UNBOUNDED]),
 ]  # fmt: skip
 
 
@@ -265,35 +266,40 @@ async def test_keys_come_in_the_order_of_their_first_elements() -> None:
     flow = Flow.of("cc", "a", "bb")
 
     assert [2, 1] == list(await flow.count_by_key(len))
-    assert [(2, "ccbb"), (1, "a")] == [*(await flow.fold_by_key(len, "", lambda a, b: a + b)).items()]
+    assert [(2, "ccbb"), (1, "a")] == [*(await flow.reduce_by_key(len, lambda a, b: a + b, "")).items()]
 
 
-async def test_a_function_that_is_said_to_be_associative_gives_the_same_here() -> None:
+async def test_a_function_that_puts_parts_together_changes_nothing_here() -> None:
     flow = Flow.of("a", "b", "c")
 
-    assert "abc" == await flow.reduce(lambda a, b: a + b, associative=True)
-    assert "abc" == await flow.fold("", lambda a, b: a + b, combine=lambda a, b: a + b)
+    assert "abc" == await flow.reduce(lambda a, b: a + b, combine=lambda a, b: a + b)
+    assert "abc" == await flow.reduce(lambda a, b: a + b, "", combine=lambda a, b: a + b)
 
 
-async def test_a_fold_may_be_of_another_type_and_gives_what_it_began_with_of_nothing() -> None:
-    assert "n12" == await Flow.of(1, 2).fold("n", lambda text, n: f"{text}{n}")
-    assert (None, 7) == (await Flow.empty().fold(None, max), await Flow.empty().fold(7, max))
+async def test_a_reduction_may_be_of_another_type_and_gives_what_it_began_with_of_nothing() -> None:
+    assert "n12" == await Flow.of(1, 2).reduce(lambda text, n: f"{text}{n}", "n")
+    assert (None, 7) == (await Flow.empty().reduce(max, None), await Flow.empty().reduce(max, 7))
+
+
+async def test_the_initial_value_is_the_left_of_the_first_call_as_functools_has_it() -> None:
+    words = ["b", "c"]
+
+    assert functools.reduce("{}-{}".format, words, "a") == await Flow.from_iterable(words).reduce("{}-{}".format, "a")
+    assert functools.reduce("{}-{}".format, words) == await Flow.from_iterable(words).reduce("{}-{}".format)
 
 
 KEYED = {"min", "max", "to_sorted_list", "top_k"}
 
 
-@pytest.mark.parametrize(
-    "name", ["all", "any", "to_dict", *sorted(KEYED), "count_by_key", "fold_by_key", "reduce", "fold"]
-)
+@pytest.mark.parametrize("name", ["all", "any", "to_dict", *sorted(KEYED), "count_by_key", "reduce_by_key", "reduce"])
 async def test_what_is_no_ordinary_function_is_refused(name: str) -> None:
     async def later(item: object) -> None:
         """Do nothing."""
 
     def call(fn: Any) -> Any:
         end = getattr(Flow.of(1), name)
-        if name.startswith("fold"):
-            return end(*[str] * (name == "fold_by_key"), 0, fn)
+        if name == "reduce_by_key":
+            return end(str, fn, 0)
         return end(*[1] * (name == "top_k"), key=fn) if name in KEYED else end(fn)
 
     with pytest.raises(TypeError, match=f"{name}.*async def"):
@@ -309,7 +315,7 @@ async def test_what_is_no_ordinary_function_is_refused(name: str) -> None:
         (lambda flow: flow.all(lambda n: 1 // n == 1), "all("),
         (lambda flow: flow.min(key=lambda n: 1 // n), "min("),
         (lambda flow: flow.reduce(lambda a, b: a // b), "reduce("),
-        (lambda flow: flow.fold(1, lambda a, b: a // b), "fold("),
+        (lambda flow: flow.reduce(lambda a, b: a // b, 1), "reduce("),
         (lambda flow: flow.to_dict(lambda n: 1 // n), "to_dict("),
         (lambda flow: flow.map(lambda n: [n] if n else "0").sum([]), "sum("),
     ],

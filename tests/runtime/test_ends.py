@@ -47,7 +47,7 @@ async def test_the_ends_give_what_their_names_say() -> None:
     assert await flow.last() == 4
     assert await flow.count() == 4
     assert await flow.reduce(lambda a, b: a * b) == 24
-    assert await flow.fold("n", lambda text, n: text + str(n)) == "n1234"
+    assert await flow.reduce(lambda text, n: text + str(n), "n") == "n1234"
     seen: list[int] = []
     await flow.for_each(seen.append)
     assert seen == [1, 2, 3, 4]
@@ -62,7 +62,7 @@ async def test_an_end_without_an_element_says_which_flow_was_empty(end: Callable
 async def test_a_default_stands_in_for_the_missing_element() -> None:
     assert await Flow.empty().first(default=7) == 7
     assert await Flow.empty().last(default=None) is None
-    assert await Flow.empty().fold(0, max) == 0
+    assert await Flow.empty().reduce(max, 0) == 0
 
 
 async def test_first_cancels_the_source() -> None:

@@ -80,7 +80,7 @@ async def test_a_large_partition_never_runs_ahead_of_its_subscriber(sc: Any, tmp
             return taken + 1
 
         flow = Flow.from_spark(sc.parallelize(range(rows), 1).mapPartitions(produced), prefetch=prefetch)
-        assert rows == await flow.fold(0, consume)
+        assert rows == await flow.reduce(consume, 0)
 
     assert 0 < most <= prefetch
 

@@ -38,8 +38,8 @@ async def connection() -> AsyncGenerator[list[bytes]]:
 def test_sources_that_functions_make() -> None:
     assert_type(Flow.from_awaitable(lambda: shown(1)), Flow[str])
     assert_type(Flow.from_callable(lambda: 1), Flow[int])
-    assert_type(Flow.generate(0, lambda n: (str(n), n + 1)), Flow[str])
-    assert_type(Flow.generate(0, lambda n: (str(n), n + 1) if n < 3 else None), Flow[str])
+    assert_type(Flow.generate(lambda n: (str(n), n + 1), 0), Flow[str])
+    assert_type(Flow.generate(lambda n: (str(n), n + 1) if n < 3 else None, 0), Flow[str])
     assert_type(Flow.using(connection, Flow.from_iterable), Flow[bytes])
     assert_type(Flow.using(TemporaryDirectory, lambda name: Flow.from_iterable(name).map(len)), Flow[int])
     assert_type(Flow.timer(1), Flow[int])

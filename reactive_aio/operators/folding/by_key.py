@@ -71,12 +71,12 @@ class CountByKey(Stage[Any, dict[K, int]]):
 
 
 @frozen
-class FoldByKey(Stage[Any, dict[K, A]]):
-    """Stage of ``Flow.fold_by_key``."""
+class ReduceByKey(Stage[Any, dict[K, A]]):
+    """Stage of ``Flow.reduce_by_key``."""
 
     key: Callable[[Any], K]
-    initial: A
     fn: Callable[[A, Any], A]
+    initial: A
     combine: Callable[[A, A], A] | None
     positional = True
 
@@ -88,7 +88,7 @@ class FoldByKey(Stage[Any, dict[K, A]]):
         """Combine the values of the parts, if it is known how."""
         if self.combine is None:
             return None
-        return Parts(FoldByKeyOfPart(self.key, self.initial, self.fn), CombineByKey(self.combine))
+        return Parts(ReduceByKeyOfPart(self.key, self.fn, self.initial), CombineByKey(self.combine))
 
 
 @frozen
@@ -104,12 +104,12 @@ class CountByKeyOfPart(Stage[Any, Any]):
 
 
 @frozen
-class FoldByKeyOfPart(Stage[Any, Any]):
-    """The share of ``Flow.fold_by_key``."""
+class ReduceByKeyOfPart(Stage[Any, Any]):
+    """The share of ``Flow.reduce_by_key``."""
 
     key: Callable[[Any], Any]
-    initial: Any
     fn: Callable[[Any, Any], Any]
+    initial: Any
     positional = True
 
     def transform(self) -> Transform[Any, Any]:

@@ -121,49 +121,28 @@ class Calling(Folding[T, Any]):
 
 
 @frozen
-class Reduce(Stage[T, T]):
+class Reduce(Stage[T, Any]):
     """Stage of ``Flow.reduce``."""
 
-    fn: Callable[[T, T], T]
-    associative: bool = False
+    fn: Callable[[Any, T], Any]
+    initial: Any = MISSING
+    combine: Callable[[Any, Any], Any] | None = None
     positional = True
 
     @property
     def arguments(self) -> str:
         """The arguments that were given."""
-        return f"{label(self.fn)}{', associative=True' if self.associative else ''}"
-
-    def transform(self) -> Transform[T, T]:
-        """Give a place for the value."""
-        return FoldFirst(fn=self.fn)
-
-    def in_parts(self) -> Parts | None:
-        """Combine the values of the parts as the elements are combined, if that may be done."""
-        return Parts(self, self) if self.associative else None
-
-
-@frozen
-class Fold(Stage[T, A]):
-    """Stage of ``Flow.fold``."""
-
-    initial: A
-    fn: Callable[[A, T], A]
-    combine: Callable[[A, A], A] | None = None
-    positional = True
-
-    @property
-    def arguments(self) -> str:
-        """The arguments that were given."""
+        initial = "" if self.initial is MISSING else f", {label(self.initial)}"
         combine = "" if self.combine is None else f", combine={label(self.combine)}"
-        return f"{label(self.initial)}, {label(self.fn)}{combine}"
+        return f"{label(self.fn)}{initial}{combine}"
 
-    def transform(self) -> Transform[T, A]:
-        """Give the initial value."""
-        return FoldFrom(self.initial, self.fn)
+    def transform(self) -> Transform[T, Any]:
+        """Give the initial value, or a place for the first element."""
+        return FoldFirst(fn=self.fn) if self.initial is MISSING else FoldFrom(self.initial, self.fn)
 
     def in_parts(self) -> Parts | None:
-        """Fold the values of the parts as well, if it is known how."""
-        return None if self.combine is None else Parts(self, Fold(self.initial, self.combine))
+        """Combine the values of the parts as well, if it is known how."""
+        return None if self.combine is None else Parts(self, Reduce(self.combine, self.initial))
 
 
 @frozen

@@ -12,9 +12,9 @@ from ...notes import add_note
 from ...segments import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
+from .do_on_discard import DoOnDiscard
 from .do_on_next import DoOnNext, LogNext
 from .judging import Strict
-from .on_discard import OnDiscard
 from .peek import Listener, Peek
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Observing(Fluent[T_co]):
         """
         return self._peek("do_finally", fn, Listener(on_end=fn))
 
-    def on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
+    def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
         """Call ``fn(item)`` for each element that was taken from a source of this flow and will not leave it.
 
         For elements that have to be closed or given back. They are those of the sources and of every operator so far:
@@ -152,12 +152,12 @@ class Observing(Fluent[T_co]):
         (Reactor: ``doOnDiscard``; Kotlin: ``onUndeliveredElement`` of a channel.)
 
         >>> from reactive_aio import Flow
-        >>> Flow.of(1, 2, 3).concat(Flow.error(OSError("down"))).buffer(2).on_discard(print).on_error_complete().run_sync()
+        >>> Flow.of(1, 2, 3).concat(Flow.error(OSError("down"))).buffer(2).do_on_discard(print).on_error_complete().run_sync()
         3
         [[1, 2]]
         """
-        check_function("on_discard", fn, "an ordinary function is needed")
-        return self.begin(OnDiscard[T_co](self.as_flow(), fn))
+        check_function("do_on_discard", fn, "an ordinary function is needed")
+        return self.begin(DoOnDiscard[T_co](self.as_flow(), fn))
 
     def log(self, name: str = "reactive_aio.flow", level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.

@@ -72,14 +72,14 @@ class Recovering(Fluent[T_co]):
         check_function("repeat_when", decide)
         return self.begin(RepeatWhen[T_co](self.as_flow(), decide))
 
-    def retry(self, max_retries: int | None = None) -> Flow[T_co]:
+    def retry(self, max_retries: int | None = None, *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails, ``max_retries`` times at most; without a number, for ever.
 
         What a failed attempt has emitted stays emitted; the next one starts from the beginning. The number
         holds for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: the failure of the last attempt. A negative number is refused with ValueError when the flow is
-        built.
+        Errors: the failure of the last attempt; one that is not among ``errors``. A negative number is refused with
+        ValueError when the flow is built.
         (Reactor, RxJava: ``retry``, also in the count; RxPY counts the first attempt too.)
 
         >>> from reactive_aio import Flow
@@ -94,16 +94,23 @@ class Recovering(Fluent[T_co]):
         """
         if max_retries is not None:
             check_count("retry", "max_retries", max_retries, 0)
-        return self.begin(Retry(self.as_flow(), max_retries))
+        check_errors("retry", errors)
+        return self.begin(Retry(self.as_flow(), max_retries, errors))
 
-    def retry_if(self, predicate: Callable[[BaseException, int], object]) -> Flow[T_co]:
+    @overload
+    def retry_if(self, predicate: Callable[[Exception, int], object]) -> Flow[T_co]: ...
+    @overload
+    def retry_if(
+        self, predicate: Callable[[E, int], object], *, errors: type[E] | tuple[type[E], ...]
+    ) -> Flow[T_co]: ...
+    def retry_if(self, predicate: Callable[[Any, int], object], *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails and ``predicate(error, attempt)`` is true.
 
-        Attempts are counted from 1, anew for each subscription. What a failed one has emitted stays emitted; the
+        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. What a failed one has emitted stays emitted; the
         next one starts from the beginning.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: the failure for which ``predicate`` was not true; what it raises itself, with the failure as its
-        context. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
+        raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor: ``retryWhen(Retry.filter)``; RxJava: ``retry(predicate)``.)
 
         >>> from reactive_aio import Flow
@@ -115,14 +122,21 @@ class Recovering(Fluent[T_co]):
         ['up']
         """
         check_function("retry_if", predicate, "use retry_when()")
-        return self.begin(RetryIf[T_co](self.as_flow(), predicate))
+        check_errors("retry_if", errors)
+        return self.begin(RetryIf[T_co](self.as_flow(), predicate, errors))
 
+    @overload
+    def on_error_resume_next(self, fallback: Flow[U] | Callable[[Exception], Flow[U]]) -> Flow[T_co | U]: ...
+    @overload
     def on_error_resume_next(
-        self, fallback: Flow[U] | Callable[[BaseException], Flow[U]], *, errors: Errors = BaseException
+        self, fallback: Flow[U] | Callable[[E], Flow[U]], *, errors: type[E] | tuple[type[E], ...]
+    ) -> Flow[T_co | U]: ...
+    def on_error_resume_next(
+        self, fallback: Flow[U] | Callable[[Any], Flow[U]], *, errors: Errors = Exception
     ) -> Flow[T_co | U]:
         """Go on with another flow when this one fails: with ``fallback``, or with what it returns for the error.
 
-        With ``errors`` only failures of these types; others end the flow.
+        Only for failures among ``errors``; others end the flow.
         Demand: what this flow leaves unmet is asked of the other, once; nothing is buffered.
         Errors: a failure of the other flow, or of the function, ends the whole, with the first failure as its
         context. What is neither a flow nor a function is refused with TypeError when the flow is built.
@@ -145,8 +159,8 @@ class Recovering(Fluent[T_co]):
         check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
         return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), fallback, errors))
 
-    def on_error_return(self, value: U, *, errors: Errors = BaseException) -> Flow[T_co | U]:
-        """Emit ``value`` and complete when this flow fails; with ``errors`` only by failures of these types.
+    def on_error_return(self, value: U, *, errors: Errors = Exception) -> Flow[T_co | U]:
+        """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one; ``value`` takes one too. Nothing is buffered.
         Errors: those of other types. What is no type of exceptions is refused with TypeError when the flow is
@@ -160,8 +174,8 @@ class Recovering(Fluent[T_co]):
         check_errors("on_error_return", errors)
         return self.begin(OnErrorReturn[T_co | U](self.as_flow(), Always(self.begin(Of((value,)))), errors))
 
-    def on_error_complete(self, *, errors: Errors = BaseException) -> Flow[T_co]:
-        """Complete when this flow fails; with ``errors`` only by failures of these types.
+    def on_error_complete(self, *, errors: Errors = Exception) -> Flow[T_co]:
+        """Complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one; nothing is buffered.
         Errors: those of other types. What is no type of exceptions is refused with TypeError when the flow is
@@ -176,15 +190,13 @@ class Recovering(Fluent[T_co]):
         return self.begin(OnErrorComplete[T_co](self.as_flow(), Always(self.begin(Empty())), errors))
 
     @overload
-    def on_error_map(self, fn: Callable[[BaseException], BaseException]) -> Flow[T_co]: ...
-    @overload
-    def on_error_map(self, fn: Callable[[E], BaseException], *, errors: type[E]) -> Flow[T_co]: ...
+    def on_error_map(self, fn: Callable[[Exception], BaseException]) -> Flow[T_co]: ...
     @overload
     def on_error_map(
-        self, fn: Callable[[BaseException], BaseException], *, errors: tuple[type[BaseException], ...]
+        self, fn: Callable[[E], BaseException], *, errors: type[E] | tuple[type[E], ...]
     ) -> Flow[T_co]: ...
-    def on_error_map(self, fn: Callable[[Any], BaseException], *, errors: Errors = BaseException) -> Flow[T_co]:
-        """Fail with ``fn(error)``, whose cause is the error, when this flow fails; with ``errors`` only by these types.
+    def on_error_map(self, fn: Callable[[Any], BaseException], *, errors: Errors = Exception) -> Flow[T_co]:
+        """Fail with ``fn(error)``, whose cause is the error, when this flow fails by an error of the types ``errors``.
 
         Demand: passed on one for one; nothing is buffered.
         Errors: what ``fn`` returns; what it raises, with the failure as its context; TypeError where it returns
@@ -222,14 +234,21 @@ class Recovering(Fluent[T_co]):
             check_flow("timeout", fallback)
         return self.begin(Timeout[T_co | U](self.as_flow(), seconds, fallback))
 
-    def retry_when(self, decide: Callable[[BaseException, int], Awaitable[object]]) -> Flow[T_co]:
+    @overload
+    def retry_when(self, decide: Callable[[Exception, int], Awaitable[object]]) -> Flow[T_co]: ...
+    @overload
+    def retry_when(
+        self, decide: Callable[[E, int], Awaitable[object]], *, errors: type[E] | tuple[type[E], ...]
+    ) -> Flow[T_co]: ...
+    def retry_when(self, decide: Callable[[Any, int], Awaitable[object]], *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails and ``await decide(error, attempt)`` is true.
 
         ``decide`` is an ``async def`` that takes the time it needs: it waits for a while, for an event, or for another
-        flow by ``await other.first()``. Attempts are counted from 1, anew for each subscription.
+        flow by ``await other.first()``. It is asked about failures among ``errors``. Attempts are counted from 1, anew
+        for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: the failure for which ``decide`` was not true; what it raises itself, with the failure as its context.
-        What is no function is refused with TypeError when the flow is built.
+        Errors: the failure for which ``decide`` was not true; one that is not among ``errors``; what ``decide`` raises,
+        with the failure as its context. What is no function is refused with TypeError when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.
         (Reactor, RxJava: ``retryWhen``, with a flow of answers.)
 
@@ -247,7 +266,8 @@ class Recovering(Fluent[T_co]):
         ['up']
         """
         check_function("retry_when", decide)
-        return self.begin(RetryWhen[T_co](self.as_flow(), decide))
+        check_errors("retry_when", errors)
+        return self.begin(RetryWhen[T_co](self.as_flow(), decide, errors))
 
     def retry_backoff(
         self,
@@ -257,7 +277,7 @@ class Recovering(Fluent[T_co]):
         factor: float = 2.0,
         max_delay: float = 60.0,
         jitter: float = 0.5,
-        errors: Errors = BaseException,
+        errors: Errors = Exception,
         reset: bool = True,
         resume: Callable[[T_co], Flow[T_co]] | None = None,
         random: Random | None = None,

@@ -41,7 +41,7 @@ class OnErrorResumeNext(Pushed[T]):
 
     flow: FlowLike
     fallback: Callable[[BaseException], FlowLike]
-    errors: Errors = BaseException
+    errors: Errors
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ...arbiter import Coordinator
 from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
 from ...spec import Subscription
+from .resume import Errors
 
 T = TypeVar("T")
 
@@ -20,6 +21,7 @@ class Retry(Pushed[T]):
 
     flow: FlowLike
     max_retries: int | None
+    errors: Errors = field(repr=False)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -28,7 +30,7 @@ class Retry(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first attempt."""
-        attempts = Attempts(inlet, self.flow, self.max_retries)
+        attempts = Attempts(inlet, self.flow, self.max_retries, self.errors)
         attempts.advance(self.flow)
         return attempts
 
@@ -39,6 +41,7 @@ class Attempts(Coordinator):
 
     flow: FlowLike
     left: int | None
+    errors: Errors
 
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""
@@ -46,7 +49,7 @@ class Attempts(Coordinator):
 
     def on_source_error(self, error: BaseException) -> None:
         """Try once more, or give up with the last failure."""
-        if self.left == 0:
+        if self.left == 0 or not isinstance(error, self.errors):
             self.fail(error)
             return
         if self.left is not None:

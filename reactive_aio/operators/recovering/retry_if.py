@@ -13,6 +13,7 @@ from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
 from ...spec import Subscription
+from .resume import Errors
 
 T = TypeVar("T")
 
@@ -22,7 +23,8 @@ class RetryIf(Pushed[T]):
     """Source of ``Flow.retry_if``."""
 
     flow: FlowLike
-    predicate: Callable[[BaseException, int], object]
+    predicate: Callable[[Any, int], object]
+    errors: Errors = field(repr=False)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -31,7 +33,7 @@ class RetryIf(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first attempt."""
-        attempts = AttemptsIf(inlet, self.flow, self.predicate)
+        attempts = AttemptsIf(inlet, self.flow, self.predicate, self.errors)
         attempts.advance(self.flow)
         return attempts
 
@@ -41,7 +43,8 @@ class AttemptsIf(Coordinator):
     """Counts the attempts of one subscription, and asks after each that failed."""
 
     flow: FlowLike
-    predicate: Callable[[BaseException, int], object]
+    predicate: Callable[[Any, int], object]
+    errors: Errors
     _failed: int = field(init=False, default=0)
 
     def on_source_complete(self) -> None:
@@ -50,6 +53,9 @@ class AttemptsIf(Coordinator):
 
     def on_source_error(self, error: BaseException) -> None:
         """Try once more, or give up with this failure."""
+        if not isinstance(error, self.errors):
+            self.fail(error)
+            return
         self._failed += 1
         again = guarded(self.inlet.context, self._again, error)
         if isinstance(again, Failed):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ...notes import set_context
 from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .asking import Asking
+from .resume import Errors
 
 T = TypeVar("T")
 
@@ -21,7 +22,8 @@ class RetryWhen(Pushed[T]):
     """Source of ``Flow.retry_when``."""
 
     flow: FlowLike
-    decide: Callable[[BaseException, int], Awaitable[object]]
+    decide: Callable[[Any, int], Awaitable[object]]
+    errors: Errors = field(repr=False)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -30,7 +32,7 @@ class RetryWhen(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first attempt."""
-        attempts = AttemptsWhen(inlet, self.flow, self.decide)
+        attempts = AttemptsWhen(inlet, self.flow, self.decide, self.errors)
         attempts.advance(self.flow)
         return attempts
 
@@ -39,13 +41,18 @@ class RetryWhen(Pushed[T]):
 class AttemptsWhen(Asking):
     """Asks after each attempt that failed."""
 
+    errors: Errors
+
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""
         self.complete()
 
     def on_source_error(self, error: BaseException) -> None:
-        """Ask whether to try once more."""
-        self.ask(error)
+        """Ask whether to try once more, if it is for this failure."""
+        if isinstance(error, self.errors):
+            self.ask(error)
+        else:
+            self.fail(error)
 
     def refused(self, about: BaseException) -> None:
         """Give up with the failure that was asked about."""

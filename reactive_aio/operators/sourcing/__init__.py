@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from inspect import isasyncgenfunction
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
+from ...segments import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
 from ..overflow.backlog import Overflow, check_overflow
@@ -16,9 +18,9 @@ from .computed import Computed
 from .defer import Defer
 from .error import Error, Never
 from .interval import Interval
-from .iterable import Empty, FromIterable, FromIterator, Of, Range
+from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range
 from .publisher import FromPublisher
-from .task import Create, FromAsyncIterable
+from .task import Create, FromAsyncIterable, FromAsyncMade
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -50,24 +52,41 @@ class Sourcing(Computed[T_co]):
         return cls.begin(Of(items))
 
     @classmethod
-    def from_iterable(cls, items: Iterable[U]) -> Flow[U]:
-        """Emit the elements of an iterable, reading each when it is wanted and never ahead.
+    def from_iterable(cls, items: Iterable[U] | Callable[[], Iterable[U]]) -> Flow[U]:
+        """Emit the elements of an iterable, or of one that a function makes, reading each when it is wanted.
 
-        Demand: one element is read for each that is wanted. A list, tuple, range or str completes with its last
-        element; of other iterables the end is known when one more element is wanted.
-        Errors: what the iterable raises. An iterator can be read by one subscription only; the next one gets
-        SourceConsumedError. What is no iterable is refused with TypeError when the flow is built.
+        An iterator, such as a generator, can be read by one subscription only. A function without arguments, such as the
+        generator function itself, is called for each: the flow can be subscribed to again. What is iterable counts as
+        such, if it can be called or not.
+        Demand: one element is read for each that is wanted, and never ahead. A list, tuple, range or str completes with
+        its last element; of other iterables the end is known when one more element is wanted. A function is called when
+        the first one is wanted.
+        Errors: what the function or the iterable raises; TypeError for a function that returns no iterable;
+        SourceConsumedError for the next subscription to an iterator. What is neither an iterable nor a function, and an
+        ``async def``, is refused with TypeError when the flow is built.
         Cancel: a generator is closed.
         (Reactor, RxJava: ``fromIterable``.)
 
         >>> from reactive_aio import Flow
         >>> Flow.from_iterable("abc").run_sync()
         ['a', 'b', 'c']
+        >>> def countdown():
+        ...     yield from (3, 2, 1)
+        >>> Flow.from_iterable(countdown).repeat(2).run_sync()
+        [3, 2, 1, 3, 2, 1]
         """
-        if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        if isinstance(items, Iterable):
+            given = cast("Iterable[Any]", items)
+            return cls.begin(FromIterator(given) if isinstance(given, Iterator) else FromIterable(given))
+        if not callable(items):
             hint = "; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
-            raise TypeError(f"from_iterable() takes an iterable, not {type(items).__name__}{hint}")
-        return cls.begin(FromIterator(items) if isinstance(items, Iterator) else FromIterable(items))
+            raise TypeError(f"from_iterable() takes an iterable or a function, not {type(items).__name__}{hint}")
+        if isasyncgenfunction(items):
+            raise TypeError(
+                f"from_iterable() takes a function, but {label(items)} is async: use Flow.from_async_iterable"
+            )
+        check_function("from_iterable", items, "use Flow.from_async_iterable with an async generator")
+        return cls.begin(FromMade(items))
 
     @classmethod
     def range(cls, start: int, stop: int | None = None, step: int = 1) -> Flow[int]:
@@ -146,13 +165,16 @@ class Sourcing(Computed[T_co]):
         return cls.begin(Defer(factory))
 
     @classmethod
-    def from_async_iterable(cls, items: AsyncIterable[U]) -> Flow[U]:
-        """Emit the elements of an async iterable, which is started, advanced and closed in one task.
+    def from_async_iterable(cls, items: AsyncIterable[U] | Callable[[], AsyncIterable[U]]) -> Flow[U]:
+        """Emit the elements of an async iterable, or of one that a function makes; one task starts, advances and closes it.
 
+        An async iterator, such as an async generator, can be read by one subscription only. A function without arguments,
+        such as the async generator function itself, is called for each: the flow can be subscribed to again.
         Demand: one element is awaited for each that is wanted, and nothing is read ahead. A source that never
-        suspends gives the event loop a turn about every millisecond.
-        Errors: what the iterable raises. An async iterator can be read by one subscription only; the next one
-        gets SourceConsumedError.
+        suspends gives the event loop a turn about every millisecond. A function is called when the first element is wanted.
+        Errors: what the function or the iterable raises; TypeError for a function that returns no async iterable;
+        SourceConsumedError for the next subscription to an async iterator. What is neither an async iterable nor a
+        function is refused with TypeError when the flow is built, and so is an ``async def`` that yields nothing.
         Cancel: the task is cancelled and the iterator closed in it; a terminal returns after that.
         (Reactor: ``from``; aiostream: ``iterate``.)
 
@@ -162,11 +184,20 @@ class Sourcing(Computed[T_co]):
         ...     yield "tock"
         >>> Flow.from_async_iterable(ticks()).run_sync()
         ['tick', 'tock']
+        >>> Flow.from_async_iterable(ticks).repeat(2).run_sync()
+        ['tick', 'tock', 'tick', 'tock']
         """
-        if not isinstance(items, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-            hint = "; call it" if callable(items) else ""
-            raise TypeError(f"from_async_iterable() takes an async iterable, not {type(items).__name__}{hint}")
-        return cls.begin(FromAsyncIterable(items))
+        if isinstance(items, AsyncIterable):
+            return cls.begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
+        if not callable(items):
+            hint = "; use Flow.from_iterable" if isinstance(items, Iterable) else ""
+            raise TypeError(
+                f"from_async_iterable() takes an async iterable or a function, not {type(items).__name__}{hint}"
+            )
+        check_function(
+            "from_async_iterable", items, "yield the elements, or return the iterable from an ordinary function"
+        )
+        return cls.begin(FromAsyncMade(items))
 
     @classmethod
     def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:

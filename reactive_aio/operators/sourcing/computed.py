@@ -71,10 +71,10 @@ class Computed(Fluent[T_co]):
         return cls.begin(FromCallable(fn))
 
     @classmethod
-    def generate(cls, state: S, step: Callable[[S], tuple[U, S] | None]) -> Flow[U]:
-        """Emit an element for each state, from ``state`` on: ``step(state)`` gives ``(item, next_state)``, or None at the end.
+    def generate(cls, step: Callable[[S], tuple[U, S] | None], initial: S) -> Flow[U]:
+        """Emit an element for each state, from ``initial`` on: ``step(state)`` gives ``(item, next_state)``, or None at the end.
 
-        Each subscription begins with the very ``state``, which therefore should be one that is replaced and not
+        Each subscription begins with the very ``initial``, which therefore should be one that is replaced and not
         changed, such as a number or a tuple.
 
         Demand: one step is taken for each element that is wanted; the end is known when one more is wanted.
@@ -83,13 +83,13 @@ class Computed(Fluent[T_co]):
         (Reactor, RxJava, RxPY: ``generate``; Pekko: ``unfold``.)
 
         >>> from reactive_aio import Flow
-        >>> Flow.generate((0, 1), lambda pair: (pair[0], (pair[1], sum(pair)))).take(9).run_sync()
+        >>> Flow.generate(lambda pair: (pair[0], (pair[1], sum(pair))), (0, 1)).take(9).run_sync()
         [0, 1, 1, 2, 3, 5, 8, 13, 21]
-        >>> Flow.generate(1, lambda n: (n, 3 * n) if n < 99 else None).run_sync()
+        >>> Flow.generate(lambda n: (n, 3 * n) if n < 99 else None, 1).run_sync()
         [1, 3, 9, 27, 81]
         """
         check_function("generate", step, "use Flow.from_async_iterable with an async generator")
-        return cls.begin(Generate[U](state, step))
+        return cls.begin(Generate[U](step, initial))
 
     @classmethod
     def using(

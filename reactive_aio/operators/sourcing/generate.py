@@ -16,12 +16,12 @@ T = TypeVar("T")
 class Generate(Pulled[T]):
     """Source of ``Flow.generate``."""
 
-    state: Any
     step: Callable[[Any], tuple[T, Any] | None]
+    initial: Any
 
     def iterate(self) -> Iterator[T]:
         """Go on from state to state."""
-        state, step = self.state, self.step
+        state, step = self.initial, self.step
         while (made := step(state)) is not None:
             try:
                 item, state = made

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from typing import TypeVar, cast
 
 from attrs import field, frozen
 
@@ -85,7 +85,27 @@ class FromIterator(Pulled[T]):
         if self._read:
             raise SourceConsumedError(
                 f"{self} was subscribed to a second time, but an iterator can be read once only: "
-                "give from_iterable a collection, or build the flow in Flow.defer(factory)"
+                "give from_iterable a collection, or a function that makes the iterator"
             )
         self._read.append(True)
         return self.items
+
+
+@frozen
+class FromMade(Pulled[T]):
+    """Source of ``Flow.from_iterable`` with a function, which makes an iterable for each subscription."""
+
+    make: Callable[[], object]
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "from_iterable"
+
+    def iterate(self) -> Iterator[T]:
+        """Have an iterable made, and give its iterator."""
+        items = self.make()
+        if isinstance(items, Iterable):
+            return iter(cast("Iterable[T]", items))
+        made = f"{label(self.make)} was to make an iterable, and returned {label(items)}"
+        raise TypeError(made + ("; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))

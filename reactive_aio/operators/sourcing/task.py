@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from attrs import define, field, frozen
 
 from ...errors import SourceCancelledError, SourceConsumedError
 from ...guard import FAILURES, as_failure, is_closed_with
 from ...hooks import also_failed
-from ...segments import Inlet, Pushed
+from ...segments import Inlet, Pushed, label
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
 
@@ -155,16 +155,14 @@ class Create(TaskSource[T]):
         await self.producer(production.emit)
 
 
-@frozen
-class FromAsyncIterable(TaskSource[T]):
-    """Source of ``Flow.from_async_iterable``."""
+class Iterated(TaskSource[T]):
+    """A source that is an async iterator."""
 
-    items: AsyncIterable[T]
-    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+    __slots__ = ()
 
     async def produce(self, production: Production) -> None:
         """Advance the iterator by what is wanted, and close it, all in this task."""
-        iterator = self._iterator()
+        iterator = self.iterator(production.inlet.where)
         try:
             if production.inlet.ahead:
                 await Ahead(production, iterator).read()
@@ -177,16 +175,49 @@ class FromAsyncIterable(TaskSource[T]):
             await _close(iterator, error)
             raise
 
-    def _iterator(self) -> AsyncIterator[T]:
+    @abstractmethod
+    def iterator(self, where: str) -> AsyncIterator[T]:
+        """Give the iterator of a subscription; ``where`` is for its errors."""
+
+
+@frozen
+class FromAsyncIterable(Iterated[T]):
+    """Source of ``Flow.from_async_iterable``."""
+
+    items: AsyncIterable[T]
+    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+
+    def iterator(self, where: str) -> AsyncIterator[T]:
+        """Give a fresh iterator; or the iterator itself, the first time."""
         iterator = aiter(self.items)
         if iterator is self.items:
             if self._read:
                 raise SourceConsumedError(
                     f"{self} was subscribed to a second time, but an async iterator can be read once only: "
-                    "build the flow in Flow.defer(factory)"
+                    "give from_async_iterable a function that makes it"
                 )
             self._read.append(True)
         return iterator
+
+
+@frozen
+class FromAsyncMade(Iterated[T]):
+    """Source of ``Flow.from_async_iterable`` with a function, which makes an async iterable for each subscription."""
+
+    make: Callable[[], object]
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "from_async_iterable"
+
+    def iterator(self, where: str) -> AsyncIterator[T]:
+        """Have an async iterable made, and give its iterator."""
+        items = self.make()
+        if isinstance(items, AsyncIterable):
+            return aiter(cast("AsyncIterable[T]", items))
+        made = f"{label(self.make)} was to make an async iterable, and returned {label(items)}: {where}"
+        raise TypeError(made + ("; use Flow.from_iterable" if isinstance(items, Iterable) else ""))
 
 
 async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:

@@ -30,15 +30,15 @@ async def only(flow: Flow[int]) -> int | str | None:
 async def joined(flow: Flow[Any]) -> str | None:
     """Reduce by what is associative and nothing else; of no elements there is nothing."""
     try:
-        return await flow.map(str).reduce(operator.add, associative=True)
+        return await flow.map(str).reduce(operator.add, combine=operator.add)
     except EmptyFlowError:
         return None
 
 
 async def means(flow: Flow[int]) -> dict[int, float]:
     """An aggregate of groups: the sum and the count for each key travel, and no element."""
-    folded = flow.fold_by_key(
-        lambda n: n % 3, (0, 0), lambda so_far, n: (so_far[0] + n, so_far[1] + 1), combine=added_up
+    folded = flow.reduce_by_key(
+        lambda n: n % 3, lambda so_far, n: (so_far[0] + n, so_far[1] + 1), (0, 0), combine=added_up
     )
     return {key: total / count for key, (total, count) in (await folded).items()}
 
@@ -66,7 +66,7 @@ ENDS: dict[str, End] = {
     "max": lambda flow: flow.max(default=None),
     "last": lambda flow: flow.last(default=None),
     "reduce": joined,
-    "fold": lambda flow: flow.fold("", lambda text, n: f"{text},{n}", combine=operator.add),
+    "reduce, from a start": lambda flow: flow.reduce(lambda text, n: f"{text},{n}", "", combine=operator.add),
     "to_set": Flow.to_set,
     "to_dict": lambda flow: flow.to_dict(lambda n: n % 5, str),
     "all": lambda flow: flow.all(lambda n: n > -40),
@@ -76,7 +76,7 @@ ENDS: dict[str, End] = {
     "top_k": lambda flow: flow.top_k(3, key=lambda n: n % 9),
     "to_sorted_list": lambda flow: flow.to_sorted_list(key=lambda n: n % 9, reverse=True),
     "count_by_key": lambda flow: flow.count_by_key(lambda n: n % 3),
-    "fold_by_key": lambda flow: flow.fold_by_key(bool, "", lambda text, n: f"{text},{n}", combine=operator.add),
+    "reduce_by_key": lambda flow: flow.reduce_by_key(bool, lambda text, n: f"{text},{n}", "", combine=operator.add),
     "means_by_key": means,
     "flat_map_iterable": lambda flow: flow.flat_map_iterable(lambda n: range(n % 4)).filter(bool).to_list(),
     "single": only,

@@ -65,7 +65,7 @@ async def test_parts_are_computed_side_by_side_and_combined_in_their_order(sc: A
 
     flow = Flow.from_spark(sc.parallelize(range(4), 4), ordered=False).map(letter)
     async with asyncio.timeout(LIMIT):
-        assert "abcd" == await flow.reduce(operator.add, associative=True)
+        assert "abcd" == await flow.reduce(operator.add, combine=operator.add)
 
 
 async def test_a_failure_in_a_part_is_located_and_comes_in_its_order(sc: Any) -> None:

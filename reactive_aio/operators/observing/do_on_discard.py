@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 @frozen
-class OnDiscard(Pushed[T]):
-    """Source of ``Flow.on_discard``."""
+class DoOnDiscard(Pushed[T]):
+    """Source of ``Flow.do_on_discard``."""
 
     flow: FlowLike
     fn: Callable[[Any], object]
