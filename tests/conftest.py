@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from reactive_aio.segments import fuse
+from reactive_aio import budgets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,18 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def still(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Have the clock by which turns are measured stand where the test sets it.
 
     For what is said of one turn, which on a busy machine may be two.
     """
     now = [0.0]
-    for name, module in list(sys.modules.items()):
-        if name.startswith("reactive_aio.") and hasattr(module, "perf_counter"):
-            monkeypatch.setattr(module, "perf_counter", lambda: now[0])
-    forget_generated()
-    yield now
-    forget_generated()
+    monkeypatch.setattr(budgets, "clock", lambda: now[0])
+    return now
 
 
 @pytest.fixture
@@ -81,19 +76,10 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def forget_generated() -> None:
-    """Functions generated with one clock are not to be used with another."""
-    fuse._generate.cache_clear()
-    fuse._through.cache_clear()
-
-
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn is over as soon as something has been done, as where the machine puts a thread aside."""
-    monkeypatch.setattr("reactive_aio.runtime.emission.BUDGET", 0.0)
-    monkeypatch.setattr("reactive_aio.runtime.turns.SHORT", 0.0)
-    monkeypatch.setattr("reactive_aio.arbiter.coordinator.TURN", 0.0)
-    monkeypatch.setattr("reactive_aio.gathering.gathering.TURN", 0.0)
+    monkeypatch.setattr(budgets, "TURN", 0.0)
 
 
 def no_word(*_: object) -> None:

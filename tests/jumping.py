@@ -1,17 +1,18 @@
 """A clock that jumps by chance, as it does for a thread that the machine has put aside for some milliseconds: a pytest plugin.
 
-Turns are measured by ``perf_counter``, so any of them may end at any look at it. ``--jumps`` is the chance of that at each
+Turns are measured by ``budgets.clock``, so any of them may end at any look at it. ``--jumps`` is the chance of that at each
 look; the looks at which it jumps hang on the test and on ``--jump-seed``.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 import time
 
 import pytest
 from attrs import define, field
+
+from reactive_aio import budgets
 
 JUMP = 2e-3
 """Seconds; longer than any turn."""
@@ -19,7 +20,7 @@ JUMP = 2e-3
 
 @define(eq=False)
 class Jumping:
-    """The clock, and the plugin that puts it into every module that has the real one."""
+    """The clock, and the plugin that puts it in the place of the real one."""
 
     chance: float
     seed: int
@@ -33,9 +34,7 @@ class Jumping:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        for name, module in list(sys.modules.items()):
-            if name.startswith("reactive_aio.") and getattr(module, "perf_counter", None) is time.perf_counter:
-                module.perf_counter = self.now  # type: ignore[attr-defined]
+        budgets.clock = self.now
         self._random.seed(f"{item.nodeid} {self.seed}")
 
 

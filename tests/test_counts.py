@@ -14,15 +14,13 @@ import operator
 import sys
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import Context
 from typing import TypeVarTuple
 
 import pytest
 
-from reactive_aio import Flow, schedulers
-from reactive_aio.runtime import turns
-from reactive_aio.segments import fuse
+from reactive_aio import Flow, budgets, schedulers
 
 N = 20_000
 PREFETCH = 256
@@ -37,22 +35,10 @@ Flows = Callable[[int], Flow[int]]
 
 
 @pytest.fixture(autouse=True)
-def standing_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that costs no Python call either."""
-    now = itertools.repeat(0.0).__next__
-    for name, module in list(sys.modules.items()):
-        if name.startswith("reactive_aio.") and hasattr(module, "perf_counter"):
-            monkeypatch.setattr(module, "perf_counter", now)
-    forget_generated()
+    monkeypatch.setattr(budgets, "clock", itertools.repeat(0.0).__next__)
     monkeypatch.setattr(sys.modules["reactive_aio.schedulers.thread"], "_new_event_loop", CountingLoop)
-    yield
-    forget_generated()
-
-
-def forget_generated() -> None:
-    """Functions generated with one clock are not to be used with another."""
-    fuse._generate.cache_clear()
-    fuse._through.cache_clear()
 
 
 class CountingLoop(asyncio.SelectorEventLoop):
@@ -192,7 +178,7 @@ def test_a_boundary_in_one_loop_costs_no_callback_until_the_time_of_one_is_up() 
 
 
 def test_a_boundary_in_one_loop_costs_two_callbacks_at_most_for_256_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "SHORT", 0)
+    monkeypatch.setattr(budgets, "SHORT", 0)
     assert for_more(callbacks, here) == 2 * (2 * N // PREFETCH - N // PREFETCH)
 
 
@@ -201,7 +187,7 @@ def test_a_boundary_in_one_loop_never_interrupts_the_sleep_of_the_loop() -> None
 
 
 def test_stop_and_wait_costs_two_callbacks_at_most_for_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "SHORT", 0)
+    monkeypatch.setattr(budgets, "SHORT", 0)
     assert for_more(callbacks, lambda n: here(n, prefetch=1), 1_000) == 2 * 1_000
 
 

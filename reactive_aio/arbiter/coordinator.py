@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
 from attrs import define, field
 
+from .. import budgets
+from ..budgets import Budget
 from ..guard import FAILURES
 from ..hooks import discard, drop_error
 from ..segments.nodes import FlowLike
 from ..segments.source import Abandonable, Inlet
 from ..spec import Subscription
 from .arbiter import SubscriptionArbiter
-
-TURN: Final = 1e-3
-"""Seconds for which sources that end at once may follow each other before the event loop has a turn."""
 
 
 @define(eq=False)
@@ -77,13 +75,13 @@ class Coordinator(ABC):
 
     def _go_on(self, _: None) -> None:
         self._advancing = True
-        until = perf_counter() + TURN
+        until = Budget.of(self.inlet.loop).deadline()
         try:
             while (flow_now := self._next) is not None and not self.arbiter.cancelled:
                 self._next = None
                 inner = self._inner = Inner(self)
                 try:
-                    self.inlet.subscribe(flow_now, inner, at_once=perf_counter() < until)
+                    self.inlet.subscribe(flow_now, inner, at_once=budgets.clock() < until)
                 except FAILURES as error:
                     inner.on_error(error)
         finally:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
-from attrs import define, field
+from attrs import Factory, define, field
 
+from .. import budgets
+from ..budgets import Budget
 from ..segments.source import Inlet
-
-TURN: Final = 1e-3
-"""Seconds for which a drain goes on before the event loop has a turn."""
 
 
 @define(eq=False)
@@ -21,10 +19,12 @@ class Drain(ABC):
     """Works by steps, one after another and never one inside another.
 
     A call from inside a step only leaves a note, and the loop that is at work goes on for it; so the stack does not
-    grow. When the time is up the rest waits for a turn of the event loop.
+    grow. When the time is up, after one step at least, the rest waits for a turn of the event loop.
     """
 
     inlet: Inlet[Any]
+    budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.inlet.loop), takes_self=True))
+    """The time of its event loop."""
     busy: bool = field(init=False, default=False)
     """Whether the loop is at work."""
     _noted: bool = field(init=False, default=False)
@@ -60,18 +60,22 @@ class Drain(ABC):
 
     def _go_on(self, _: None) -> None:
         self.busy = True
-        until = perf_counter() + TURN
+        budget = self.budget
+        outer = budget.until
+        until = outer or budget.begin(self)
         try:
-            while self._noted and perf_counter() < until:
+            while self._noted:
                 self._noted = False
-                while self.step():
-                    if perf_counter() >= until:
-                        self._noted = True
-                        break
+                if self.step():
+                    self._noted = True
+                if self._noted and budgets.clock() >= until:
+                    break
         finally:
             self.busy = False
+            budget.until = outer
         if self._noted and not self._due:
             self._due = True
+            budget.waiting.add(self)
             self.next_turn(self._turn)
 
     def next_turn(self, call: Callable[[None], None]) -> None:

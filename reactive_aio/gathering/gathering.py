@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter
 from typing import Any
 
 from attrs import define, field
 
+from .. import budgets
 from ..guard import FAILURES
 from ..hooks import drop_error
 from ..segments.nodes import FlowLike
 from ..spec import UNBOUNDED, add_demand
-from .drain import TURN, Drain
+from .drain import Drain
 from .inner import Inner
 
 
@@ -66,12 +66,12 @@ class Gathering(Drain):
         self._start(None)
 
     def _start(self, _: None) -> None:
-        until = perf_counter() + TURN
+        until = self.budget.deadline()
         for flow, inner in self._unread:
             if self.over:
                 return
             self.subscribe(flow, inner, at_once=True)
-            if perf_counter() >= until:
+            if budgets.clock() >= until:
                 self.next_turn(self._start)
                 break
         else:

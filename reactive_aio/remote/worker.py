@@ -18,12 +18,12 @@ import sys
 import threading
 import time
 from collections import deque
-from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Final
 
 from attrs import define, field
 
+from .. import budgets
 from ..guard import FAILURES
 from ..notes import add_note
 from .channel import Channel
@@ -216,7 +216,7 @@ class Region:
         if self._failure is not None:
             self._send_failure(chunk, 0, self._failure)
             return
-        started = perf_counter_ns()
+        started = budgets.clock()
         try:
             items = chunk.context.run(self._part, chunk)
         except FAILURES as error:  # of the pickle of the elements, or of a stage as it begins
@@ -225,7 +225,7 @@ class Region:
         run = chunk.run
         over = run.over and run.failure is None
         waited, chunk.waited = run.waited - chunk.waited, run.waited
-        worked = perf_counter_ns() - started - int(waited * 1e9)
+        worked = int((budgets.clock() - started - waited) * 1e9)
         if not self._send(chunk, items, max(0, worked), LAST if over else PART):
             if run.failure is not None:
                 self._tell(chunk, run.failure)  # which stood behind what could not be sent

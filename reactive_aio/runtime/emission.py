@@ -1,6 +1,6 @@
 """Emission: what a region makes of its input, under demand.
 
-A turn works until demand or input is used up, or for ``BUDGET`` seconds; then the loop has its turn. These are the few
+A turn works until demand or input is used up, or for its part of the loop's time; then the loop has its turn. These are the few
 lines that every chunk comes through, so they are written with an eye to the number of calls.
 """
 
@@ -11,15 +11,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import Context
 from itertools import islice
-from time import perf_counter
 from typing import Any, Final
 
+from .. import budgets
 from ..guard import FAILURES
 from ..segments import FINISHING, OVER, READING, STARTING, Call, Pulled, Receiver, RegionRun
 from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .handover import Handover
 from .inputs import PulledInput, PushedInput
-from .turns import BUDGET, Turns
+from .turns import Turns
 
 NOTHING: Final = object()
 
@@ -97,15 +97,19 @@ class Emission(Turns):
             self._close()
             return False
         self._draining = True
+        budget = self.budget
+        outer = budget.until
         try:
             if self._open is not None:
                 self._open()
             if self._demand:
-                until = perf_counter() + BUDGET
+                if not outer:  # called by a task or timer: the time of a turn, as it was divided most lately
+                    budget.until = budgets.clock() + budget.part
+                until = budget.until
                 while self._step(until):
                     if not self._demand:
                         break
-                    if perf_counter() >= until:
+                    if budgets.clock() >= until:
                         return True
             # What was false above may be true by now, which mypy does not see.
             if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
@@ -119,6 +123,7 @@ class Emission(Turns):
                     self._end_if_due()
         finally:
             self._draining = False
+            budget.until = outer
         if self.cancelled and not self.closed:
             self._close()
         return False

@@ -19,9 +19,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from .turns import BUDGET
-
-DELAY: Final = BUDGET
+DELAY: Final = 1e-3
 """Seconds between two looks at a list."""
 
 

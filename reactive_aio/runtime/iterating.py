@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import copy_context
-from time import perf_counter
 from typing import Any, NoReturn, Protocol, cast
 
 from attrs import define, field
 
+from .. import budgets
 from ..guard import FAILURES, as_failure
 from ..hooks import discard, drop_error
 from ..notes import add_note
@@ -22,7 +22,6 @@ from .host import Host
 from .lifetime import Lifetime
 from .places import at_home
 from .snapshot import snapshot
-from .turns import BUDGET
 
 
 class Holder(Protocol):
@@ -60,7 +59,7 @@ class Steps:
     _pulling: bool = field(init=False, default=False)
     """Whether the element is being made there and then."""
     _until: float = field(init=False, default=0.0)
-    """When the event loop is to have a turn, by `time.perf_counter`."""
+    """When the event loop is to have a turn, by `budgets.clock`."""
     _left: bool = field(init=False, default=False)
     """Whether nobody can ask for an element any more."""
     _iterators: list[object] = field(init=False, factory=list[object])
@@ -111,7 +110,7 @@ class Steps:
         """Wait for the next element or the end."""
         if not self._asked:
             self._asked = True
-            if perf_counter() < self._until:
+            if budgets.clock() < self._until:
                 self._pulling = True
                 try:
                     self.driver.pull()
@@ -126,7 +125,7 @@ class Steps:
             await self._waiter
         finally:
             self._waiter = None
-            self._until = perf_counter() + BUDGET
+            self._until = self.driver.budget.deadline()
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
         """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""

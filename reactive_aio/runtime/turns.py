@@ -14,59 +14,87 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from threading import get_ident
-from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
-from attrs import define, field
+from attrs import Factory, define, field
 
+from .. import budgets
+from ..budgets import Budget
 from ..errors import SchedulerClosedError
 from ..guard import FAILURES
 from ..hooks import drop_error
 
 Event = tuple[Callable[[Any], None], Any]
 
-BUDGET: Final = 1e-3
-"""Seconds for which a turn goes on before the event loop has its own."""
-
-SHORT: Final = 2e-4
-"""Seconds after which a company lets the event loop have its turn."""
-
 
 @define(eq=False)
 class Company:
-    """Regions of one subscription that share an event loop; all of it is confined to that loop's thread."""
+    """Regions of one subscription that share an event loop; all of it is confined to that loop's thread.
+
+    However many of them wait for their turns, one callback is scheduled. So to the budget of the loop they are one.
+    """
 
     loop: asyncio.AbstractEventLoop
+    budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
     waiting: deque[Turns] = field(init=False, factory=deque["Turns"])
-    """The members whose turn comes in the callback that is running; empty when none is."""
+    """The members whose turn comes in the callback that is running, or in the next."""
     meeting: bool = field(init=False, default=False)
     """Whether a member's callback is running."""
+    due: bool = field(init=False, default=False)
+    """Whether a callback is scheduled for those that wait."""
     context: Context = field(init=False, factory=Context)
     """The context of the callbacks: nobody's, since a context that has been entered can't be entered again."""
 
+    def add(self, member: Turns) -> None:
+        """Have a turn of a member come, while none of them has its own: in the next callback."""
+        self.waiting.append(member)
+        if not self.due:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        self.due = True
+        self.budget.waiting.add(self)
+        try:
+            self.loop.call_soon(self._come, context=self.context)
+        except RuntimeError as closed:
+            self.due = False
+            while self.waiting:
+                self.waiting.popleft().strand(closed)
+
+    def _come(self) -> None:
+        self.due = False
+        if self.waiting:
+            self.meet(self.waiting.popleft())
+        else:
+            self.budget.waiting.discard(self)
+
     def meet(self, first: Turns) -> None:
-        """Have a member take its turn, and then those that it has woken."""
-        waiting = self.waiting
+        """Have a member take its turn, and then those that wait or that it has woken."""
+        waiting, budget = self.waiting, self.budget
+        outer = budget.until
         self.meeting = True
         try:
-            until = perf_counter() + SHORT
+            if not outer:  # else a consumer is run by hand, in the middle of another flow's turn
+                budget.begin(self)
             first.context.run(first.take_turn)
-            while waiting and perf_counter() < until:
+            while waiting and budgets.clock() < budget.short:
                 member = waiting.popleft()
                 member.context.run(member.take_turn)
         finally:
             self.meeting = False
-            while waiting:
-                waiting.popleft().schedule()
+            budget.until = outer
+            if waiting and not self.due:
+                self._schedule()
 
 
 class Turns(ABC):
     """What works in turns on one event loop, and can be reached from any thread."""
 
-    __slots__ = ("_awake", "_events", "_ident", "company", "context", "loop")
+    __slots__ = ("_awake", "_events", "_ident", "budget", "company", "context", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
+        self.budget = Budget.of(loop)
         self.context = context
         # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
         self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
@@ -111,27 +139,33 @@ class Turns(ABC):
             self._schedule_by(self.loop.call_soon_threadsafe)
 
     def _wake_here(self) -> None:
-        """Have a turn come, on the loop's thread: in the callback of the company that is running, if one is."""
-        if self.company is not None and self.company.meeting:
-            self.company.waiting.append(self)
+        """Have a turn come, on the loop's thread."""
+        company = self.company
+        if company is None:
+            self._schedule_by(self.loop.call_soon)
+        elif company.meeting:
+            company.waiting.append(self)
         else:
-            self.schedule()
-
-    def schedule(self) -> None:
-        """Have a turn come in a callback of its own; on the loop."""
-        self._schedule_by(self.loop.call_soon)
+            company.add(self)
 
     def _schedule_by(self, call: Callable[..., object]) -> None:
         try:
             if self.company is None:
+                self.budget.waiting.add(self)
                 call(self.take_turn, context=self.context)
             else:
+                self.budget.waiting.add(self.company)
                 call(self.meet, context=self.company.context)
         except RuntimeError as closed:
-            error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
-            error.__cause__ = closed
-            self.lost(error)
-            self._let_go()
+            self.strand(closed)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Give up, because the loop takes no callback any more."""
+        self.budget.waiting.discard(self)
+        error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
+        error.__cause__ = closed
+        self.lost(error)
+        self._let_go()
 
     def _let_go(self) -> None:
         """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled."""
@@ -146,27 +180,24 @@ class Turns(ABC):
                 drop_error(error)
 
     def meet(self) -> None:
-        """The scheduled callback of a member of a company."""
+        """The callback that another thread has scheduled for a member of a company."""
         assert self.company is not None
         self.company.meet(self)
 
     def take_turn(self) -> None:
         """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
-        events = self._events
-        until, late = 0.0, False
+        events, budget = self._events, self.budget
+        outer, late = budget.until, False
+        until = outer or budget.begin(self)
         try:
             while True:
                 while events and not late:
                     handle, value = events.popleft()
                     handle(value)
                     # Another thread may post as fast as they are taken here.
-                    now = perf_counter()
-                    if until:
-                        late = now >= until
-                    else:
-                        until = now + BUDGET
+                    late = budgets.clock() >= until
                 if self._work() or late:
-                    self.schedule()
+                    self._wake_here()
                     return
                 # In this order: a post that finds `awake` still true is seen by the check that follows.
                 self._awake = False
@@ -177,6 +208,8 @@ class Turns(ABC):
             # The net: whatever it is, and whoever has raised it, the flow ends with it, and the loop goes on.
             self._awake = False
             self.caught(error)
+        finally:
+            budget.until = outer
 
     def caught(self, error: BaseException) -> None:
         """Fail with what has left a turn, or a call that takes the place of one."""

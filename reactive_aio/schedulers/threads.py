@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from queue import SimpleQueue
-from time import perf_counter
 from typing import Any
 
 from attrs import define, field
 
+from .. import budgets
 from ..guard import FAILURES
 from .base import Hired, Released, Report, Reports, Run, Work, not_started
 from .pool import Pool
@@ -184,14 +184,14 @@ class _Member:
     def _run(self, chunk: _Chunk) -> None:
         left = self.most
         while left:
-            started = perf_counter()
+            started = budgets.clock()
             try:
                 run, items = chunk.context.run(self._part, chunk, left)
             except FAILURES as error:
                 self.reports.reported(Report(chunk.number, [], 0, 0.0, True, error))
                 return
             left -= len(items)
-            report = Report(chunk.number, items, run.taken, perf_counter() - started, run.over, run.failure)
+            report = Report(chunk.number, items, run.taken, budgets.clock() - started, run.over, run.failure)
             # Before the report, which may bring the word to go on.
             if not run.over and not self._may_go_on(chunk, left):
                 self._close(chunk)

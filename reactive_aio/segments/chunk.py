@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from operator import length_hint
-from time import perf_counter
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from .. import budgets
 from ..guard import FAILURES, close_all
 from .fuse import Call, Fused, Pace, gathering
 from .nodes import Placed
@@ -100,7 +100,7 @@ class GatheringRun:
     def part(self, most: int) -> list[Any]:
         """Give the next results: at most ``most``, and what there is when the time is up."""
         given: list[Any] = []
-        self._pace.deadline = perf_counter() + SLICE
+        self._pace.deadline = budgets.clock() + SLICE
         function, bound = self._call
         try:
             try:
@@ -148,11 +148,11 @@ class ChunkRun:
 
     def part(self, most: int) -> list[Any]:
         """Give the next results: at most ``most``, and what there is when the time is up."""
-        until = perf_counter() + SLICE
+        until = budgets.clock() + SLICE
         given: list[Any] = []
         while not self.over and len(given) < most:
             self._step(given, most, until)
-            if perf_counter() >= until:
+            if budgets.clock() >= until:
                 break
         return given
 

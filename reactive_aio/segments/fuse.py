@@ -25,13 +25,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import count, islice
 from operator import length_hint
-from time import perf_counter
 from types import CodeType
 from typing import Any, Final
 from weakref import finalize
 
 from attrs import define, frozen
 
+from .. import budgets
 from .stage import Template, Transform
 
 # The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
@@ -201,6 +201,7 @@ def _bound(transform: AnyTransform, name: str) -> Any:
 
 PACED_HEAD: Final = """\
 stride = pace.stride
+clock = budgets.clock
 then = clock()
 while True:
     item = NOTHING
@@ -239,7 +240,7 @@ PLAIN_TAIL: Final = """\
     if stride <= room:
         pace.ended = True
         return
-    if clock() >= pace.deadline or len(given) >= most:
+    if budgets.clock() >= pace.deadline or len(given) >= most:
         return
 """
 
@@ -364,7 +365,7 @@ def _compile(writer: _Writer) -> Unit:
     text = "\n".join(writer.lines) + "\n"
     file = f"<fused region {next(_numbers)}>"
     namespace: dict[str, Any] = {
-        "clock": perf_counter,
+        "budgets": budgets,
         "islice": islice,
         "length_hint": length_hint,
         "NOTHING": NOTHING,

@@ -60,7 +60,7 @@ class Passes(ABC):
 
     @abstractmethod
     def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
-        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `time.perf_counter`."""
+        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `budgets.clock`."""
 
     @abstractmethod
     def starting(self, until: float = inf) -> Iterator[Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 from operator import length_hint
-from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
+from .. import budgets
 from ..guard import close_all, raise_all
 from ..notes import add_note
 from ..spec import UNBOUNDED
@@ -94,7 +94,7 @@ class RegionRun(Passes):
         """Whether there is no stage, so that input is output."""
 
     def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
-        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `time.perf_counter`."""
+        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `budgets.clock`."""
         pace = self.pace
         pace.ended = False
         pace.deadline = deadline
@@ -121,7 +121,7 @@ class RegionRun(Passes):
         """Give what the stages have before any input, each through those that follow it.
 
         What the last stage has comes first: what the others have is input to it. Soon after ``until``, by
-        `time.perf_counter`, it stops, with ``paused`` set; the next call goes on.
+        `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
         """
         yield from self._give(self._preludes(), until)
         self._fused = self._whole
@@ -162,7 +162,7 @@ class RegionRun(Passes):
     def _timed(self, items: Iterator[Any], until: float) -> Iterator[Any]:
         for item in items:
             yield item
-            if perf_counter() >= until:
+            if budgets.clock() >= until:
                 self.paused = True
                 return
 

@@ -8,11 +8,11 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
+from .. import budgets
 from ..guard import FAILURES, close_all
 from ..hooks import also_failed, drop_error
 from ..notes import add_note
@@ -224,7 +224,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
         items: list[Any] = []
         try:
-            self.run.fill(items, self.items, wanted, perf_counter() + SLICE)
+            self.run.fill(items, self.items, wanted, budgets.clock() + SLICE)
         except InputBroken:
             raise
         except FAILURES as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from attrs import define, field
 
-from reactive_aio import hooks
-from reactive_aio.arbiter import Coordinator, SubscriptionArbiter, coordinator
+from reactive_aio import budgets, hooks
+from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
 from reactive_aio.spec import UNBOUNDED
 
 
@@ -38,6 +39,7 @@ class Inlet:
     sources: list[Played] = field(factory=list)
     signals: list[Any] = field(factory=list)
     posted: list[Any] = field(factory=list)
+    loop: Any = field(factory=SimpleNamespace)
 
     def subscribe(self, flow: Any, receiver: Any, *, at_once: bool) -> None:
         self.sources.append(Played(receiver, at_once))
@@ -105,17 +107,17 @@ def test_each_source_has_a_receiver_of_its_own() -> None:
 
 def test_sources_are_taken_at_once_for_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(coordinator, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(budgets, "clock", lambda: now[0])
 
     def ends_later(source: Played) -> None:
-        now[0] = len(inlet.sources) * coordinator.TURN / 2
+        now[0] = len(inlet.sources) * budgets.TURN / 2
         ends(source)
 
     inlet = Inlet(ends_later)
     InARow(inlet, 3).advance("first")
 
     assert [source.at_once for source in inlet.sources] == [True, True, False, False]
-    assert coordinator.TURN == 1e-3
+    assert budgets.TURN == 1e-3
 
 
 def test_what_follows_a_failure_that_is_being_handled_waits_for_a_turn() -> None:

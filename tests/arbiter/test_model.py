@@ -156,6 +156,7 @@ class World:
     sources: list[Source] = field(init=False, factory=list)
     chain: Chain = field(init=False)
     posted: list[Callable[[], None]] = field(init=False, factory=list)
+    loop: object = field(init=False, factory=object)
 
     def run(self) -> None:
         """Begin with the first source, and make moves until none is left."""

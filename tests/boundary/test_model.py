@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from reactive_aio.runtime import driver, emission, turns
+from reactive_aio import budgets
+from reactive_aio.runtime import driver, turns
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.inputs import PushedInput
 from reactive_aio.runtime.turns import Turns
@@ -43,8 +44,7 @@ def in_the_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have threads be those of the world, and no turn run out of time."""
     for module in (driver, turns):
         monkeypatch.setattr(module, "get_ident", lambda: NOW[-1].thread)
-    for clocked in (emission, turns):
-        monkeypatch.setattr(clocked, "perf_counter", lambda: 1e9)
+    monkeypatch.setattr(budgets, "clock", lambda: 1e9)
     let_pass(monkeypatch)
     yield
     NOW.clear()

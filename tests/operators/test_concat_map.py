@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio import UNBOUNDED, Flow, budgets, hooks
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
@@ -101,7 +101,7 @@ async def test_the_end_of_the_outer_flow_waits_though_it_has_come_with_the_last_
     apply(Flow.from_publisher(outer), lambda _: Flow.from_publisher(inner)).subscribe(subscriber)
     await idle()
     with monkeypatch.context() as busy:
-        busy.setattr("reactive_aio.gathering.drain.TURN", 0.0)  # the machine is: no step is made
+        busy.setattr(budgets, "TURN", 0.0)  # the machine is: no step is made
         outer.last.next(1)
         if fails:
             outer.last.error(OSError("down"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, hooks, schedulers
+from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, budgets, hooks, schedulers
 from reactive_aio.testing import probe, run_virtual
 from tests.subscribers import ByHand, Recorder, idle, others
 
@@ -218,10 +219,7 @@ def test_a_slow_element_holds_up_results_and_not_the_work_behind_it() -> None:
 
 
 async def test_a_function_that_never_suspends_lets_others_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    import reactive_aio.operators.awaiting.in_flight as module
-
-    clock = iter(range(10**9))  # every look at it is a second later
-    monkeypatch.setattr(module, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(budgets, "clock", itertools.count().__next__)  # every look at it is a second later
 
     async with others() as turns:
 

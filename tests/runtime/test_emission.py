@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Flow
+from reactive_aio import UNBOUNDED, Flow, budgets
 from reactive_aio.operators.transforming import Map
-from reactive_aio.runtime import emission
 from reactive_aio.runtime.emission import NOTHING
 from reactive_aio.segments import Pulled, Stage
 from tests.runtime.by_turns import Bed, region_of
@@ -312,8 +311,8 @@ class Ticks:
 def ticks(still: list[float], monkeypatch: pytest.MonkeyPatch) -> Ticks:
     """Have a turn take four looks at the clock."""
     ticks = Ticks()
-    monkeypatch.setattr(emission, "BUDGET", 4)
-    monkeypatch.setattr(emission, "perf_counter", ticks)
+    monkeypatch.setattr(budgets, "TURN", 4)
+    monkeypatch.setattr(budgets, "clock", ticks)
     return ticks
 
 

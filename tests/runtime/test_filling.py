@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, budgets, schedulers
 from reactive_aio.runtime import emission
 from reactive_aio.runtime.emission import MANY
 from reactive_aio.segments import fuse
@@ -132,7 +132,7 @@ async def test_what_is_given_one_by_one_is_never_made_ahead(filled: list[int]) -
 
 
 async def test_a_list_is_given_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch, filled: list[int]) -> None:
-    monkeypatch.setattr(emission, "BUDGET", 0.0)
+    monkeypatch.setattr(budgets, "TURN", 0.0)
     chunks: list[int] = []
     flow = Flow.range(20).map(str).publish_on(schedulers.current(), 16)
     monkeypatch.setattr(emission, "MANY", 1)

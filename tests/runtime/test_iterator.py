@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.runtime import iterating
-from reactive_aio.runtime.emission import BUDGET
+from reactive_aio import Flow, budgets, hooks, schedulers
 from tests.subscribers import ByHand, idle
 
 
@@ -215,7 +213,7 @@ async def test_an_element_that_a_region_on_the_loop_can_make_at_once_costs_no_tu
 
 
 async def test_a_consumer_that_never_suspends_gives_the_loop_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iterating, "perf_counter", itertools.count(step=BUDGET / 4).__next__)
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=budgets.TURN / 4).__next__)
 
     at_turn = await turns_of_the_loop(one_at_a_time())
 

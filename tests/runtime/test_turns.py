@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, budgets, schedulers
 from reactive_aio.runtime import turns
-from reactive_aio.runtime.emission import BUDGET
-from reactive_aio.runtime.turns import SHORT, Company, Turns
+from reactive_aio.runtime.turns import Company, Turns
 
 
 class Scripted(Turns):
@@ -79,7 +78,7 @@ async def test_who_is_woken_has_its_turn_though_the_member_before_it_is_interrup
 
 
 async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "perf_counter", itertools.count(step=SHORT / 4).__next__)
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=budgets.SHORT / 4).__next__)
     seen: list[int] = []
     at_turn: list[int] = []
     loop = asyncio.get_running_loop()
@@ -93,4 +92,4 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
 
     assert len(seen) == 1_000
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 3
-    assert SHORT < BUDGET < 0.01
+    assert budgets.SHORT < budgets.TURN < 0.01

@@ -13,8 +13,7 @@ from attrs import define
 
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, chunk
-from reactive_aio.segments import fuse as fusing
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
 from reactive_aio.segments.chunk import SLICE
 
 
@@ -31,8 +30,8 @@ def failing(error: BaseException) -> Callable[[Any], Any]:
     return fail
 
 
-def test_a_part_is_no_longer_than_was_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk, "perf_counter", lambda: 0.0)  # a busy machine takes no part's time
+@pytest.mark.usefixtures("still")
+def test_a_part_is_no_longer_than_was_wanted() -> None:
     run = work(FlatMapIterable(range)).begin([2, 3], 0)
 
     assert [run.part(2), run.over] == [[0, 1], False]
@@ -130,18 +129,11 @@ class Passing(Stage[Any, Any]):
         return items
 
 
-def test_a_pass_has_the_time_of_the_part_that_it_goes_on_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    for module in (chunk, fusing):
-        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
-    fusing._through.cache_clear()
-    fusing._generate.cache_clear()
+def test_a_pass_has_the_time_of_the_part_that_it_goes_on_in(still: list[float]) -> None:
     passing = Passing()
     run = work(passing).begin([1, 2, 3, 4], 0)
     assert run.part(1) == [1]
 
-    now[0] += 60.0
+    still[0] += 60.0
     assert run.part(3) == [2, 3, 4]
     assert passing.passes == 1
-    fusing._through.cache_clear()
-    fusing._generate.cache_clear()

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from attrs import define, field, frozen
 
+from reactive_aio import budgets
 from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.operators.transforming.index import Numbering
 from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, Region, RegionRun, Stage, Transform
-from reactive_aio.segments import fuse as fusing
-from reactive_aio.segments import run as running
 from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
 
 
@@ -40,15 +39,10 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(fusing, "perf_counter", clock)
-    caches = (fusing._generate, fusing._through)
-    for cache in caches:
-        cache.cache_clear()
-    yield clock
-    for cache in caches:
-        cache.cache_clear()
+    monkeypatch.setattr(budgets, "clock", clock)
+    return clock
 
 
 class Unfused(Transform[Any, Any]):
@@ -480,7 +474,7 @@ def test_what_comes_before_any_input_is_left_out_where_a_later_stage_does_not_li
 
 
 def test_what_comes_before_any_input_pauses_when_its_time_is_just_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "perf_counter", lambda: 1.0)
+    monkeypatch.setattr(budgets, "clock", lambda: 1.0)
     run = region(Beginning(1), Beginning(2))
 
     assert (list(run.starting(until=1.0)), run.paused) == ([2], True)

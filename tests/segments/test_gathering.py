@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from attrs import frozen
 
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, Template, chunk, fuse
+from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, Template
 from reactive_aio.segments.chunk import SLICE, ChunkRun, GatheringRun
 
 
@@ -20,14 +20,9 @@ def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def clock(still: list[float]) -> list[float]:
     """A clock that stands still unless the test moves it."""
-    now = [0.0]
-    monkeypatch.setattr(fuse, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(chunk, "perf_counter", lambda: now[0])
-    fuse._generate.cache_clear()
-    yield now
-    fuse._generate.cache_clear()
+    return still
 
 
 @frozen

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from inspect import isawaitable
-from time import perf_counter
 from typing import Any, Final
 
 from attrs import define, field
 
+from ... import budgets
 from ...gathering import Gathering, Inner
-from ...gathering.drain import TURN
 from ...guard import FAILURES, is_closed_with
 from ...hooks import discard
 from ...notes import add_note
@@ -187,9 +186,9 @@ class InFlight(Gathering):
                 ticket = None
                 if not self._due:
                     # The first result since others have had their turns.
-                    self._turn_over = perf_counter() + TURN
+                    self._turn_over = self.budget.deadline()
                     self.later()
-                elif line.waiting and perf_counter() >= self._turn_over:
+                elif line.waiting and budgets.clock() >= self._turn_over:
                     await asyncio.sleep(0)
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):

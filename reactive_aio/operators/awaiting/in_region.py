@@ -12,11 +12,11 @@ from contextvars import copy_context
 from inspect import isawaitable
 from itertools import islice
 from math import inf
-from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ... import budgets
 from ...guard import FAILURES
 from ...hooks import drop_error
 from ...segments import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
@@ -133,7 +133,7 @@ class Awaiting(Transform[Any, Any]):
             ended = pace.ended or self._late is not None
             if not more and not (self._under_way and pace.resumes and ended):
                 return
-            if not self._wait(pace, pace.deadline - perf_counter() if given else PATIENCE):
+            if not self._wait(pace, pace.deadline - budgets.clock() if given else PATIENCE):
                 pace.ended = False
                 return
 
@@ -204,10 +204,10 @@ class Awaiting(Transform[Any, Any]):
         assert side is not None
         if pace is None or not pace.resumes:
             seconds = inf
-        before = perf_counter()
+        before = budgets.clock()
         came = side.wait(seconds)
         if pace is not None:
-            pace.waited += perf_counter() - before
+            pace.waited += budgets.clock() - before
         return came
 
 

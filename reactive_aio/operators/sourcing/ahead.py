@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from itertools import repeat
-from time import perf_counter
 from types import coroutine
 from typing import Any, Final, Protocol
 
 from attrs import define, field
+
+from ... import budgets
 
 LONGEST: Final = 64
 """Elements between two looks at the clock, at most; a list goes on where the clock says that they were not quick."""
@@ -55,10 +56,10 @@ class Ahead:
         while True:
             made += await taker.resume(self.iterator)
             while (room := taker.wanted - len(made)) > 0:
-                since = perf_counter()
+                since = budgets.clock()
                 for _ in repeat(None, min(stride, room)):
                     made.append(await following())
-                if perf_counter() - since > QUICK:
+                if budgets.clock() - since > QUICK:
                     stride = 1
                     break
                 stride = min(2 * stride, LONGEST)

@@ -11,11 +11,12 @@ import asyncio
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from time import perf_counter
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from attrs import define, field, frozen
 
+from ... import budgets
+from ...budgets import Budget
 from ...errors import SourceCancelledError, SourceConsumedError
 from ...guard import FAILURES, as_failure, is_closed_with
 from ...hooks import also_failed
@@ -24,9 +25,6 @@ from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
 
 T = TypeVar("T")
-
-TURN: Final = 1e-3
-"""Seconds after which a source that never suspends gives the event loop a turn."""
 
 
 @define(eq=False)
@@ -42,7 +40,11 @@ class Production:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
     """The task while it runs; behind its end it would keep this object, and be kept by it."""
     cancelled: bool = field(init=False, default=False)
+    _budget: Budget = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
+
+    def __attrs_post_init__(self) -> None:
+        self._budget = Budget.of(self.inlet.loop)
 
     def request(self, n: int) -> None:
         """Let the producer go on; the first demand starts its task."""
@@ -69,10 +71,14 @@ class Production:
 
     async def demand(self) -> None:
         """Wait until an element is wanted, and let others run from time to time."""
-        if self.wanted and perf_counter() < self._turn_over and not self.cancelled:
+        if self.wanted and budgets.clock() < self._turn_over and not self.cancelled:
             return
         if self.wanted or self.cancelled:
-            await asyncio.sleep(0)
+            self._budget.waiting.add(self)
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self._budget.waiting.discard(self)
         while not self.wanted:
             waiter: asyncio.Future[None] = self.inlet.loop.create_future()
             self._waiters.append(waiter)
@@ -80,7 +86,7 @@ class Production:
                 await waiter
             finally:
                 self._waiters.remove(waiter)
-        self._turn_over = perf_counter() + TURN
+        self._turn_over = self._budget.deadline()
 
     async def resume(self, iterator: AsyncIterator[Any]) -> list[Any]:
         """Wait until elements are wanted; a cancellation meanwhile is the iterator's, which may answer by an element."""

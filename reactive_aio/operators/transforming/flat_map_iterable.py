@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 from operator import length_hint
-from time import perf_counter
 from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ... import budgets
 from ...segments import Pace, Stage, Transform, sized
 from ...spec import UNBOUNDED
 
@@ -56,7 +56,7 @@ class Flattening(Transform[T, R]):
                 yield result
             if given < SLICE:
                 self.inner = None
-            elif pace.resumes and perf_counter() >= pace.deadline:
+            elif pace.resumes and budgets.clock() >= pace.deadline:
                 return
 
     def demand(self, n: int) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ... import budgets
 from ...errors import LimitExceededError, SourceCancelledError, StalledError
 from ...gathering import Gathering, Inner
-from ...gathering.drain import TURN
 from ...gathering.timer import Timer
 from ...guard import FAILURES
 from ...hooks import discard
@@ -164,10 +163,12 @@ class Grouping(Gathering):
     def _distribute(self, items: list[Any]) -> None:
         """Give elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
-        failure, at, until = None, 0, perf_counter() + TURN
-        while at < len(items) and failure is None and perf_counter() < until:
+        failure, at, until = None, 0, self.budget.until
+        while at < len(items) and failure is None:
             failure = self._sort(items[at : at + SLICE], chunks)
             at += SLICE
+            if budgets.clock() >= until:
+                break
         rest = items[at:]
         if failure is not None:
             discard(rest)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from time import perf_counter
 from typing import Any, Final
 
+from ... import budgets
 from ...guard import FAILURES
 
 NEXT_TO_NO_TIME: Final = 0.02
@@ -19,8 +19,8 @@ NEXT_TO_NO_TIME: Final = 0.02
 
 def read_on(items: Iterator[Any]) -> None:
     """Read what is left of the input of a task, if it is little; nobody is to hear of failures in it."""
-    deadline = perf_counter() + NEXT_TO_NO_TIME
+    deadline = budgets.clock() + NEXT_TO_NO_TIME
     with suppress(FAILURES):
         for _ in items:
-            if perf_counter() >= deadline:
+            if budgets.clock() >= deadline:
                 return

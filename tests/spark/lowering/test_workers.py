@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow
+from reactive_aio import Flow, budgets
 from tests.spark.tally import Tally
 from tests.spark.waiting import LIMIT
 
@@ -107,7 +107,7 @@ def test_what_would_take_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         now += sparing.NEXT_TO_NO_TIME / 4
         return now
 
-    monkeypatch.setattr(sparing, "perf_counter", clock)
+    monkeypatch.setattr(budgets, "clock", clock)
     items = iter(range(100))
     read_on(items)
 

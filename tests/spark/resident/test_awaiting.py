@@ -110,7 +110,6 @@ def only_waiting_takes_time(monkeypatch: pytest.MonkeyPatch, still: list[float])
         return came
 
     monkeypatch.setattr(Side, "wait", timed)
-    monkeypatch.setattr("reactive_aio.remote.worker.perf_counter_ns", lambda: int(still[0] * 1e9))
 
 
 @pytest.mark.usefixtures("only_waiting_takes_time")
