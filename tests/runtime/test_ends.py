@@ -377,7 +377,7 @@ async def test_an_iterator_is_refused_to_a_second_subscriber() -> None:
     flow = Flow.from_iterable(iter([1, 2]))
 
     assert await flow.to_list() == [1, 2]
-    with pytest.raises(SourceConsumedError, match="defer"):
+    with pytest.raises(SourceConsumedError, match="function that makes"):
         await flow.to_list()
 
 
@@ -385,7 +385,7 @@ async def test_an_async_iterator_is_refused_to_a_second_subscriber() -> None:
     flow = Flow.from_async_iterable(closing([]))
 
     assert await flow.first() == 0
-    with pytest.raises(SourceConsumedError, match="defer"):
+    with pytest.raises(SourceConsumedError, match="function that makes"):
         await flow.first()
 
 
