@@ -1,8 +1,8 @@
 """Records the traces of random programs, or compares them with the record.
 
-    python -m tests.traces record [--programs N] [--jobs N]
-    python -m tests.traces replay [--programs N] [--first SEED] [--jobs N]
-    python -m tests.traces show SEED [SEED ...]
+python -m tests.traces record [--programs N] [--jobs N]
+python -m tests.traces replay [--programs N] [--first SEED] [--jobs N]
+python -m tests.traces show SEED [SEED ...]
 """
 
 from __future__ import annotations

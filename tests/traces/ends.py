@@ -168,7 +168,7 @@ READS: Final[dict[str, Read]] = {
     "drain": lambda _, flow, __: flow.drain(),
     "for_each": lambda run, flow, end: flow.for_each(taking(run, end)),
     "for_each async": lambda run, flow, end: flow.for_each(taking_later(run, end), concurrency=end.then),
-    "async for": lambda run, flow, end: read(run, flow, end),
+    "async for": read,
     "open": opened,
     "open slowly": lambda run, flow, end: opened(run, flow, end, slow=True),
     "subscribe": subscribed,

@@ -14,15 +14,15 @@ SOURCES: Final = (
     "range", "of", "list", "list", "generator", "generator", "generator",
     "async generator", "async generator", "slow async generator", "slow async generator",
     "create", "create", "slow create", "callable", "awaitable", "generate", "using", "async using",
-    "callback", "later callback", "publisher", "publisher", "publisher", "later publisher", "later publisher",
-    "hasty publisher", "flawed publisher", "empty", "never", "error", "timer", "interval", "deferred",
+    "callback", "later callback", "publisher", "publisher", "publisher", "publisher", "publisher", "later publisher",
+    "later publisher", "later publisher", "later publisher", "hasty publisher", "hasty publisher", "flawed publisher", "empty", "never", "error", "timer", "interval", "deferred",
 )  # fmt: skip
 """The kinds of sources; one that stands there twice comes twice as often."""
 ENDLESS: Final = {"never"}
 BARE: Final = (
     "take", "take", "take", "skip", "take_last", "skip_last", "buffer", "sliding", "pairwise", "window", "window at once",
     "start_with", "default_if_empty", "repeat", "index", "materialize", "dematerialize", "publish_on", "publish_on",
-    "publish_on", "subscribe_on", "from_publisher", "checkpoint", "strict", "ignore_elements", "on_error_complete",
+    "publish_on", "subscribe_on", "from_publisher", "tap", "tap", "tap", "tap", "checkpoint", "strict", "ignore_elements", "on_error_complete",
     "on_error_return", "delay", "delay_subscription", "debounce", "sample", "throttle_first", "rate_limit", "timeout",
     "buffer_timeout", "elapsed", "on_backpressure_error",
 )  # fmt: skip
@@ -209,7 +209,7 @@ def program(seed: int) -> Program:
     beyond = rng.random() < 0.03
     error = BEYOND[rng.randrange(len(BEYOND))] if beyond else "BoomError"
     names = (BARE, BARE, CALLING, CALLING, GATHERING, GATHERING, BARE if beyond else (*RETRIES, *CALLING, *BARE))
-    maker = _Maker(rng, (0.0, 0.0, 0.1, 0.35)[rng.randrange(4)], names)
+    maker = _Maker(rng, (0.0, 0.08, 0.2, 0.4)[rng.randrange(4)], names)
     chain = maker.chain("", MOST, LENGTHS[rng.randrange(len(LENGTHS))])
     cancel_at = 1 + rng.randrange(14) if rng.random() < 0.15 else None
     return Program(seed, chain, maker.end(), error, cancel_at, rng.random() < 0.02)

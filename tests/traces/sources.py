@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from reactive_aio import Emitter, Flow, Subscriber
+from reactive_aio import Emitter, Flow, Subscriber, Subscription
 from tests.traces.programs import Source
 from tests.traces.run import AnyFlow, Run, pause
-from tests.traces.tape import INSIDE
+from tests.traces.tape import INSIDE, show
 
 
 @frozen(eq=False)
@@ -265,6 +265,62 @@ class Link:
             self.made.say("goes on behind its end")
             self.subscriber.on_next(99)
             self.subscriber.on_complete()
+
+
+@frozen(eq=False)
+class Tapped:
+    """A publisher that passes all on, and notes it: it shows the demand between two operators."""
+
+    run: Run
+    label: str
+    flow: AnyFlow
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        """Subscribe to what is behind it."""
+        self.run.say(f"{self.label} is subscribed to")
+        self.flow.subscribe(Tap(self.run, self.label, subscriber))
+
+
+@define(eq=False)
+class Tap:
+    """A subscriber to the one side, and a subscription to the other."""
+
+    run: Run
+    label: str
+    subscriber: Subscriber[Any]
+    subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Pass on."""
+        self.subscription = subscription
+        self.subscriber.on_subscribe(self)
+
+    def on_next(self, item: Any) -> None:
+        """Pass on."""
+        self.run.say(f"{self.label} on_next({show(item)})")
+        self.subscriber.on_next(item)
+
+    def on_error(self, error: BaseException) -> None:
+        """Pass on."""
+        self.run.say(f"{self.label} on_error({show(error)})")
+        self.subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        """Pass on."""
+        self.run.say(f"{self.label} on_complete")
+        self.subscriber.on_complete()
+
+    def request(self, n: int) -> None:
+        """Pass on."""
+        self.run.say(f"{self.label} request({n})")
+        assert self.subscription is not None
+        self.subscription.request(n)
+
+    def cancel(self) -> None:
+        """Pass on."""
+        self.run.say(f"{self.label} cancel()")
+        assert self.subscription is not None
+        self.subscription.cancel()
 
 
 async def slowly(made: Made, emit: Callable[[int], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from reactive_aio import Flow, SynchronousSink, schedulers
 from tests.traces.programs import Chain, Step
 from tests.traces.run import AnyFlow, Fn, Run
-from tests.traces.sources import source
+from tests.traces.sources import Tapped, source
 from tests.traces.tape import number, show
 
 Build = Callable[[AnyFlow, Run, Step], AnyFlow]
@@ -148,6 +148,7 @@ STEPS: Final[dict[str, Build]] = {
     "publish_on": lambda flow, _, step: flow.publish_on(schedulers.current(), prefetch=step.n + 1),
     "subscribe_on": lambda flow, _, __: flow.subscribe_on(schedulers.current()),
     "from_publisher": lambda flow, _, __: Flow.from_publisher(flow),
+    "tap": lambda flow, run, step: Flow.from_publisher(Tapped(run, f"{step.label} tap", flow)),
     "checkpoint": lambda flow, _, step: flow.checkpoint(f"checkpoint {step.label}"),
     "strict": lambda flow, _, __: flow.strict(),
     "ignore_elements": lambda flow, _, __: flow.ignore_elements(),
