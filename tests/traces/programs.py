@@ -21,7 +21,7 @@ SOURCES: Final = (
 ENDLESS: Final = {"never"}
 BARE: Final = (
     "take", "take", "take", "skip", "take_last", "skip_last", "buffer", "sliding", "pairwise", "window", "window at once",
-    "start_with", "default_if_empty", "repeat", "index", "materialize", "dematerialize", "publish_on", "publish_on",
+    "start_with", "default_if_empty", "repeat", "index", "materialize", "dematerialize", "publish_on", "publish_on", "publish_on",
     "publish_on", "subscribe_on", "from_publisher", "tap", "tap", "tap", "tap", "checkpoint", "strict", "ignore_elements", "on_error_complete",
     "on_error_return", "delay", "delay_subscription", "debounce", "sample", "throttle_first", "rate_limit", "timeout",
     "buffer_timeout", "elapsed", "on_backpressure_error",
@@ -29,9 +29,9 @@ BARE: Final = (
 """Operators without a function."""
 CALLING: Final = (
     "map", "map", "filter", "map_not_none", "handle", "take_while", "take_until", "skip_while", "scan", "fold from the first",
-    "distinct", "distinct_until_changed", "buffer_until_changed", "flat_map_iterable", "flat_map_iterable",
+    "distinct", "distinct_until_changed", "buffer_until_changed", "flat_map_iterable", "flat_map_iterable", "flat_map_iterable",
     "map_async", "map_async", "map_async", "map_async unordered", "map_async by key", "filter_when", "map_batches", "sort_by",
-    "do_on_next", "do_on_error", "do_on_complete", "do_on_cancel", "do_on_request", "do_on_subscribe", "do_finally",
+    "do_on_next", "do_on_error", "do_on_complete", "do_on_cancel", "do_on_cancel", "do_on_request", "do_on_subscribe", "do_finally", "do_finally", "do_finally",
     "discarding", "on_error_map", "repeat_when", "group_by", "group_by", "on_backpressure_drop", "on_backpressure_latest",
     "on_backpressure_buffer",
 )  # fmt: skip
@@ -90,6 +90,11 @@ class Step:
         fails = "" if self.fails_at is None else f", fails at call {self.fails_at}"
         other = "" if self.other is None else f", ({self.other})"
         return f"{self.label}:{self.name}({self.n}{other}{fails})"
+
+    @property
+    def size(self) -> int:
+        """A prefetch, or how many at a time: large enough for one to be asked again before all has come."""
+        return (1, 2, 4, 8)[self.n]
 
     @property
     def names(self) -> set[str]:
@@ -177,10 +182,11 @@ class _Maker:
         kind = SOURCES[self.count(len(SOURCES))]
         if kind in ENDLESS and self.chance(0.5):
             kind = "list"
+        most *= 3 if most == MOST and self.chance(0.3) else 1
         items = tuple(self.count(12) for _ in range(self.count(most + 1)))
         fails_at = self.count(len(items) + 1) if self.chance(self.failing) else None
         times = (1, 1, 2, 99)[self.count(4)]
-        return Source(label, kind, items, fails_at, times, self.chance(self.failing / 4))
+        return Source(label, kind, items, fails_at, times, self.chance(self.failing / 2))
 
     def chain(self, label: str, most: int, length: int) -> Chain:
         source = self.source(f"{label}s", most)

@@ -78,8 +78,8 @@ def discarding(flow: AnyFlow, fn: Fn) -> AnyFlow:
 def grouped(flow: AnyFlow, run: Run, step: Step) -> AnyFlow:
     """Group, and read the groups."""
     key = run.fn(step, lambda item: number(item) % 3)
-    groups = run.via(flow.group_by(key, max_groups=2 + step.n, prefetch=1 + step.n))
-    return groups.flat_map(each_window(run, step), concurrency=4, prefetch=1 + step.n)
+    groups = run.via(flow.group_by(key, max_groups=2 + step.n, prefetch=step.size))
+    return groups.flat_map(each_window(run, step), concurrency=4, prefetch=step.size)
 
 
 def total(left: Any, item: Any) -> int:
@@ -137,7 +137,7 @@ STEPS: Final[dict[str, Build]] = {
     "pairwise": lambda flow, _, __: flow.pairwise(),
     "window": lambda flow, run, step: run.via(flow.window(step.n + 1)).concat_map(each_window(run, step)),
     "window at once": lambda flow, run, step: run.via(flow.window(step.n + 1)).flat_map(
-        each_window(run, step), concurrency=2, prefetch=step.n + 1
+        each_window(run, step), concurrency=2, prefetch=step.size
     ),
     "start_with": lambda flow, _, step: flow.start_with(step.n, step.n + 1),
     "default_if_empty": lambda flow, _, step: flow.default_if_empty(step.n),
@@ -145,7 +145,7 @@ STEPS: Final[dict[str, Build]] = {
     "index": lambda flow, _, step: flow.index(step.n),
     "materialize": lambda flow, _, __: flow.materialize(),
     "dematerialize": lambda flow, run, _: run.via(flow.materialize()).dematerialize(),
-    "publish_on": lambda flow, _, step: flow.publish_on(schedulers.current(), prefetch=step.n + 1),
+    "publish_on": lambda flow, _, step: flow.publish_on(schedulers.current(), prefetch=step.size),
     "subscribe_on": lambda flow, _, __: flow.subscribe_on(schedulers.current()),
     "from_publisher": lambda flow, _, __: Flow.from_publisher(flow),
     "tap": lambda flow, run, step: Flow.from_publisher(Tapped(run, f"{step.label} tap", flow)),
@@ -210,21 +210,21 @@ STEPS: Final[dict[str, Build]] = {
     "retry_when": lambda flow, run, step: flow.retry_when(run.later(step, lambda _, times: times < step.n)),
     "retry_backoff": lambda flow, _, step: flow.retry_backoff(step.n, 0.3, errors=BaseException, random=Random(step.n)),
     # -- reading other flows
-    "flat_map": lambda flow, run, step: flow.flat_map(inner(run, step), concurrency=step.n + 1, prefetch=step.n + 1),
+    "flat_map": lambda flow, run, step: flow.flat_map(inner(run, step), concurrency=step.n + 1, prefetch=step.size),
     "concat_map": lambda flow, run, step: flow.concat_map(inner(run, step)),
     "concat_map_eager": lambda flow, run, step: flow.concat_map_eager(
-        inner(run, step), concurrency=step.n + 1, prefetch=step.n + 1
+        inner(run, step), concurrency=step.n + 1, prefetch=step.size
     ),
     "switch_map": lambda flow, run, step: flow.switch_map(inner(run, step)),
     "exhaust_map": lambda flow, run, step: flow.exhaust_map(inner(run, step)),
-    "merge": lambda flow, run, step: flow.merge(other(run, step), prefetch=step.n + 1),
+    "merge": lambda flow, run, step: flow.merge(other(run, step), prefetch=step.size),
     "merge delaying errors": lambda flow, run, step: flow.merge(
-        other(run, step), other(run, step, 5), prefetch=step.n + 1, delay_errors=True
+        other(run, step), other(run, step, 5), prefetch=step.size, delay_errors=True
     ),
-    "zip": lambda flow, run, step: flow.zip(other(run, step), prefetch=step.n + 1),
-    "combine_latest": lambda flow, run, step: flow.combine_latest(other(run, step), prefetch=step.n + 1),
+    "zip": lambda flow, run, step: flow.zip(other(run, step), prefetch=step.size),
+    "combine_latest": lambda flow, run, step: flow.combine_latest(other(run, step), prefetch=step.size),
     "concat": lambda flow, run, step: flow.concat(other(run, step)),
-    "concat_eager": lambda flow, run, step: flow.concat_eager(other(run, step), prefetch=step.n + 1),
+    "concat_eager": lambda flow, run, step: flow.concat_eager(other(run, step), prefetch=step.size),
     "race": lambda flow, run, step: flow.race(other(run, step)),
     "with_latest_from": lambda flow, run, step: flow.with_latest_from(other(run, step)),
     "take_until_other": lambda flow, run, step: flow.take_until_other(other(run, step)),

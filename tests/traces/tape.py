@@ -182,7 +182,7 @@ def number(value: Any) -> int:
 
 def _still() -> float:
     """Stand still."""
-    return 0.0
+    return 1000.0
 
 
 @contextmanager
