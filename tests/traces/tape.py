@@ -61,7 +61,7 @@ class TurnLoop(asyncio.SelectorEventLoop):
         selector = _Selector()
         super().__init__(selector)
         selector.wait = self._wait
-        one_turn = super()._run_once  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue]
+        one_turn = super()._run_once  # type: ignore[misc] # typeshed leaves out what is private
 
         def run_once() -> None:
             self.turn += 1
