@@ -163,7 +163,7 @@ READS: Final[dict[str, Read]] = {
     "first": lambda _, flow, __: flow.first(),
     "last": lambda _, flow, end: flow.last(None) if end.later else flow.last(),
     "reduce": lambda run, flow, end: flow.reduce(adding(run, end)),
-    "fold": lambda run, flow, end: flow.fold(0, adding(run, end)),
+    "fold": lambda run, flow, end: flow.reduce(adding(run, end), 0),
     "count": lambda _, flow, __: flow.count(),
     "drain": lambda _, flow, __: flow.drain(),
     "for_each": lambda run, flow, end: flow.for_each(taking(run, end)),

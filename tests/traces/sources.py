@@ -344,7 +344,7 @@ KINDS: Final[dict[str, Callable[[Made], AnyFlow]]] = {
     "slow create": lambda made: Flow.create(partial(slowly, made)),
     "callable": lambda made: Flow.from_callable(made.call),
     "awaitable": lambda made: Flow.from_awaitable(made.wait),
-    "generate": lambda made: Flow.generate(0, made.step),
+    "generate": lambda made: Flow.generate(made.step, 0),
     "using": lambda made: Flow.using(made.lent, made.used),
     "async using": lambda made: Flow.using(made.lent_later, made.used),
     "callback": lambda made: Flow.from_callback(partial(made.register, False), size=4),

@@ -72,7 +72,7 @@ def handled(step: Step) -> Fn:
 
 def discarding(flow: AnyFlow, fn: Fn) -> AnyFlow:
     """Listen to what is discarded: the one place for that operator."""
-    return flow.on_discard(fn)
+    return flow.do_on_discard(fn)
 
 
 def grouped(flow: AnyFlow, run: Run, step: Step) -> AnyFlow:
