@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow
 from reactive_aio.segments import Stage
 from tests.failures.code import AnyFlow, Code, Items
 from tests.failures.places import SOON, by_function, flow, followed, held, identity
@@ -264,8 +264,8 @@ flow(
 flow("retry_if", "predicate", lambda code: code.failing().retry_if(code.calls(lambda *_: False)))
 flow("retry_when", "decide", lambda code: code.failing().retry_when(code.awaits(lambda *_: False)))
 flow("repeat_when", "decide", lambda code: code.numbers().repeat_when(code.awaits(lambda *_: False)))
-flow("retry_backoff", "resume", lambda code: code.failing().retry_backoff(2, 0.0, resume=code.calls()))
-flow("retry_backoff", "random", lambda code: code.failing().retry_backoff(2, SOON, random=bad_random(code)))
+flow("retry", "resume", lambda code: code.failing().retry(Backoff(0.0, max_retries=2), resume=code.calls()))
+flow("retry", "random", lambda code: code.failing().retry(Backoff(SOON, max_retries=2, random=bad_random(code))))
 
 # -- observing
 

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 from hypothesis import strategies as st
 
-from reactive_aio import Emitter, Flow, SynchronousSink, schedulers
+from reactive_aio import Backoff, Emitter, Flow, SynchronousSink, schedulers
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.transforming.map import Map
 
@@ -147,7 +147,7 @@ def seen(flow: Flow[int]) -> Flow[int]:
 
 def in_time(flow: Flow[int]) -> Flow[int]:
     """A flow kept to times that are none."""
-    flow = flow.timeout(1e6).retry_backoff(1, 1.0).rate_limit(1_000_000, 1e-6).delay(1e-9, size=2)
+    flow = flow.timeout(1e6).retry(Backoff(1.0, max_retries=1)).rate_limit(1_000_000, 1e-6).delay(1e-9, size=2)
     return flow.delay_subscription(1e-9).elapsed().map(lambda pair: pair[1]).timestamp().map(lambda pair: pair[1])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
 import attrs
 
 from reactive_aio import (
+    Backoff,
     Completed,
     Emitter,
     Failed,
@@ -147,7 +148,7 @@ def test_operators() -> None:
     assert_type(flow.retry_if(lambda error, attempt: error.errno == attempt, errors=OSError), Flow[int])
     assert_type(flow.on_error_resume_next(lambda error: Flow.of(error.errno or 0), errors=(OSError,)), Flow[int])
     assert_type(flow.retry_when(answer).repeat_when(answer), Flow[int])
-    assert_type(flow.retry_backoff(3, 1.0, resume=lambda last: Flow.of(last + 1)), Flow[int])
+    assert_type(flow.retry(Backoff(1.0, max_retries=3), resume=lambda last: Flow.of(last + 1)), Flow[int])
     assert_type(flow.delay(1).delay_subscription(1).debounce(1).sample(1).throttle_first(1), Flow[int])
     assert_type(flow.rate_limit(2, 1.5), Flow[int])
     assert_type(flow.timestamp(), Flow[tuple[float, int]])
