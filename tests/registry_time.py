@@ -19,8 +19,8 @@ NEVER = 1e6
 operator("timeout", lambda flow: flow.timeout(NEVER))
 wide(
     "timeout",
-    lambda n, via, _: via(via(Flow.never()).timeout(AT_ONCE, via(Flow.range(n)))),
-    lambda _, via, __: via(via(Flow.never()).timeout(AT_ONCE, failed(via))),
+    lambda n, via, _: via(via(Flow.never()).timeout(AT_ONCE, fallback=via(Flow.range(n)))),
+    lambda _, via, __: via(via(Flow.never()).timeout(AT_ONCE, fallback=failed(via))),
     variant="fallback",
     ends_late=True,
     recovers=True,

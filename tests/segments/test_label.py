@@ -71,7 +71,7 @@ SHOWING: dict[str, Callable[[], Any]] = {
     "default_if_empty": lambda: repr(Flow.empty().default_if_empty(SECRET)),
     "generate": lambda: Flow.generate(lambda _: None, SECRET).describe(),
     "merge": lambda: Flow.of(1).merge(Flow.of(SECRET)).describe(),
-    "timeout": lambda: Flow.of(1).timeout(1.0, Flow.of(SECRET)).diagram(),
+    "timeout": lambda: Flow.of(1).timeout(1.0, fallback=Flow.of(SECRET)).diagram(),
     "scan": lambda: Flow.of(1).scan(lambda text, _: text, SECRET).describe(),
     "retry by a Backoff": lambda: Flow.of(SECRET).retry(Backoff(0.1, max_retries=1)).describe(),
     "a wrong argument": lambda: Flow.of(1).take(SECRET),

@@ -26,7 +26,7 @@ class FilterWhen(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     predicate: Callable[[Any], Awaitable[object]]
-    concurrency: int
+    max_concurrency: int
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -35,6 +35,6 @@ class FilterWhen(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.predicate, self.concurrency, line("input"), _if_true)
+        in_flight = InFlight(inlet, self.predicate, self.max_concurrency, line("input"), _if_true)
         in_flight.begin(self.flow)
         return in_flight

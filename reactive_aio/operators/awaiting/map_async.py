@@ -22,14 +22,14 @@ class MapAsync(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], Awaitable[T]]
-    concurrency: int
+    max_concurrency: int
     order: Order | Callable[[Any], Hashable]
 
     @property
     def arguments(self) -> str:
         """The arguments, the order only where it is another than that of the elements."""
         order = "" if self.order == "input" else f", order={label(self.order)}"
-        return f"{label(self.fn)}, {self.concurrency}{order}"
+        return f"{label(self.fn)}, {self.max_concurrency}{order}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -38,6 +38,6 @@ class MapAsync(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.fn, self.concurrency, line(self.order))
+        in_flight = InFlight(inlet, self.fn, self.max_concurrency, line(self.order))
         in_flight.begin(self.flow)
         return in_flight

@@ -237,7 +237,7 @@ class Recovering(Fluent[T_co]):
         check_errors("on_error_map", errors)
         return self.begin(OnErrorMap[T_co](self.as_flow(), fn, errors))
 
-    def timeout(self, seconds: float, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
+    def timeout(self, seconds: float, *, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
         """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
 
         Time counts, by the clock of the loop, while there is demand: from the first that is not met, and anew behind
@@ -251,7 +251,7 @@ class Recovering(Fluent[T_co]):
         >>> from reactive_aio import Flow
         >>> from reactive_aio.testing import run_virtual
         >>> slow = Flow.interval(60.0)
-        >>> run_virtual(slow.timeout(5.0, Flow.of("late")).to_list())
+        >>> run_virtual(slow.timeout(5.0, fallback=Flow.of("late")).to_list())
         ['late']
         """
         check_seconds("timeout", "seconds", seconds, above=True)
