@@ -77,7 +77,7 @@ def executor() -> ThreadPoolExecutor:
 
 @FIELD.contestant("reactive_aio", note=f"prefetch {PREFETCH}")
 async def ours(n: int, fn: Function) -> int:
-    return await Flow.range(n).publish_on(pool(), PREFETCH).map(fn).sum()
+    return await Flow.range(n).publish_on(pool(), prefetch=PREFETCH).map(fn).sum()
 
 
 @FIELD.contestant(BY_HAND, note="all results kept")

@@ -48,7 +48,7 @@ def rows(n: int) -> list[Row]:
 
 @FIELD.contestant("reactive_aio")
 async def ours(n: int, size: int) -> int:
-    return await Flow.range(n).publish_on(schedulers.current(), size).count()
+    return await Flow.range(n).publish_on(schedulers.current(), prefetch=size).count()
 
 
 @FIELD.contestant(BY_HAND)

@@ -67,7 +67,7 @@ def rows(n: int) -> list[Row]:
 
 @ORDERED.contestant("reactive_aio")
 async def ours_in_order(n: int, fn: Fn) -> int:
-    return await Flow.range(n).map_async(fn, CONCURRENCY).sum()
+    return await Flow.range(n).map_async(fn, max_concurrency=CONCURRENCY).sum()
 
 
 @ORDERED.contestant(WINDOW)
@@ -128,7 +128,7 @@ async def aiometer_in_order(n: int, fn: Fn) -> int:
 
 @UNORDERED.contestant("reactive_aio")
 async def ours_as_completed(n: int, fn: Fn) -> int:
-    return await Flow.range(n).map_async(fn, CONCURRENCY, order="completion").sum()
+    return await Flow.range(n).map_async(fn, max_concurrency=CONCURRENCY, order="completion").sum()
 
 
 @UNORDERED.contestant("reactive_aio, for_each")
@@ -141,7 +141,7 @@ async def ours_for_each(n: int, fn: Fn) -> int:
         result = await fn(item)
         total += result
 
-    await Flow.range(n).for_each(add, concurrency=CONCURRENCY)
+    await Flow.range(n).for_each(add, max_concurrency=CONCURRENCY)
     return total
 
 

@@ -78,7 +78,7 @@ class Pile:
 @WAITING.contestant("reactive_aio")
 async def ours(n: int) -> Figures:
     pile = Pile()
-    async for _ in Flow.from_iterable(pile.make(n)).publish_on(schedulers.current(), SIZE):
+    async for _ in Flow.from_iterable(pile.make(n)).publish_on(schedulers.current(), prefetch=SIZE):
         await pile.use()
     return pile.figures()
 
@@ -87,7 +87,7 @@ async def ours(n: int) -> Figures:
 async def ours_from_thread(n: int) -> Figures:
     pile = Pile()
     made = Flow.from_iterable(pile.make(n)).subscribe_on(schedulers.thread("making"))
-    async for _ in made.publish_on(schedulers.current(), SIZE):
+    async for _ in made.publish_on(schedulers.current(), prefetch=SIZE):
         await pile.use()
     return pile.figures()
 

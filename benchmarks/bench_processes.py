@@ -79,17 +79,17 @@ def pool() -> ProcessPool:
 
 @FIELD.contestant("reactive_aio", note=f"prefetch {PREFETCH}")
 async def ours(n: int) -> int:
-    return await Flow.from_iterable(pairs(n)).publish_on(pool(), PREFETCH).map(work).sum()
+    return await Flow.from_iterable(pairs(n)).publish_on(pool(), prefetch=PREFETCH).map(work).sum()
 
 
 @FIELD.contestant("reactive_aio, prefetch 4096", note="chunks of 4 ms")
 async def ours_with_more(n: int) -> int:
-    return await Flow.from_iterable(pairs(n)).publish_on(pool(), 4096).map(work).sum()
+    return await Flow.from_iterable(pairs(n)).publish_on(pool(), prefetch=4096).map(work).sum()
 
 
 @FIELD.contestant("reactive_aio, prefetch 256")
 async def ours_with_less(n: int) -> int:
-    return await Flow.from_iterable(pairs(n)).publish_on(pool(), LIST).map(work).sum()
+    return await Flow.from_iterable(pairs(n)).publish_on(pool(), prefetch=LIST).map(work).sum()
 
 
 def serve(pipe: Connection) -> None:

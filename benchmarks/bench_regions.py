@@ -68,7 +68,7 @@ def _workload(boundaries: int) -> Workload:
 async def ours(n: int, boundaries: int) -> int:
     flow = Flow.range(n).map(increment)
     for _ in range(boundaries):
-        flow = flow.publish_on(schedulers.current(), SIZE).map(increment)
+        flow = flow.publish_on(schedulers.current(), prefetch=SIZE).map(increment)
     return await flow.reduce(operator.add, 0)
 
 
@@ -152,8 +152,8 @@ async def streamable(n: int, boundaries: int) -> int:
 async def ours_on_threads(n: int, boundaries: int) -> int:
     flow = Flow.range(n).subscribe_on(schedulers.thread("first")).map(increment)
     for number in range(boundaries - 1):
-        flow = flow.publish_on(schedulers.thread(f"middle {number}"), SIZE).map(increment)
-    return await flow.publish_on(schedulers.current(), SIZE).map(increment).reduce(operator.add, 0)
+        flow = flow.publish_on(schedulers.thread(f"middle {number}"), prefetch=SIZE).map(increment)
+    return await flow.publish_on(schedulers.current(), prefetch=SIZE).map(increment).reduce(operator.add, 0)
 
 
 @ON_THREADS.contestant(BY_HAND)

@@ -72,7 +72,7 @@ def rows(n: int) -> list[Row]:
 async def ours(n: int) -> int:
     """A consumer that awaits each element; the request travels up and the element down."""
     count = 0
-    async for _ in Flow.range(n).publish_on(schedulers.current(), 1):
+    async for _ in Flow.range(n).publish_on(schedulers.current(), prefetch=1):
         count += 1
     return count
 
@@ -80,14 +80,14 @@ async def ours(n: int) -> int:
 @TRIPS.contestant("reactive_aio, counted")
 async def ours_counted(n: int) -> int:
     """A consumer that is a function of the region."""
-    return await Flow.range(n).publish_on(schedulers.current(), 1).count()
+    return await Flow.range(n).publish_on(schedulers.current(), prefetch=1).count()
 
 
 @TRIPS.contestant("reactive_aio, async generator")
 async def ours_from_generator(n: int) -> int:
     """Coroutines at both ends."""
     count = 0
-    async for _ in Flow.from_async_iterable(_numbers(n)).publish_on(schedulers.current(), 1):
+    async for _ in Flow.from_async_iterable(_numbers(n)).publish_on(schedulers.current(), prefetch=1):
         count += 1
     return count
 
@@ -180,7 +180,7 @@ async def janus_pair(n: int) -> int:
 @TRIPS_ACROSS.contestant("reactive_aio")
 async def ours_across(n: int) -> int:
     made = Flow.range(n).subscribe_on(schedulers.thread("making"))
-    return await made.publish_on(schedulers.current(), 1).count()
+    return await made.publish_on(schedulers.current(), prefetch=1).count()
 
 
 @TRIPS_ACROSS.contestant("call_soon_threadsafe both ways")
@@ -276,7 +276,7 @@ async def _latency(n: int, there: queues.Queue, back: queues.Queue, other: Abstr
 
 @LATENCY.contestant("reactive_aio")
 async def our_latency(n: int) -> Figures:
-    return await _our_latency(Flow.from_iterable(_moments(n)).publish_on(schedulers.current(), 1))
+    return await _our_latency(Flow.from_iterable(_moments(n)).publish_on(schedulers.current(), prefetch=1))
 
 
 @LATENCY.contestant("asyncio.Queue")
@@ -292,7 +292,7 @@ async def culsans_latency(n: int) -> Figures:
 @LATENCY.contestant("reactive_aio, from a thread")
 async def our_latency_across(n: int) -> Figures:
     flow = Flow.from_iterable(_moments(n)).subscribe_on(schedulers.thread("making"))
-    return await _our_latency(flow.publish_on(schedulers.current(), 1))
+    return await _our_latency(flow.publish_on(schedulers.current(), prefetch=1))
 
 
 @LATENCY.contestant("culsans, to a thread", needs="culsans")

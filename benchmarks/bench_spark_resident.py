@@ -117,7 +117,7 @@ def _trips(n: int) -> Figures:
                 back.set()
 
         flow = Flow.from_async_iterable(chunks()).flat_map_iterable(lambda items: items)
-        await flow.publish_on(workers(1), 4 * CHUNK).map(_increment()).for_each(arrived)
+        await flow.publish_on(workers(1), prefetch=4 * CHUNK).map(_increment()).for_each(arrived)
 
     asyncio.run(main())
     return _percentiles(seconds[n // 10 :], total == n * CHUNK * (CHUNK + 1) // 2)
@@ -130,7 +130,7 @@ def _pipelined(n: int) -> Figures:
 
     async def main() -> None:
         nonlocal first, last, total
-        flow = Flow.range(n).publish_on(workers(TASKS), PREFETCH).map(_increment())
+        flow = Flow.range(n).publish_on(workers(TASKS), prefetch=PREFETCH).map(_increment())
         async with flow.buffer(LIST).open() as lists:
             async for items in lists:
                 first = first or perf_counter()

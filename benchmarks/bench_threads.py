@@ -39,7 +39,7 @@ def rows(n: int) -> list[Row]:
 @FIELD.contestant("reactive_aio")
 async def ours(n: int, size: int) -> int:
     made = Flow.range(n).subscribe_on(schedulers.thread("making"))
-    return await made.publish_on(schedulers.current(), size).count()
+    return await made.publish_on(schedulers.current(), prefetch=size).count()
 
 
 @FIELD.contestant(BY_HAND)

@@ -25,6 +25,7 @@ from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .errors import WorkerDiedError as WorkerDiedError
 from .flow import Flow as Flow
 from .grouped import GroupedFlow as GroupedFlow
+from .operators.recovering.backoff import Backoff as Backoff
 from .operators.sourcing.callback import Emitter as Emitter
 from .operators.transforming.handle import SynchronousSink as SynchronousSink
 from .operators.transforming.signal import Completed as Completed

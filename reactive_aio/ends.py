@@ -211,6 +211,7 @@ class Ends(Reductions[T_co]):
         self,
         factory: Callable[[], A],
         accumulate: Callable[[A, T_co], object],
+        *,
         combine: Callable[[A, A], object] | None = None,
     ) -> A:
         """Put all elements into one container, and give it.
@@ -256,17 +257,17 @@ class Ends(Reductions[T_co]):
         return await value_of(come_home(self.as_flow()).then(Count()), 0)
 
     @overload
-    async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> None: ...
     @overload
-    async def for_each(self, fn: Callable[[T_co], object], *, concurrency: int = 1) -> None: ...
-    async def for_each(self, fn: Callable[[T_co], Any], *, concurrency: int = 1) -> None:
-        """Call ``fn`` for each element; await it, if it is ``async def``, for ``concurrency`` elements at a time.
+    async def for_each(self, fn: Callable[[T_co], object], *, max_concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T_co], Any], *, max_concurrency: int = 1) -> None:
+        """Call ``fn`` for each element; await it, if it is ``async def``, for ``max_concurrency`` elements at a time.
 
         Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
         one element for each call, asked for when the call before it has ended.
         Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
         ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        ``concurrency`` below 1, or above 1 with an ordinary function, is refused with
+        ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
         ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
 
@@ -280,29 +281,31 @@ class Ends(Reductions[T_co]):
         from .runtime.iterating import for_each_async
 
         check_function("for_each", fn)
-        check_count("for_each", "concurrency", concurrency, 1)
-        if concurrency == 1:
+        check_count("for_each", "max_concurrency", max_concurrency, 1)
+        if max_concurrency == 1:
             if is_async(fn):
                 await for_each_async(self.as_flow(), fn)
             else:
                 await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
         elif is_async(fn):
-            await value_of(self.begin(ForEachAsync(self.as_flow(), fn, concurrency)), None)
+            await value_of(self.begin(ForEachAsync(self.as_flow(), fn, max_concurrency)), None)
         else:
-            raise ValueError("for_each(concurrency>1) needs an `async def`: an ordinary function runs one at a time")
+            raise ValueError(
+                "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
+            )
 
     async def to_spark(
         self,
         writer: BatchWriter,
         schema: str | StructType | type[Any],
         *,
-        batch: int = 10_000,
+        size: int = 10_000,
         seconds: float | None = None,
         offset: int = 0,
-        retries: int = 0,
+        max_retries: int = 0,
         progress: Callable[[Committed], object] | None = None,
     ) -> Committed:
-        """Write the elements by Spark, in batches of ``batch``, and tell what is committed.
+        """Write the elements by Spark, in batches of ``size``, and tell what is committed.
 
         ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
         function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
@@ -310,17 +313,17 @@ class Ends(Reductions[T_co]):
         ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under
         the same run goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles
         nothing.
-        ``offset`` says how many elements of the run come before the first one of this flow. ``retries`` is how often a
+        ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
         batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
 
         By ``schema`` an element is an object of an attrs class; or, for a StructType or a text such as
         ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
-        Demand: ``batch`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
+        Demand: ``size`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
         the rest of what was asked for may come meanwhile, and is kept for the next one.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
         what is committed. A schema or writer that is none is refused before the flow begins, and so are ``seconds`` not
-        above 0, ``offset`` in front of which rows would be missing, and ``retries`` for a writer that can't be sure of
+        above 0, ``offset`` in front of which rows would be missing, and ``max_retries`` for a writer that can't be sure of
         its batches.
         Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
@@ -329,19 +332,19 @@ class Ends(Reductions[T_co]):
 
             from reactive_aio.spark.sink import Files
 
-            done = await readings.to_spark(Files(session, "out/readings", run="monday"), Reading, batch=100_000)
+            done = await readings.to_spark(Files(session, "out/readings", run="monday"), Reading, size=100_000)
             print(done)  # Committed(run='monday', batches=3, rows=214870)
         """
         from .spark.sink.writing import to_spark
 
-        check_count("to_spark", "batch", batch, 1)
+        check_count("to_spark", "size", size, 1)
         if seconds is not None:
             check_seconds("to_spark", "seconds", seconds, above=True)
         check_count("to_spark", "offset", offset, 0)
-        check_count("to_spark", "retries", retries, 0)
+        check_count("to_spark", "max_retries", max_retries, 0)
         if progress is not None:
             check_function("to_spark", progress, "report with an ordinary function")
-        return await to_spark(self.as_flow(), writer, schema, batch, seconds, offset, retries, progress)
+        return await to_spark(self.as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
 
     @overload
     def run_sync(self) -> list[T_co]: ...

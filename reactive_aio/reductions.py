@@ -52,9 +52,9 @@ class Reductions(Fluent[T_co]):
     @overload
     async def to_dict(self, key: Callable[[T_co], K]) -> dict[K, T_co]: ...
     @overload
-    async def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> dict[K, V]: ...
+    async def to_dict(self, key: Callable[[T_co], K], *, value: Callable[[T_co], V]) -> dict[K, V]: ...
     async def to_dict(
-        self, key: Callable[[Any], Any] | None = None, value: Callable[[Any], Any] | None = None
+        self, key: Callable[[Any], Any] | None = None, *, value: Callable[[Any], Any] | None = None
     ) -> dict[Any, Any]:
         """Give the elements by ``key``, or ``value(item)`` instead of them; without functions, of a flow of pairs.
 
@@ -100,8 +100,8 @@ class Reductions(Fluent[T_co]):
     @overload
     async def element_at(self, index: int) -> T_co: ...
     @overload
-    async def element_at(self, index: int, default: D) -> T_co | D: ...
-    async def element_at(self, index: int, default: Any = MISSING) -> Any:
+    async def element_at(self, index: int, *, default: D) -> T_co | D: ...
+    async def element_at(self, index: int, *, default: Any = MISSING) -> Any:
         """Give the element with a number, counted from 0, and cancel the source.
 
         Demand: the elements up to and with it.

@@ -264,7 +264,7 @@ source(
 )
 source(
     "from_callback",
-    lambda n, via, _: via(Flow.from_callback(calling_back(n), size=max(n, 1))),
+    lambda n, via, _: via(Flow.from_callback(calling_back(n), max_size=max(n, 1))),
     lambda _, via, __: via(Flow.from_callback(raise_failure)),
 )
 # What can't be slowed is finite here, and what follows keeps all of it: conformance asks for elements one by one.
@@ -349,21 +349,21 @@ operator("then", lambda flow: flow.then(Doubling()))
 
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(schedulers.current(), settings.prefetch),
+    lambda flow, settings: flow.publish_on(schedulers.current(), prefetch=settings.prefetch),
     variant="current",
     prefetches=True,
 )
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(needed(settings), settings.prefetch),
+    lambda flow, settings: flow.publish_on(needed(settings), prefetch=settings.prefetch),
     variant="thread",
     prefetches=True,
     threaded=True,
 )
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(needed(settings), settings.prefetch).publish_on(
-        schedulers.current(), settings.prefetch
+    lambda flow, settings: flow.publish_on(needed(settings), prefetch=settings.prefetch).publish_on(
+        schedulers.current(), prefetch=settings.prefetch
     ),
     variant="there-and-back",
     prefetches=True,
@@ -371,21 +371,21 @@ boundary(
 )
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(schedulers.loop(needed_loop(settings)), settings.prefetch),
+    lambda flow, settings: flow.publish_on(schedulers.loop(needed_loop(settings)), prefetch=settings.prefetch),
     variant="loop",
     prefetches=True,
     threaded=True,
 )
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(needed_pool(settings), settings.prefetch),
+    lambda flow, settings: flow.publish_on(needed_pool(settings), prefetch=settings.prefetch),
     variant="threads",
     prefetches=True,
     pool="threads",
 )
 boundary(
     "publish_on",
-    lambda flow, settings: flow.publish_on(needed_pool(settings), settings.prefetch),
+    lambda flow, settings: flow.publish_on(needed_pool(settings), prefetch=settings.prefetch),
     variant="processes",
     prefetches=True,
     pool="processes",

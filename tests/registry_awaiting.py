@@ -23,14 +23,14 @@ async def yes_later(_: object) -> bool:
     return True
 
 
-operator("map_async", lambda flow: flow.map_async(same_later, 2))
+operator("map_async", lambda flow: flow.map_async(same_later, max_concurrency=2))
 operator(
     "map_async",
     # One key, so that the order is known.
-    lambda flow: flow.map_async(same_later, 2, order=lambda _: "key"),
+    lambda flow: flow.map_async(same_later, max_concurrency=2, order=lambda _: "key"),
     variant="by-key",
 )
-operator("filter_when", lambda flow: flow.filter_when(yes_later, 2))
+operator("filter_when", lambda flow: flow.filter_when(yes_later, max_concurrency=2))
 
 
 # -- sources

@@ -28,8 +28,8 @@ wide(
 
 wide(
     "flat_map",
-    lambda n, via, _: via(alike(n, via).flat_map(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)),
-    lambda _, via, __: via(via(Flow.range(3)).flat_map(lambda _: failed(via), concurrency=2)),
+    lambda n, via, _: via(alike(n, via).flat_map(lambda item: via(Flow.of(item)), max_concurrency=2, prefetch=1)),
+    lambda _, via, __: via(via(Flow.range(3)).flat_map(lambda _: failed(via), max_concurrency=2)),
     mixes=True,
 )
 wide(
@@ -40,7 +40,7 @@ wide(
 wide(
     "concat_map_eager",
     lambda n, via, _: via(
-        via(Flow.range(n)).concat_map_eager(lambda item: via(Flow.of(item)), concurrency=2, prefetch=1)
+        via(Flow.range(n)).concat_map_eager(lambda item: via(Flow.of(item)), max_concurrency=2, prefetch=1)
     ),
     lambda _, via, __: via(via(Flow.of(1, 2)).concat_map_eager(lambda _: failed(via))),
 )

@@ -78,8 +78,8 @@ wide(
 
 wide(
     "map_batches",
-    lambda n, via, _: via(via(Flow.range(n)).map_batches(lambda items: items, 3)),
-    lambda _, via, __: via(failed(via).map_batches(lambda items: items, 3)),
+    lambda n, via, _: via(via(Flow.range(n)).map_batches(lambda items: items, size=3)),
+    lambda _, via, __: via(failed(via).map_batches(lambda items: items, size=3)),
 )
 wide(
     "map_not_none",
@@ -130,7 +130,7 @@ wide(
 
 wide(
     "sliding",
-    lambda n, via, _: via(via(Flow.range(2 * n + 1)).sliding(3, 2)),
+    lambda n, via, _: via(via(Flow.range(2 * n + 1)).sliding(3, step=2)),
     lambda _, via, __: via(failed(via).sliding(2)),
 )
 wide(

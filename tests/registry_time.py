@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow
 from tests.registry import failed, flaky, operator, wide
 
 AT_ONCE = 1e-9
@@ -19,8 +19,8 @@ NEVER = 1e6
 operator("timeout", lambda flow: flow.timeout(NEVER))
 wide(
     "timeout",
-    lambda n, via, _: via(via(Flow.never()).timeout(AT_ONCE, via(Flow.range(n)))),
-    lambda _, via, __: via(via(Flow.never()).timeout(AT_ONCE, failed(via))),
+    lambda n, via, _: via(via(Flow.never()).timeout(AT_ONCE, fallback=via(Flow.range(n)))),
+    lambda _, via, __: via(via(Flow.never()).timeout(AT_ONCE, fallback=failed(via))),
     variant="fallback",
     ends_late=True,
     recovers=True,
@@ -39,9 +39,10 @@ async def no(*_: object) -> bool:
 
 
 wide(
-    "retry_backoff",
-    lambda n, via, _: via(flaky()(n, via).retry_backoff(9, 0.0)),
-    lambda _, via, __: via(failed(via).retry_backoff(1, AT_ONCE)),
+    "retry",
+    lambda n, via, _: via(flaky()(n, via).retry(Backoff(0.0, max_retries=9))),
+    lambda _, via, __: via(failed(via).retry(Backoff(AT_ONCE, max_retries=1))),
+    variant="backoff",
     recovers=True,
 )
 wide(

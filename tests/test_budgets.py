@@ -64,7 +64,7 @@ KINDS: dict[str, Callable[[Callable[[Any], Any]], Flow[Any]]] = {
     "a source": lambda work: Flow.range(10**9).map(work),
     "a boundary": lambda work: Flow.range(10**9).map(work).publish_on(schedulers.current()),
     "an async generator": lambda work: Flow.from_async_iterable(counting()).map(work),
-    "a combinator": lambda work: Flow.range(10**9).flat_map(lambda n: Flow.range(3).map(work), concurrency=4),
+    "a combinator": lambda work: Flow.range(10**9).flat_map(lambda n: Flow.range(3).map(work), max_concurrency=4),
 }
 
 

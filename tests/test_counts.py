@@ -123,11 +123,11 @@ def even(n: int) -> bool:
 
 
 def here(n: int, prefetch: int = PREFETCH) -> Flow[int]:
-    return Flow.range(n).publish_on(schedulers.current(), prefetch)
+    return Flow.range(n).publish_on(schedulers.current(), prefetch=prefetch)
 
 
 def on_a_thread(n: int) -> Flow[int]:
-    return Flow.range(n).subscribe_on(schedulers.thread("counted")).publish_on(schedulers.current(), PREFETCH)
+    return Flow.range(n).subscribe_on(schedulers.thread("counted")).publish_on(schedulers.current(), prefetch=PREFETCH)
 
 
 # --- calls of Python functions ---------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_a_boundary_in_one_loop_costs_no_call_for_an_element_and_30_for_256() ->
 
 def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for_a_list_to_travel_in() -> None:
     def both(n: int) -> Flow[int]:
-        return Flow.range(n).map(increment).publish_on(schedulers.current(), PREFETCH).map(increment)
+        return Flow.range(n).map(increment).publish_on(schedulers.current(), prefetch=PREFETCH).map(increment)
 
     assert for_more(python_calls, both) - 3 * N <= 30 * ROUNDS
 

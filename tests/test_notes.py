@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow
 from reactive_aio.notes import add_note, notes_of, set_cause, set_context, set_notes
 
 
@@ -110,7 +110,7 @@ FAILING: dict[str, Callable[[], Flow[Any]]] = {
     "from_callable": lambda: Flow.from_callable(raising),
     "checkpoint": lambda: Flow.error(FrozenError()).checkpoint("here"),
     "retry": lambda: Flow.of(1).map(raising).retry(1),
-    "retry_backoff": lambda: Flow.of(1).map(raising).retry_backoff(1, 0.0),
+    "retry by a Backoff": lambda: Flow.of(1).map(raising).retry(Backoff(0.0, max_retries=1)),
     "retry_when": lambda: Flow.error(ValueError()).retry_when(raising_later),
     "retry_if": lambda: Flow.error(ValueError()).retry_if(raising),
     "on_error_map": lambda: Flow.error(ValueError()).on_error_map(lambda _: FrozenError()),

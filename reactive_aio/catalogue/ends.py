@@ -20,7 +20,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "reduce": Traits("unbounded", keeps="1", names="RxPY: ``reduce``; aiostream: ``reduce``"),
     "collect": Traits("unbounded", keeps="unbounded"),
     "count": Traits("unbounded", names="RxPY: ``count``"),
-    "for_each": Traits("concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"),
+    "for_each": Traits(
+        "max_concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"
+    ),
     "to_spark": Traits("batch", keeps="batch"),
     "run_sync": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),
     "to_set": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),

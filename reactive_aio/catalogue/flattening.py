@@ -8,7 +8,7 @@ from .traits import Completes, Fails, Traits
 
 TRAITS: Final[dict[str, Traits]] = {
     "flat_map": Traits(
-        "concurrency",
+        "max_concurrency",
         others="prefetch",
         keeps="prefetch",
         completes=Completes.BEHIND,
@@ -17,7 +17,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "concat_map": Traits("min(d, 1)", others="d", names="aiostream: ``concatmap``"),
     "concat_map_eager": Traits(
-        "concurrency", others="prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.BEHIND
+        "max_concurrency", others="prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.BEHIND
     ),
     "switch_map": Traits("32", others="d", completes=Completes.BEHIND, names="aiostream: ``switchmap``"),
     "exhaust_map": Traits("32", others="d", completes=Completes.BEHIND),

@@ -12,7 +12,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "retry": Traits(fails=Fails.ANSWERED, names="RxPY: ``retry``"),
     "retry_if": Traits(fails=Fails.ANSWERED),
     "retry_when": Traits(fails=Fails.ANSWERED),
-    "retry_backoff": Traits(fails=Fails.ANSWERED),
     "on_error_resume_next": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),
     "on_error_return": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),
     "on_error_complete": Traits(fails=Fails.ANSWERED, names="RxPY: ``catch``"),

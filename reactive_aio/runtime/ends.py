@@ -34,7 +34,7 @@ MISSING: Final[Any] = object()
 
 def come_home(flow: Flow[T]) -> Flow[T]:
     """Give a flow whose last region runs on the running loop, with one more boundary where it did not."""
-    return flow if is_home(flow) else flow.publish_on(Current(), PREFETCH)
+    return flow if is_home(flow) else flow.publish_on(Current(), prefetch=PREFETCH)
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:

@@ -141,7 +141,7 @@ class World:
         flow = (
             Flow.begin(Origin(self))
             .subscribe_on(Place(self.loops[UP]))
-            .publish_on(Place(self.loops[DOWN]), self.prefetch)
+            .publish_on(Place(self.loops[DOWN]), prefetch=self.prefetch)
         )
         with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
             context = copy_context()

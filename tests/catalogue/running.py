@@ -17,6 +17,7 @@ from attrs import define, evolve, field, frozen
 import reactive_aio
 from reactive_aio import (
     UNBOUNDED,
+    Backoff,
     Emitter,
     Failed,
     Flow,
@@ -200,7 +201,7 @@ class Doubled(Stage[int, int]):
         return False
 
 
-HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, parse, Doubled)}
+HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, parse, Doubled, Backoff)}
 """What examples may call, beside what there is anyway."""
 
 

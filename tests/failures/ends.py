@@ -140,7 +140,7 @@ ENDS: Final[dict[str, End]] = {
     "to_list": lambda flow: flow.to_list(),
     "for_each": lambda flow: flow.for_each(lambda _: None),
     "for_each async": lambda flow: flow.for_each(later),
-    "for_each async, 2": lambda flow: flow.for_each(later, concurrency=2),
+    "for_each async, 2": lambda flow: flow.for_each(later, max_concurrency=2),
     "async for": iterated,
     "open": opened,
     "reduce": lambda flow: flow.reduce(lambda left, _: left),

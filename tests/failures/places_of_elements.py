@@ -34,8 +34,13 @@ for parameter, method, bad, apply in (
     ("an answer's __bool__", "skip_while", "__bool__", lambda flow: flow.skip_while(lambda item: item)),
     ("an answer's __bool__", "filter_when", "__bool__", lambda flow: flow.filter_when(identity)),
     ("an answer's __iter__", "flat_map_iterable", "__iter__", lambda flow: flow.flat_map_iterable(lambda item: item)),
-    ("an answer's __iter__", "map_batches", "__iter__", lambda flow: flow.map_batches(lambda items: items[0], 2)),
-    ("a key's __hash__", "map_async", "__hash__", lambda flow: flow.map_async(identity, 2, order=lambda item: item)),
+    ("an answer's __iter__", "map_batches", "__iter__", lambda flow: flow.map_batches(lambda items: items[0], size=2)),
+    (
+        "a key's __hash__",
+        "map_async",
+        "__hash__",
+        lambda flow: flow.map_async(identity, max_concurrency=2, order=lambda item: item),
+    ),
 ):
     flow(method, parameter, lambda code, bad=bad, apply=apply: apply(elements(code, bad)))
 flow(
@@ -81,7 +86,9 @@ for method in ("map_async", "filter_when"):
     flow(
         method,
         "the element's __repr__, for a note",
-        lambda code, method=method: getattr(elements(code, "__repr__"), method)(lambda _: fails_later(code), 2),
+        lambda code, method=method: getattr(elements(code, "__repr__"), method)(
+            lambda _: fails_later(code), max_concurrency=2
+        ),
         hears="first",
         lasting=lambda code: elements(code, "").concat(Flow.never()),
     )
@@ -97,7 +104,7 @@ flow(
 
 end("for_each", "fn", lambda code: code.numbers().for_each(code.calls()))
 end("for_each", "fn, async", lambda code: code.numbers().for_each(code.awaits()))
-end("for_each", "fn, async, two at a time", lambda code: code.numbers().for_each(code.awaits(), concurrency=2))
+end("for_each", "fn, async, two at a time", lambda code: code.numbers().for_each(code.awaits(), max_concurrency=2))
 end("reduce", "fn", lambda code: code.numbers().reduce(code.calls()))
 end("reduce", "fn and combine", lambda code: code.numbers().reduce(code.calls(), combine=code.calls()))
 end("reduce", "fn, from a start", lambda code: code.numbers().reduce(code.calls(), 0))
@@ -105,7 +112,7 @@ end("reduce", "fn, from a start, with combine", lambda code: code.numbers().redu
 end("collect", "factory", lambda code: code.numbers().collect(code.calls(list), list.append))
 end("collect", "accumulate", lambda code: code.numbers().collect(list, code.calls()))
 end("to_dict", "key", lambda code: code.numbers().to_dict(code.calls(lambda item: item)))
-end("to_dict", "value", lambda code: code.numbers().to_dict(str, code.calls()))
+end("to_dict", "value", lambda code: code.numbers().to_dict(str, value=code.calls()))
 end("min", "key", lambda code: code.numbers().min(key=code.calls(lambda item: item)))
 end("max", "key", lambda code: code.numbers().max(key=code.calls(lambda item: item)))
 end("top_k", "key", lambda code: code.numbers().top_k(2, key=code.calls(lambda item: item)))

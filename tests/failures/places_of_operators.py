@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow
 from reactive_aio.segments import Stage
 from tests.failures.code import AnyFlow, Code, Items
 from tests.failures.places import SOON, by_function, flow, followed, held, identity
@@ -78,14 +78,17 @@ by_function("skip_while", "predicate", lambda flow, fn: flow.skip_while(fn), lam
 by_function("distinct", "key", lambda flow, fn: flow.distinct(fn), lambda item: item)
 by_function("distinct_until_changed", "key", lambda flow, fn: flow.distinct_until_changed(fn), lambda item: item)
 by_function(
-    "distinct_until_changed", "comparer", lambda flow, fn: flow.distinct_until_changed(None, fn), lambda *_: False
+    "distinct_until_changed",
+    "comparer",
+    lambda flow, fn: flow.distinct_until_changed(None, comparer=fn),
+    lambda *_: False,
 )
 by_function("sample_fraction", "key", lambda flow, fn: flow.sample_fraction(1.0, key=fn), lambda item: item)
 by_function("scan", "fn", lambda flow, fn: flow.scan(fn), lambda total, _: total)
 by_function("scan", "fn, from a start", lambda flow, fn: flow.scan(fn, 0), lambda total, _: total)
 by_function("sort_by", "key", lambda flow, fn: flow.sort_by(fn), lambda item: item)
 by_function("handle", "fn", lambda flow, fn: flow.handle(fn), lambda item, sink: sink.next(item))
-by_function("map_batches", "fn", lambda flow, fn: flow.map_batches(fn, 1), lambda items: items)
+by_function("map_batches", "fn", lambda flow, fn: flow.map_batches(fn, size=1), lambda items: items)
 by_function("flat_map_iterable", "fn", lambda flow, fn: flow.flat_map_iterable(fn), lambda item: (item,))
 by_function("buffer_until_changed", "key", lambda flow, fn: flow.buffer_until_changed(fn), lambda item: item)
 flow(
@@ -112,7 +115,7 @@ flow(
     lambda code: code.numbers().flat_map_iterable(lambda _: Items(code, "__next__")),
     not_kinds=("StopIteration",),
 )
-flow("map_batches", "fn's generator", lambda code: code.numbers().map_batches(lambda _: code.generator(), 1))
+flow("map_batches", "fn's generator", lambda code: code.numbers().map_batches(lambda _: code.generator(), size=1))
 for method in ("transform", "apply", "apply, in the middle", "finish"):
     flow("then", f"stage's {method}", lambda code, method=method: code.numbers().then(Passing(code, method)))
 flow(
@@ -125,18 +128,32 @@ for name, order in (("fn", "input"), ("fn, by completion", "completion"), ("fn, 
     flow(
         "map_async",
         name,
-        lambda code, order=order: code.numbers().map_async(code.awaits(lambda item: item), 2, order=order),
+        lambda code, order=order: code.numbers().map_async(
+            code.awaits(lambda item: item), max_concurrency=2, order=order
+        ),
     )
-flow("map_async", "fn, one at a time", lambda code: code.numbers().map_async(code.awaits(lambda item: item), 1))
+flow(
+    "map_async",
+    "fn, one at a time",
+    lambda code: code.numbers().map_async(code.awaits(lambda item: item), max_concurrency=1),
+)
 flow(
     "map_async",
     "fn, when it is called",
-    lambda code: code.numbers().map_async(code.calls(), 2),
-    lasting=followed(lambda code: code.numbers().map_async(identity, 2)),
+    lambda code: code.numbers().map_async(code.calls(), max_concurrency=2),
+    lasting=followed(lambda code: code.numbers().map_async(identity, max_concurrency=2)),
 )
-flow("map_async", "order", lambda code: code.numbers().map_async(identity, 2, order=code.calls(lambda item: item)))
+flow(
+    "map_async",
+    "order",
+    lambda code: code.numbers().map_async(identity, max_concurrency=2, order=code.calls(lambda item: item)),
+)
 flow("filter_when", "predicate", lambda code: code.numbers().filter_when(code.awaits(lambda _: True)))
-flow("filter_when", "predicate, two at a time", lambda code: code.numbers().filter_when(code.awaits(lambda _: True), 2))
+flow(
+    "filter_when",
+    "predicate, two at a time",
+    lambda code: code.numbers().filter_when(code.awaits(lambda _: True), max_concurrency=2),
+)
 
 
 async def cleaning_up(code: Code, item: Any) -> Any:
@@ -154,7 +171,9 @@ for method in ("map_async", "filter_when"):
     flow(
         method,
         "another call's finally",
-        lambda code, method=method: getattr(code.numbers(), method)(lambda item: cleaning_up(code, item), 2),
+        lambda code, method=method: getattr(code.numbers(), method)(
+            lambda item: cleaning_up(code, item), max_concurrency=2
+        ),
         hears="first and hook",
         cleanup=True,
         in_task=True,
@@ -227,7 +246,9 @@ flow(
     lambda code: Flow.never().take_until_other(code.numbers(0).filter(code.calls(lambda _: False))),
 )
 flow("switch_if_empty", "other", lambda code: Flow.empty().switch_if_empty(code.numbers().map(code.calls(lambda n: n))))
-flow("timeout", "fallback", lambda code: Flow.never().timeout(SOON, code.numbers().map(code.calls(lambda n: n))))
+flow(
+    "timeout", "fallback", lambda code: Flow.never().timeout(SOON, fallback=code.numbers().map(code.calls(lambda n: n)))
+)
 
 # -- windowing
 
@@ -264,8 +285,8 @@ flow(
 flow("retry_if", "predicate", lambda code: code.failing().retry_if(code.calls(lambda *_: False)))
 flow("retry_when", "decide", lambda code: code.failing().retry_when(code.awaits(lambda *_: False)))
 flow("repeat_when", "decide", lambda code: code.numbers().repeat_when(code.awaits(lambda *_: False)))
-flow("retry_backoff", "resume", lambda code: code.failing().retry_backoff(2, 0.0, resume=code.calls()))
-flow("retry_backoff", "random", lambda code: code.failing().retry_backoff(2, SOON, random=bad_random(code)))
+flow("retry", "resume", lambda code: code.failing().retry(Backoff(0.0, max_retries=2), resume=code.calls()))
+flow("retry", "random", lambda code: code.failing().retry(Backoff(SOON, max_retries=2, random=bad_random(code))))
 
 # -- observing
 
@@ -297,5 +318,5 @@ for method, more in (
         f"on_drop {more.get('overflow', '')}".strip(),
         lambda code, method=method, more=more: getattr(
             Flow.of(*range(9)).concat(Flow.never()) if code.endless else Flow.range(9), method
-        )(**more, on_drop=code.calls()).map_async(identity, 1),
+        )(**more, on_drop=code.calls()).map_async(identity, max_concurrency=1),
     )

@@ -198,9 +198,16 @@ def flow_of(fn: Fn) -> Fn:
 
 OPERATORS: Final = [
     Operator("map", lambda flow, fn, _: flow.map(fn), mapped, lambda item: item + 1),
-    Operator("map_async", lambda flow, fn, n: flow.map_async(later(fn), n + 1), mapped, lambda item: item + 2),
+    Operator(
+        "map_async", lambda flow, fn, n: flow.map_async(later(fn), max_concurrency=n + 1), mapped, lambda item: item + 2
+    ),
     Operator("filter", lambda flow, fn, _: flow.filter(fn), filtered, lambda item: item % 3),
-    Operator("filter_when", lambda flow, fn, n: flow.filter_when(later(fn), n + 1), filtered, lambda item: item % 2),
+    Operator(
+        "filter_when",
+        lambda flow, fn, n: flow.filter_when(later(fn), max_concurrency=n + 1),
+        filtered,
+        lambda item: item % 2,
+    ),
     Operator("take", lambda flow, _, n: flow.take(n), taken),
     Operator("skip", lambda flow, _, n: flow.skip(n), skipped),
     Operator(
@@ -213,7 +220,7 @@ OPERATORS: Final = [
     Operator("concat_map", lambda flow, fn, _: flow.concat_map(flow_of(fn)), flattened, some),
     Operator(
         "flat_map",
-        lambda flow, fn, n: flow.flat_map(flow_of(fn), concurrency=1, prefetch=n + 1),
+        lambda flow, fn, n: flow.flat_map(flow_of(fn), max_concurrency=1, prefetch=n + 1),
         flattened,
         some,
         eager=True,
@@ -238,9 +245,11 @@ OPERATORS: Final = [
     Operator("default_if_empty", lambda flow, _, n: flow.default_if_empty(n), or_default),
     Operator("do_on_next", lambda flow, fn, _: flow.do_on_next(fn), mapped, no_function),
     Operator("checkpoint", lambda flow, _, n: flow.checkpoint(f"{n}"), the_same),
-    Operator("publish_on current", lambda flow, _, n: flow.publish_on(schedulers.current(), n + 1), the_same),
-    Operator("publish_on thread", lambda flow, _, n: flow.publish_on(schedulers.thread("program"), n + 1), the_same),
-    Operator("publish_on threads", lambda flow, _, n: flow.publish_on(schedulers.threads(2), n + 1), the_same),
+    Operator("publish_on current", lambda flow, _, n: flow.publish_on(schedulers.current(), prefetch=n + 1), the_same),
+    Operator(
+        "publish_on thread", lambda flow, _, n: flow.publish_on(schedulers.thread("program"), prefetch=n + 1), the_same
+    ),
+    Operator("publish_on threads", lambda flow, _, n: flow.publish_on(schedulers.threads(2), prefetch=n + 1), the_same),
     Operator("subscribe_on", lambda flow, _, __: flow.subscribe_on(schedulers.thread("under")), the_same),
     Operator("from_publisher", lambda flow, _, __: Flow.from_publisher(flow), the_same),
 ]

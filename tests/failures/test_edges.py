@@ -92,7 +92,7 @@ def told_once(dropped: list[BaseException], code: Code) -> list[str]:
 def test_what_a_subscriber_raises_is_told_to_the_hook_once() -> None:
     places: dict[str, Callable[[AnyFlow], AnyFlow]] = {
         "fused": lambda flow: flow,
-        "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), 1),
+        "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), prefetch=1),
         "on a thread": lambda flow: flow.publish_on(schedulers.thread("subscriber's")),
     }
     none_go_wrong(
@@ -158,7 +158,7 @@ def failing_discard(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
 def test_what_the_hooks_raise_is_reported_and_changes_nothing() -> None:
     places: dict[str, Callable[[AnyFlow], AnyFlow]] = {
         "fused": lambda flow: flow,
-        "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), 1),
+        "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), prefetch=1),
         "from a thread": lambda flow: flow.subscribe_on(schedulers.thread("hooked")),
     }
     none_go_wrong(

@@ -64,9 +64,9 @@ WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "threads": lambda code: (
         Flow.from_async_iterable(endless(code)).publish_on(schedulers.threads(2)).map(code.calls()).to_list()
     ),
-    "map_async": lambda code: source(code).map_async(code.awaits(), 2).to_list(),
+    "map_async": lambda code: source(code).map_async(code.awaits(), max_concurrency=2).to_list(),
     "map_async on a thread": lambda code: (
-        source(code).publish_on(schedulers.thread("exits")).map_async(code.awaits(), 2).to_list()
+        source(code).publish_on(schedulers.thread("exits")).map_async(code.awaits(), max_concurrency=2).to_list()
     ),
     "flat_map": lambda code: source(code).flat_map(code.calls()).to_list(),
     "do_finally": lambda code: source(code).do_finally(code.calls()).to_list(),
@@ -75,7 +75,7 @@ WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "using, async": lambda code: Flow.using(lambda: AsyncResource(code, "exit"), lambda _: source(code)).to_list(),
     "for_each": lambda code: source(code).for_each(code.calls()),
     "for_each async": lambda code: source(code).for_each(code.awaits()),
-    "for_each async, two at a time": lambda code: source(code).for_each(code.awaits(), concurrency=2),
+    "for_each async, two at a time": lambda code: source(code).for_each(code.awaits(), max_concurrency=2),
     "open": opened,
 }
 

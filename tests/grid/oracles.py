@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 from hypothesis import strategies as st
 
-from reactive_aio import Emitter, Flow, SynchronousSink, schedulers
+from reactive_aio import Backoff, Emitter, Flow, SynchronousSink, schedulers
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.transforming.map import Map
 
@@ -93,7 +93,7 @@ def called_back(numbers: Numbers) -> Flow[int]:
             emitter.next(n)
         emitter.complete()
 
-    return Flow.from_callback(register, size=max(1, len(numbers)))
+    return Flow.from_callback(register, max_size=max(1, len(numbers)))
 
 
 def by_the_clock(numbers: Numbers) -> Flow[int]:
@@ -147,7 +147,7 @@ def seen(flow: Flow[int]) -> Flow[int]:
 
 def in_time(flow: Flow[int]) -> Flow[int]:
     """A flow kept to times that are none."""
-    flow = flow.timeout(1e6).retry_backoff(1, 1.0).rate_limit(1_000_000, 1e-6).delay(1e-9, size=2)
+    flow = flow.timeout(1e6).retry(Backoff(1.0, max_retries=1)).rate_limit(1_000_000, 1e-6).delay(1e-9, max_size=2)
     return flow.delay_subscription(1e-9).elapsed().map(lambda pair: pair[1]).timestamp().map(lambda pair: pair[1])
 
 
@@ -175,7 +175,7 @@ def plain(k: int) -> list[Step]:
         Step(f"take({k})", lambda f: f.take(k), lambda ns: ns[:k]),
         Step(f"skip({k})", lambda f: f.skip(k), lambda ns: ns[k:]),
         Step(f"buffer({k + 1}) flat", lambda f: f.buffer(k + 1).flat_map_iterable(list), lambda ns: ns),
-        Step(f"publish_on({k + 1})", lambda f: f.publish_on(schedulers.current(), k + 1), lambda ns: ns),
+        Step(f"publish_on({k + 1})", lambda f: f.publish_on(schedulers.current(), prefetch=k + 1), lambda ns: ns),
         Step("apart", Flow.from_publisher, lambda ns: ns),
     ]
 
@@ -236,7 +236,7 @@ def stages(k: int) -> list[Step]:
         Step("signals", lambda f: f.materialize().dematerialize(), lambda ns: ns),
         Step(
             f"sliding({k + 1}, 2)",
-            lambda f: f.sliding(k + 1, 2).map(sum),
+            lambda f: f.sliding(k + 1, step=2).map(sum),
             lambda ns: [sum(ns[at : at + k + 1]) for at in range(0, len(ns) - k, 2)],
         ),
         Step("runs", lambda f: f.buffer_until_changed().map(len), lambda ns: [len([*run]) for _, run in groupby(ns)]),
@@ -245,15 +245,17 @@ def stages(k: int) -> list[Step]:
         Step(f"switch_if_empty({k})", lambda f: f.switch_if_empty(Flow.range(k)), lambda ns: ns or [*range(k)]),
         Step(
             f"map_batches({k + 1})",
-            lambda f: f.map_batches(lambda batch: [n + k for n in batch if n % 2], k + 1),
+            lambda f: f.map_batches(lambda batch: [n + k for n in batch if n % 2], size=k + 1),
             lambda ns: [n + k for n in ns if n % 2],
         ),
         Step("sort_by", lambda f: f.sort_by(lambda n: -n), lambda ns: sorted(ns, key=lambda n: -n)),
         Step(f"sample_fraction({k % 2})", lambda f: f.sample_fraction(k % 2), lambda ns: ns * (k % 2)),
         Step("of_type", lambda f: f.of_type(int), lambda ns: ns),
         Step("collect", lambda f: f.then(Collect(list[int], list[int].append)).flat_map_iterable(list), lambda ns: ns),
-        Step("map_async", lambda f: f.map_async(later, k + 1), lambda ns: ns),
-        Step("filter_when", lambda f: f.filter_when(is_odd, k + 1), lambda ns: [n for n in ns if n % 2]),
+        Step("map_async", lambda f: f.map_async(later, max_concurrency=k + 1), lambda ns: ns),
+        Step(
+            "filter_when", lambda f: f.filter_when(is_odd, max_concurrency=k + 1), lambda ns: [n for n in ns if n % 2]
+        ),
         Step("then", lambda f: f.then(Map(abs)), lambda ns: ns),
         Step("strict", lambda f: f.strict(), lambda ns: ns),
         Step("subscribe_on", lambda f: f.subscribe_on(schedulers.current()), lambda ns: ns),
@@ -308,7 +310,9 @@ def several(k: int) -> list[Step]:
             lambda ns: ns[:1] * k,
         ),
         Step(f"concat_eager({k})", lambda f: f.concat_eager(Flow.range(k), prefetch=2), lambda ns: [*ns, *range(k)]),
-        Step(f"flat_map(one, {k + 1})", lambda f: f.flat_map(Flow.of, concurrency=1, prefetch=k + 1), lambda ns: ns),
+        Step(
+            f"flat_map(one, {k + 1})", lambda f: f.flat_map(Flow.of, max_concurrency=1, prefetch=k + 1), lambda ns: ns
+        ),
         Step(
             f"concat_map(*{k})",
             lambda f: f.concat_map(lambda n: Flow.of(*[n] * k)),
@@ -316,7 +320,7 @@ def several(k: int) -> list[Step]:
         ),
         Step(
             f"concat_map_eager(*{k})",
-            lambda f: f.concat_map_eager(lambda n: Flow.of(*[n] * k), concurrency=2, prefetch=k + 1),
+            lambda f: f.concat_map_eager(lambda n: Flow.of(*[n] * k), max_concurrency=2, prefetch=k + 1),
             lambda ns: [n for n in ns for _ in range(k)],
         ),
     ]

@@ -72,7 +72,7 @@ def build(books: Books, n: int, row: list[tuple[str, int]]) -> AnyFlow:
     for kind, k in row:
         if kind == "boundary":
             books.prefetches += k
-            flow = flow.publish_on(schedulers.current(), k)
+            flow = flow.publish_on(schedulers.current(), prefetch=k)
         elif kind == "map":
             flow = flow.map(books.seen)
         elif kind == "filter":
@@ -85,7 +85,7 @@ def build(books: Books, n: int, row: list[tuple[str, int]]) -> AnyFlow:
             flow = Flow.from_publisher(flow)
         else:
             books.prefetches += k
-            flow = flow.on_backpressure_buffer(k, "drop_latest")
+            flow = flow.on_backpressure_buffer(k, overflow="drop_latest")
     return flow.map(books.seen)
 
 
@@ -158,12 +158,12 @@ def test_with_a_source_that_cannot_be_slowed_no_more_waits_than_the_buffer_decla
 ) -> None:
     async def main() -> None:
         books, bell = Books(), list[Any]()
-        flow = Flow.from_callback(bell.append, size=size, overflow="drop_oldest")
+        flow = Flow.from_callback(bell.append, max_size=size, overflow="drop_oldest")
         books.prefetches += size
         for kind, k in row:
             if kind == "boundary":
                 books.prefetches += k
-                flow = flow.publish_on(schedulers.current(), k)
+                flow = flow.publish_on(schedulers.current(), prefetch=k)
             elif kind == "map":
                 flow = flow.map(books.seen)
         recorder = Arriving(books)
@@ -240,7 +240,13 @@ async def test_stop_and_wait_over_a_thread_too() -> None:
 
 
 async def test_the_figures_of_each_boundary_can_be_read() -> None:
-    flow = Flow.range(100).map(str).publish_on(schedulers.current(), 4).map(str).publish_on(schedulers.current(), 16)
+    flow = (
+        Flow.range(100)
+        .map(str)
+        .publish_on(schedulers.current(), prefetch=4)
+        .map(str)
+        .publish_on(schedulers.current(), prefetch=16)
+    )
     async with flow.map(str).open() as items:
         await anext(items)
         await idle()
@@ -260,7 +266,7 @@ async def test_what_was_asked_for_and_has_not_come_is_outstanding() -> None:
         await asyncio.Event().wait()
 
     created: AnyFlow = Flow.create(three)
-    async with created.publish_on(schedulers.current(), 8).map(str).open() as items:
+    async with created.publish_on(schedulers.current(), prefetch=8).map(str).open() as items:
         await anext(items)
         await idle()
         boundary = items.snapshot().boundaries[-1]
@@ -273,7 +279,12 @@ def figures(boundary: Any) -> tuple[int, ...]:
 
 
 async def test_the_figures_hold_while_threads_go_on() -> None:
-    flow = Flow.range(200_000).publish_on(schedulers.thread("a"), 8).map(str).publish_on(schedulers.thread("b"), 32)
+    flow = (
+        Flow.range(200_000)
+        .publish_on(schedulers.thread("a"), prefetch=8)
+        .map(str)
+        .publish_on(schedulers.thread("b"), prefetch=32)
+    )
     looks = 0
 
     async def watch(items: FlowIterator[str]) -> None:

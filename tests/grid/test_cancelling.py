@@ -64,6 +64,6 @@ async def test_a_flow_over_a_thread_leaves_nothing_whenever_it_is_cancelled() ->
     before = all_there_is()
 
     for turns in range(30):
-        flow = Flow.range(1_000_000_000).publish_on(schedulers.thread("cancelled"), 2).map(str)
+        flow = Flow.range(1_000_000_000).publish_on(schedulers.thread("cancelled"), prefetch=2).map(str)
         assert await cancelled_after(turns, flow, 1)
         assert all_there_is() <= before

@@ -33,7 +33,7 @@ async def for_each_async(flow: AnyFlow, points: Points) -> None:
         await asyncio.sleep(0)
         points.step()
 
-    await flow.for_each(consume, concurrency=2)
+    await flow.for_each(consume, max_concurrency=2)
 
 
 async def iterated(flow: AnyFlow, points: Points) -> None:

@@ -149,7 +149,7 @@ async def test_a_function_that_an_end_awaits_runs_where_it_is_awaited(places: Pl
     async def function(_: int) -> None:
         heard.add(Place.here())
 
-    await Flow.range(3).publish_on(places.scheduler("a")).for_each(function, concurrency=2)
+    await Flow.range(3).publish_on(places.scheduler("a")).for_each(function, max_concurrency=2)
 
     assert {Place.here()} == heard
 
@@ -175,7 +175,7 @@ async def test_a_flow_to_go_on_with_that_is_given_stays_and_one_that_is_made_bel
 
 def test_the_plan_says_where_operators_that_read_flows_run() -> None:
     thread = schedulers.thread("far")
-    flow = Flow.of(1).publish_on(thread, 8).concat(Flow.of(2)).map(str)
+    flow = Flow.of(1).publish_on(thread, prefetch=8).concat(Flow.of(2)).map(str)
 
     assert flow.describe().splitlines() == [
         "R1  thread('far')   concat() -> map(str)",

@@ -36,7 +36,7 @@ def fused(flow: AnyFlow) -> AnyFlow:
 
 
 def over_a_boundary(prefetch: int) -> Via:
-    return lambda flow: flow.publish_on(schedulers.current(), prefetch)
+    return lambda flow: flow.publish_on(schedulers.current(), prefetch=prefetch)
 
 
 WAYS: list[Via] = [fused, Flow.from_publisher, *map(over_a_boundary, PREFETCHES)]

@@ -51,7 +51,7 @@ async def fails_in_a_worker(flow: AnyFlow, failing: AnyFlow) -> None:
         raise FailureError
 
     with pytest.raises(FailureError):
-        await flow.for_each(fail, concurrency=2)
+        await flow.for_each(fail, max_concurrency=2)
 
 
 @ending

@@ -231,7 +231,7 @@ async def test_hooks_and_drops_are_told_where_their_region_runs(places: Places) 
     seen = Seen()
     with hooks.using(on_discard=seen.noting("hook")):
         flow = Flow.range(5000).on_backpressure_drop(seen.noting("on_drop")).subscribe_on(places.scheduler("b"))
-        await flow.publish_on(places.scheduler("a"), 4).map(seen.noting("map")).to_list()
+        await flow.publish_on(places.scheduler("a"), prefetch=4).map(seen.noting("map")).to_list()
 
     here = {name: place for name, (_, place) in places.by_name.items()}
     assert {"hook": {here["b"]}, "on_drop": {here["b"]}, "map": {here["a"]}} == seen.of

@@ -100,7 +100,7 @@ steps = st.one_of(
     sizes.map(
         lambda k: Step(f"buffer({k})", lambda f: f.buffer(k).flat_map_iterable(list), lambda s: in_whole_lists(s, k))
     ),
-    sizes.map(lambda k: each(f"publish_on({k})", lambda f: f.publish_on(schedulers.current(), k), list)),
+    sizes.map(lambda k: each(f"publish_on({k})", lambda f: f.publish_on(schedulers.current(), prefetch=k), list)),
     st.just(each("apart", Flow.from_publisher, list)),
 )
 

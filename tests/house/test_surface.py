@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from inspect import Parameter
 
 import pytest
 
@@ -46,6 +47,54 @@ def test_a_method_says_what_it_does_and_where_its_name_comes_from(
         assert "\n(" in text, "where the name comes from, in parentheses"
     if name not in {"through", "empty", "never", "error", "run_sync", "subscribe_on"}:
         assert "Demand:" in text
+
+
+PARAMETERS = [
+    (name, at, parameter)
+    for family, name, fn in METHODS
+    for at, parameter in enumerate(list(inspect.signature(fn).parameters.values())[1:])
+    if parameter.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+]
+AS_IN_PYTHON = {("range", "stop"), ("range", "step"), ("reduce", "initial"), ("scan", "initial")}
+"""What a function of Python's takes by position."""
+SHAPES = {"buffer", "buffer_timeout", "map_batches", "sliding", "to_spark", "window"}
+"""The methods that make lists, windows or batches of a ``size``."""
+WHOLE = {
+    "n": {"take", "take_last", "skip", "skip_last"},
+    "k": {"top_k"},
+    "times": {"repeat"},
+    "policy": {"retry"},
+    "size": SHAPES,
+    "step": {"range", "sliding"},
+    "start": {"range", "index"},
+    "stop": {"range"},
+    "index": {"element_at"},
+    "offset": {"to_spark"},
+    "seed": {"sample_fraction"},
+    "level": {"log"},
+}
+"""The names of whole numbers, and the methods that may use them; beside ``prefetch``, and ``max_*`` for whatever limits."""
+
+
+def test_what_has_no_default_is_positional_and_what_has_one_behind_the_first_is_keyword_only() -> None:
+    for name, at, parameter in PARAMETERS:
+        keyword_only = parameter.kind is Parameter.KEYWORD_ONLY
+        if parameter.default is Parameter.empty:
+            assert not keyword_only, f"{name}({parameter}): it has no default, so let it be given by position"
+        elif at and (name, parameter.name) not in AS_IN_PYTHON:
+            assert keyword_only, f"{name}({parameter}): it has a default and is not the first, so make it keyword-only"
+
+
+def test_a_size_is_a_shape_and_a_limit_is_called_max() -> None:
+    for name, _, parameter in PARAMETERS:
+        number = str(parameter.annotation).startswith("int")
+        called = parameter.name
+        assert called not in {"count", "limit", "concurrency", "retries", "batch"}, f"{name}({called})"
+        if number or called in {"n", "k", "size"}:
+            assert called == "prefetch" or called.startswith("max_") or name in WHOLE.get(called, ()), (
+                f"{name}({parameter}): `size` is for {sorted(SHAPES)}, a limit is called max_..., and other names of whole "
+                "numbers stand in this test"
+            )
 
 
 def test_what_is_exported_is_what_is_documented() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SourceCancelledError
+from reactive_aio import Backoff, Flow, SourceCancelledError
 
 Raising = Callable[..., Any]
 
@@ -78,8 +78,10 @@ PLACES: dict[str, Callable[[Raising], Flow[Any]]] = {
     "retry_when, the answer": lambda fails: broken().retry_when(later(lambda *_: Undecided(fails))),
     "retry_when, called": lambda fails: broken().retry_when(fails),
     "repeat_when": lambda fails: Flow.of(1).repeat_when(later(fails)),
-    "retry_backoff, resume": lambda fails: broken().retry_backoff(1, 0.0, resume=fails),
-    "retry_backoff, random": lambda fails: broken().retry_backoff(1, 0.001, jitter=0.5, random=Dice(fails)),
+    "retry by a Backoff, resume": lambda fails: broken().retry(Backoff(0.0, max_retries=1), resume=fails),
+    "retry by a Backoff, random": lambda fails: broken().retry(
+        Backoff(0.001, max_retries=1, jitter=0.5, random=Dice(fails))
+    ),
     "flat_map": lambda fails: Flow.of(1).flat_map(fails),
     "concat_map": lambda fails: Flow.of(1).concat_map(fails),
     "concat_map_eager": lambda fails: Flow.of(1).concat_map_eager(fails),

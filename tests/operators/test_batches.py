@@ -21,7 +21,7 @@ def test_batches_have_the_size_but_for_the_last() -> None:
         sizes.append(len(items))
         return (-n for n in items)
 
-    assert [0, -1, -2, -3, -4, -5, -6] == Flow.range(7).map_batches(negated, 3).run_sync()
+    assert [0, -1, -2, -3, -4, -5, -6] == Flow.range(7).map_batches(negated, size=3).run_sync()
     assert [3, 3, 1] == sizes
 
 
@@ -30,9 +30,9 @@ def test_no_element_is_no_batch() -> None:
 
 
 def test_a_batch_may_give_any_number_of_elements() -> None:
-    assert [0, 1, 2, 3, 4] == Flow.range(5).map_batches(lambda items: [sum(items)] * 0 or items, 2).run_sync()
-    assert [1, 5, 4] == Flow.range(5).map_batches(lambda items: [sum(items)], 2).run_sync()
-    assert [] == Flow.range(5).map_batches(lambda _: (), 2).run_sync()
+    assert [0, 1, 2, 3, 4] == Flow.range(5).map_batches(lambda items: [sum(items)] * 0 or items, size=2).run_sync()
+    assert [1, 5, 4] == Flow.range(5).map_batches(lambda items: [sum(items)], size=2).run_sync()
+    assert [] == Flow.range(5).map_batches(lambda _: (), size=2).run_sync()
 
 
 async def test_a_batch_is_made_when_an_element_of_it_is_wanted() -> None:
@@ -42,7 +42,7 @@ async def test_a_batch_is_made_when_an_element_of_it_is_wanted() -> None:
         calls.append(items)
         return items
 
-    Flow.range(9).do_on_next(taken.append).map_batches(tell, 2).subscribe(recorder)
+    Flow.range(9).do_on_next(taken.append).map_batches(tell, size=2).subscribe(recorder)
     await idle()
     assert [0] == recorder.items
     recorder.request(1)
@@ -61,7 +61,7 @@ def test_a_failure_comes_behind_what_came_of_the_batches_before_it() -> None:
         return [1 // (5 - n) for n in items]
 
     with pytest.raises(ZeroDivisionError) as failed:
-        Flow.range(9).map_batches(fail, 3).do_on_next(got.append).run_sync()
+        Flow.range(9).map_batches(fail, size=3).do_on_next(got.append).run_sync()
     assert [0, 0, 0] == got
     assert failed.value.__notes__[0].startswith("in map_batches(fail, 3), chained at ")
 
@@ -111,7 +111,7 @@ def test_a_batch_may_be_a_frame_of_pandas() -> None:
         return [2 * n for n in frame.n.tolist()]
 
     flow = Flow.range(5).map(lambda n: {"n": n})
-    assert [0, 2, 4, 6, 8] == flow.map_batches(doubled, 2, as_=pandas.DataFrame).run_sync()
+    assert [0, 2, 4, 6, 8] == flow.map_batches(doubled, size=2, as_=pandas.DataFrame).run_sync()
 
 
 @pytest.mark.parametrize("name", ["Table", "RecordBatch"])
@@ -122,7 +122,7 @@ def test_a_batch_may_be_a_table_of_arrow(name: str) -> None:
         assert isinstance(table, kind)
         return [2 * n for n in table.column("value").to_pylist()]
 
-    assert [0, 2, 4, 6, 8] == Flow.range(5).map_batches(doubled, 2, as_=kind).run_sync()
+    assert [0, 2, 4, 6, 8] == Flow.range(5).map_batches(doubled, size=2, as_=kind).run_sync()
 
 
 def test_a_table_is_refused_as_a_result_for_it_would_give_its_columns() -> None:
@@ -135,7 +135,7 @@ def test_a_table_is_refused_as_a_result_for_it_would_give_its_columns() -> None:
 @pytest.mark.parametrize(
     ("build", "error", "words"),
     [
-        (lambda flow: flow.map_batches(list, 0), ValueError, "size must be at least 1"),
+        (lambda flow: flow.map_batches(list, size=0), ValueError, "size must be at least 1"),
         (
             lambda flow: flow.map_batches(list, as_=set),
             TypeError,

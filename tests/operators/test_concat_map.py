@@ -29,12 +29,14 @@ async def test_it_emits_what_two_nested_loops_do(apply: Apply) -> None:
     assert nested([*range(60)]) == await flow.to_list()
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 100])
+@pytest.mark.parametrize("max_concurrency", [1, 2, 100])
 @pytest.mark.parametrize("prefetch", [1, 3])
 @pytest.mark.parametrize("demand", [1, 4])
-async def test_read_ahead_it_does_so_for_any_bounds_and_demand(concurrency: int, prefetch: int, demand: int) -> None:
+async def test_read_ahead_it_does_so_for_any_bounds_and_demand(
+    max_concurrency: int, prefetch: int, demand: int
+) -> None:
     flow = Flow.range(20).concat_map_eager(
-        lambda n: Flow.range(100 * n, 100 * n + n % 7), concurrency=concurrency, prefetch=prefetch
+        lambda n: Flow.range(100 * n, 100 * n + n % 7), max_concurrency=max_concurrency, prefetch=prefetch
     )
     subscriber = Recorder(demand)
     flow.subscribe(subscriber)
@@ -195,12 +197,12 @@ def test_read_ahead_flows_wait_for_time_together() -> None:
     outer = Flow.of(3.0, 1.0, 2.0, 4.0)
     assert ([3, 1, 2, 4], 10) == run_virtual(main(outer.concat_map(late)))
     assert ([3, 1, 2, 4], 4) == run_virtual(main(outer.concat_map_eager(late)))
-    assert ([3, 1, 2, 4], 7) == run_virtual(main(outer.concat_map_eager(late, concurrency=2)))
+    assert ([3, 1, 2, 4], 7) == run_virtual(main(outer.concat_map_eager(late, max_concurrency=2)))
 
 
 async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says() -> None:
     inner, subscriber = Sessions(), Recorder(UNBOUNDED)
-    Flow.range(9).concat_map_eager(lambda _: Flow.from_publisher(inner), concurrency=3, prefetch=5).subscribe(
+    Flow.range(9).concat_map_eager(lambda _: Flow.from_publisher(inner), max_concurrency=3, prefetch=5).subscribe(
         subscriber
     )
     await idle()

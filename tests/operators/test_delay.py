@@ -48,7 +48,7 @@ def test_distances_stay_as_they_are_and_the_end_stands_behind_the_elements(sourc
 @virtual
 async def test_no_more_is_asked_for_than_is_wanted_nor_than_there_is_room_for() -> None:
     source = TestPublisher[int]()
-    async with probe(Flow.from_publisher(source).delay(5.0, size=3)) as p:
+    async with probe(Flow.from_publisher(source).delay(5.0, max_size=3)) as p:
         await p.expect_no_event()
         source.assert_requested(0)
         await p.request(2)
@@ -71,11 +71,11 @@ async def test_no_more_is_asked_for_than_is_wanted_nor_than_there_is_room_for() 
 
 @virtual
 async def test_a_full_delay_lets_so_many_pass_in_its_time() -> None:
-    seen = [(now(), n) async for n in Flow.range(5).delay(10.0, size=2)]
+    seen = [(now(), n) async for n in Flow.range(5).delay(10.0, max_size=2)]
     assert [(10.0 * (n + 1), n) for n in range(5)] == seen, "async for asks for one at a time"
 
     at: list[float] = []
-    await Flow.range(5).delay(10.0, size=2).for_each(lambda _: at.append(now()))
+    await Flow.range(5).delay(10.0, max_size=2).for_each(lambda _: at.append(now()))
     assert [60.0, 60.0, 70.0, 70.0, 80.0] == at
 
 
@@ -170,7 +170,7 @@ async def test_a_failure_of_the_flow_is_that_of_the_whole() -> None:
     ("make", "error", "text"),
     [
         (lambda flow: flow.delay(-1), ValueError, "seconds must be a finite number of at least 0"),
-        (lambda flow: flow.delay(1, size=0), ValueError, "size must be at least 1"),
+        (lambda flow: flow.delay(1, max_size=0), ValueError, "size must be at least 1"),
         (lambda flow: flow.delay_subscription(-1), ValueError, "seconds must be a finite number of at least 0"),
         (lambda flow: flow.delay_subscription(None), TypeError, "seconds is a number of seconds, not NoneType"),
     ],

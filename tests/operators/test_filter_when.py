@@ -21,14 +21,14 @@ async def never(_: object) -> bool:
     return False
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 5, 64])
-def test_elements_come_in_their_order_whatever_the_concurrency(concurrency: int) -> None:
-    assert [*range(1, 20, 2)] == run_virtual(Flow.range(20).filter_when(odd, concurrency).to_list())
+@pytest.mark.parametrize("max_concurrency", [1, 2, 5, 64])
+def test_elements_come_in_their_order_whatever_the_concurrency(max_concurrency: int) -> None:
+    assert [*range(1, 20, 2)] == run_virtual(Flow.range(20).filter_when(odd, max_concurrency=max_concurrency).to_list())
 
 
 def test_predicates_are_awaited_one_at_a_time_unless_told_otherwise() -> None:
-    async def main(concurrency: int) -> float:
-        await Flow.range(10).filter_when(odd, concurrency).to_list()
+    async def main(max_concurrency: int) -> float:
+        await Flow.range(10).filter_when(odd, max_concurrency=max_concurrency).to_list()
         return asyncio.get_running_loop().time()
 
     assert 55.0 == run_virtual(main(1))
@@ -65,7 +65,7 @@ async def test_it_completes_without_demand_behind_elements_that_are_dropped() ->
         await asyncio.sleep(0)
         return n == 0
 
-    Flow.range(4).filter_when(first, 4).subscribe(recorder)
+    Flow.range(4).filter_when(first, max_concurrency=4).subscribe(recorder)
     await asyncio.wait_for(recorder.over.wait(), 60)
 
     assert [0] == recorder.items
@@ -73,7 +73,7 @@ async def test_it_completes_without_demand_behind_elements_that_are_dropped() ->
 
 
 async def test_all_dropped_is_an_empty_flow() -> None:
-    assert [] == await Flow.range(1000).filter_when(never, 3).to_list()
+    assert [] == await Flow.range(1000).filter_when(never, max_concurrency=3).to_list()
 
 
 async def test_a_failure_names_the_element() -> None:
@@ -105,7 +105,7 @@ async def test_a_result_that_is_neither_true_nor_false_is_a_failure() -> None:
     ("make", "error", "text"),
     [
         (lambda: Flow.of(1).filter_when(True), TypeError, "filter_when.. takes a function, not bool"),
-        (lambda: Flow.of(1).filter_when(odd, 0), ValueError, "concurrency must be at least 1"),
+        (lambda: Flow.of(1).filter_when(odd, max_concurrency=0), ValueError, "max_concurrency must be at least 1"),
     ],
 )
 def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any, text: str) -> None:

@@ -25,24 +25,24 @@ def test_elements_come_when_their_flows_emit_them() -> None:
     assert [(2, 2), (3, 3), (4, 2), (5, 5), (6, 3), (10, 5)] == run_virtual(main())
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 7, 256])
+@pytest.mark.parametrize("max_concurrency", [1, 2, 7, 256])
 @pytest.mark.parametrize("prefetch", [1, 3, 32])
-async def test_every_element_of_every_flow_comes_once(concurrency: int, prefetch: int) -> None:
+async def test_every_element_of_every_flow_comes_once(max_concurrency: int, prefetch: int) -> None:
     flow = Flow.range(60).flat_map(
-        lambda n: Flow.range(100 * n, 100 * n + n % 7), concurrency=concurrency, prefetch=prefetch
+        lambda n: Flow.range(100 * n, 100 * n + n % 7), max_concurrency=max_concurrency, prefetch=prefetch
     )
 
     assert [100 * n + k for n in range(60) for k in range(n % 7)] == sorted(await flow.to_list())
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 5])
-async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says(concurrency: int) -> None:
+@pytest.mark.parametrize("max_concurrency", [1, 2, 5])
+async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says(max_concurrency: int) -> None:
     inner, subscriber = Sessions(), Recorder(UNBOUNDED)
-    flow = Flow.range(12).flat_map(lambda _: Flow.from_publisher(inner), concurrency=concurrency)
+    flow = Flow.range(12).flat_map(lambda _: Flow.from_publisher(inner), max_concurrency=max_concurrency)
     flow.subscribe(subscriber)
     for ended in range(12):
         await idle()
-        assert min(12, ended + concurrency) == len(inner.all)
+        assert min(12, ended + max_concurrency) == len(inner.all)
         inner.all[ended].complete()
     await idle()
 
@@ -51,7 +51,7 @@ async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says(con
 
 async def test_the_outer_flow_is_asked_for_one_more_when_a_flow_has_ended() -> None:
     outer, inner = Sessions(), Sessions()
-    Flow.from_publisher(outer).flat_map(lambda _: Flow.from_publisher(inner), concurrency=3).subscribe(Recorder())
+    Flow.from_publisher(outer).flat_map(lambda _: Flow.from_publisher(inner), max_concurrency=3).subscribe(Recorder())
     await idle()
     outer.last.next(1, 2)
     await idle()
@@ -140,7 +140,7 @@ async def test_a_flow_that_never_ends_does_not_starve_the_others() -> None:
 
 async def test_what_is_ready_does_not_wait_for_all_elements_to_be_mapped() -> None:
     effects: list[str] = []
-    flow = Flow.range(100).flat_map(lambda n: effects.append("mapped") or Flow.of(n), concurrency=100)
+    flow = Flow.range(100).flat_map(lambda n: effects.append("mapped") or Flow.of(n), max_concurrency=100)
     await flow.for_each(lambda _: effects.append("emitted"))
 
     assert effects.index("emitted") < 5
@@ -148,7 +148,7 @@ async def test_what_is_ready_does_not_wait_for_all_elements_to_be_mapped() -> No
 
 async def test_after_cancel_nothing_is_mapped() -> None:
     called: list[int] = []
-    flow = Flow.range(10**6).flat_map(lambda n: called.append(n) or Flow.of(n), concurrency=2)
+    flow = Flow.range(10**6).flat_map(lambda n: called.append(n) or Flow.of(n), max_concurrency=2)
 
     assert [0, 1, 2] == await flow.take(3).to_list()
     assert len(called) < 100

@@ -160,7 +160,7 @@ def test_what_is_no_function_is_refused_when_the_flow_is_built(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["flat_map", "concat_map_eager"])
-@pytest.mark.parametrize("argument", ["concurrency", "prefetch"])
+@pytest.mark.parametrize("argument", ["max_concurrency", "prefetch"])
 @pytest.mark.parametrize(("number", "error"), [(0, ValueError), (2.0, TypeError)])
 def test_a_bound_that_is_no_count_is_refused_when_the_flow_is_built(
     name: str, argument: str, number: Any, error: type[Exception]

@@ -23,7 +23,7 @@ def test_a_call_begins_when_another_one_has_ended() -> None:
         await asyncio.sleep(n + 1)
         return n
 
-    run_virtual(Flow.range(5).for_each(work, concurrency=2))
+    run_virtual(Flow.range(5).for_each(work, max_concurrency=2))
     assert [(0, 0.0), (1, 0.0), (2, 1.0), (3, 2.0), (4, 4.0)] == begun
 
 
@@ -33,7 +33,7 @@ async def test_one_element_is_asked_for_for_each_call() -> None:
     async def work(_: int) -> None:
         await ending.wait()
 
-    task = asyncio.ensure_future(Flow.from_publisher(publisher).for_each(work, concurrency=3))
+    task = asyncio.ensure_future(Flow.from_publisher(publisher).for_each(work, max_concurrency=3))
     await idle()
     publisher.next(1, 2, 3)
     await idle()
@@ -52,7 +52,7 @@ async def test_it_returns_when_the_last_call_has_ended() -> None:
         await idle(n)
         ended.append(n)
 
-    assert await Flow.range(9).for_each(work, concurrency=4) is None
+    assert await Flow.range(9).for_each(work, max_concurrency=4) is None
     assert [*range(9)] == sorted(ended)
 
 
@@ -67,7 +67,7 @@ async def test_a_failure_names_the_element_and_the_others_go_to_the_hook() -> No
         raise ZeroDivisionError
 
     with hooks.using(on_error_dropped=dropped.append), pytest.raises(ZeroDivisionError) as caught:
-        await Flow.range(9).for_each(work, concurrency=3)
+        await Flow.range(9).for_each(work, max_concurrency=3)
 
     assert "in for_each(work, 3), chained at" in caught.value.__notes__[0]
     assert caught.value.__notes__[0].endswith("element #2")
@@ -82,7 +82,7 @@ async def test_a_failure_of_the_flow_comes_when_the_calls_have_ended() -> None:
         ended.append(n)
 
     with pytest.raises(ZeroDivisionError):
-        await Flow.of(2, 1, 0).map(lambda n: 1 // n).for_each(work, concurrency=4)
+        await Flow.of(2, 1, 0).map(lambda n: 1 // n).for_each(work, max_concurrency=4)
     assert [0, 1] == sorted(ended)
 
 
@@ -96,7 +96,7 @@ async def test_cancelling_it_cancels_the_calls_and_waits_for_them() -> None:
             await idle()
             cleaned.append(n)
 
-    task = asyncio.ensure_future(Flow.range(9).for_each(work, concurrency=3))
+    task = asyncio.ensure_future(Flow.range(9).for_each(work, max_concurrency=3))
     await idle()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -113,5 +113,5 @@ async def test_calls_see_the_variables_of_whoever_awaits() -> None:
         await asyncio.sleep(0)
 
     VARIABLE.set("ours")
-    await Flow.range(6).for_each(work, concurrency=2)
+    await Flow.range(6).for_each(work, max_concurrency=2)
     assert ["ours"] * 6 == seen

@@ -225,7 +225,7 @@ async def test_register_and_unregister_run_in_the_context_of_the_subscriber() ->
 
 async def test_a_snapshot_shows_what_waits_and_counts_what_was_dropped() -> None:
     bell = Bell()
-    async with Flow.from_callback(bell.listen, size=3, overflow="drop_oldest").open() as items:
+    async with Flow.from_callback(bell.listen, max_size=3, overflow="drop_oldest").open() as items:
         await idle()
         bell.ring(*range(10))
         assert OverflowSnapshot(size=3, buffered=3, dropped=7) == items.snapshot().regions[0].overflow
@@ -263,7 +263,7 @@ async def test_threads_may_emit_all_at_once_and_each_keeps_its_order() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        items = await Flow.from_callback(register, size=threads * each).to_list()
+        items = await Flow.from_callback(register, max_size=threads * each).to_list()
     finally:
         sys.setswitchinterval(interval)
 
@@ -285,7 +285,9 @@ async def test_every_element_of_a_thread_that_is_too_fast_is_given_or_discarded(
         thread.start()
         return thread.join
 
-    flow = Flow.from_callback(register, size=10, overflow="drop_latest").publish_on(schedulers.current(), 4)
+    flow = Flow.from_callback(register, max_size=10, overflow="drop_latest").publish_on(
+        schedulers.current(), prefetch=4
+    )
     with hooks.using(on_discard=discarded.append):
         async with flow.open() as items:
             given = [n async for n in items]
@@ -301,7 +303,7 @@ async def test_every_element_of_a_thread_that_is_too_fast_is_given_or_discarded(
     [
         (lambda: Flow.from_callback(3), TypeError, "takes a function, not int"),
         (lambda: Flow.from_callback(asyncio.sleep), TypeError, "async def"),
-        (lambda: Flow.from_callback(print, size=0), ValueError, "size must be at least 1"),
+        (lambda: Flow.from_callback(print, max_size=0), ValueError, "size must be at least 1"),
         (lambda: Flow.from_callback(print, overflow="block"), ValueError, "choose one of"),
     ],
 )

@@ -116,21 +116,21 @@ async def is_even(n: int) -> bool:
     return n % 2 == 0
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, 16, 100])
-def test_results_come_in_the_order_of_the_elements(concurrency: int) -> None:
-    assert list(range(50)) == given(MapAsyncInRegion(slower_first, concurrency), items=range(50))
+@pytest.mark.parametrize("max_concurrency", [1, 3, 16, 100])
+def test_results_come_in_the_order_of_the_elements(max_concurrency: int) -> None:
+    assert list(range(50)) == given(MapAsyncInRegion(slower_first, max_concurrency), items=range(50))
 
 
 @drawn(
     n=st.integers(0, 12),
-    concurrency=st.integers(1, 5),
+    max_concurrency=st.integers(1, 5),
     fails_before=st.integers(0, 20),
     fails=st.integers(0, 20),
     slices=st.sampled_from([0.0, 0.001, inf]),
 )
 @settings(max_examples=40, deadline=None)
 def test_results_are_in_order_up_to_the_first_failure_and_all_of_them_up_to_one_of_the_input(
-    n: int, concurrency: int, fails_before: int, fails: int, slices: float
+    n: int, max_concurrency: int, fails_before: int, fails: int, slices: float
 ) -> None:
     def before(item: int) -> int:
         if item == fails_before:
@@ -143,7 +143,7 @@ def test_results_are_in_order_up_to_the_first_failure_and_all_of_them_up_to_one_
             raise BrokenError("awaited")
         return -item
 
-    run, found, failure = region(Map(before), MapAsyncInRegion(awaited, concurrency)), list[int](), ""
+    run, found, failure = region(Map(before), MapAsyncInRegion(awaited, max_concurrency)), list[int](), ""
     with hooks.using(on_error_dropped=lambda _: None):
         try:
             found.extend(passes(run, range(n), slices))

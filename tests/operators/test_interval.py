@@ -81,7 +81,7 @@ def test_a_slow_consumer_gets_that_error_too() -> None:
     [
         (lambda flow: flow.on_backpressure_drop(), [0, 3, 6]),
         (lambda flow: flow.on_backpressure_latest(), [0, 2, 5]),
-        (lambda flow: flow.on_backpressure_buffer(2, "drop_latest"), [0, 1, 2]),
+        (lambda flow: flow.on_backpressure_buffer(2, overflow="drop_latest"), [0, 1, 2]),
         (lambda flow: flow.on_backpressure_buffer(99), [0, 1, 2]),
     ],
     ids=["drop", "latest", "buffer-drop_latest", "buffer"],

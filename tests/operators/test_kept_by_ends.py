@@ -36,7 +36,7 @@ NOT_KEEPING: dict[str, End] = {
     "collect": lambda flow: flow.collect(list, list.append),
     "count_by_key": lambda flow: flow.count_by_key(str),
     "reduce_by_key": lambda flow: flow.reduce_by_key(str, operator.add, 0),
-    "to_dict-value": lambda flow: flow.to_dict(str, str),
+    "to_dict-value": lambda flow: flow.to_dict(str, value=str),
     "all": lambda flow: flow.all(bool),
     "is_empty": lambda flow: flow.filter(lambda _: False).is_empty(),
     "drain": Flow.drain,

@@ -68,7 +68,7 @@ class Hooked:
         return hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append)
 
 
-# -- order and concurrency
+# -- order and max_concurrency
 
 
 def test_results_come_in_the_order_of_the_elements_however_long_each_takes() -> None:
@@ -104,9 +104,9 @@ def test_elements_of_one_key_are_awaited_one_after_another_and_others_overtake()
     assert expected == run_virtual(main())
 
 
-def by_hand(seconds: list[float], concurrency: int, order: str) -> list[tuple[int, float]]:
+def by_hand(seconds: list[float], max_concurrency: int, order: str) -> list[tuple[int, float]]:
     """Tell when each result comes: free workers take the elements in turn."""
-    free = [0.0] * concurrency
+    free = [0.0] * max_concurrency
     done: list[tuple[int, float]] = []
     for n, each in enumerate(seconds):
         at = min(free) + each
@@ -118,28 +118,34 @@ def by_hand(seconds: list[float], concurrency: int, order: str) -> list[tuple[in
 
 
 @pytest.mark.parametrize("order", ["input", "completion"])
-@pytest.mark.parametrize("concurrency", [1, 2, 3, 64])
-def test_a_worker_that_is_free_takes_the_next_element(concurrency: int, order: Any) -> None:
+@pytest.mark.parametrize("max_concurrency", [1, 2, 3, 64])
+def test_a_worker_that_is_free_takes_the_next_element(max_concurrency: int, order: Any) -> None:
     # No two of them finish at one time.
     seconds = [n * n * 37 % 101 + 1 + n / 100 for n in range(12)]
     work = Work(seconds.__getitem__)
 
     async def main() -> list[tuple[int, float]]:
         came: list[tuple[int, float]] = []
-        await Flow.range(12).map_async(work, concurrency, order=order).for_each(lambda n: came.append((n, now())))
+        await (
+            Flow.range(12)
+            .map_async(work, max_concurrency=max_concurrency, order=order)
+            .for_each(lambda n: came.append((n, now())))
+        )
         return came
 
-    expected = by_hand(seconds, concurrency, order)
+    expected = by_hand(seconds, max_concurrency, order)
     came = run_virtual(main())
     assert [n for n, _ in expected] == [n for n, _ in came]
     assert [at for _, at in came] == pytest.approx([at for _, at in expected])
-    assert work.most == min(concurrency, 12)
+    assert work.most == min(max_concurrency, 12)
 
 
 @ORDERS
 def test_the_end_comes_behind_the_last_result(order: Any) -> None:
     for n in (0, 1, 2, 50):
-        assert [*range(n)] == sorted(run_virtual(Flow.range(n).map_async(Work(), 4, order=order).to_list()))
+        assert [*range(n)] == sorted(
+            run_virtual(Flow.range(n).map_async(Work(), max_concurrency=4, order=order).to_list())
+        )
 
 
 async def test_any_awaitable_will_do() -> None:
@@ -161,7 +167,7 @@ async def test_any_awaitable_will_do() -> None:
 def test_no_more_elements_are_outstanding_than_are_wanted_or_awaited_side_by_side(demand: int, order: Any) -> None:
     async def main() -> None:
         publisher, recorder, work = ByHand(), Recorder(demand), Work()
-        Flow.from_publisher(publisher).map_async(work, 3, order=order).subscribe(recorder)
+        Flow.from_publisher(publisher).map_async(work, max_concurrency=3, order=order).subscribe(recorder)
         outstanding = max(3, min(demand, 12))
         given = 0
         for _ in range(10):
@@ -181,7 +187,7 @@ def test_no_more_elements_are_outstanding_than_are_wanted_or_awaited_side_by_sid
 def test_nothing_is_read_before_any_demand_and_nothing_ahead_of_it_one_at_a_time() -> None:
     async def main() -> None:
         work, recorder = Work(), Recorder()
-        Flow.range(9).map_async(work, 1).subscribe(recorder)
+        Flow.range(9).map_async(work, max_concurrency=1).subscribe(recorder)
         await asyncio.sleep(9)
         assert [] == work.begun
         for n in range(1, 4):
@@ -197,7 +203,11 @@ def test_an_endless_flow_is_read_no_further_than_declared() -> None:
     async def main() -> int:
         read: list[int] = []
         never = asyncio.Event()
-        flow = Flow.from_iterable(iter(int, 1)).do_on_next(read.append).map_async(lambda _: never.wait(), 16)
+        flow = (
+            Flow.from_iterable(iter(int, 1))
+            .do_on_next(read.append)
+            .map_async(lambda _: never.wait(), max_concurrency=16)
+        )
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(flow.to_list(), 1)
         return len(read)
@@ -209,7 +219,7 @@ def test_a_slow_element_holds_up_results_and_not_the_work_behind_it() -> None:
     async def main() -> tuple[list[int], list[int]]:
         work = Work(lambda n: 100.0 if n == 0 else 1.0)
         results: list[int] = []
-        task = asyncio.ensure_future(Flow.range(99).map_async(work, 2).for_each(results.append))
+        task = asyncio.ensure_future(Flow.range(99).map_async(work, max_concurrency=2).for_each(results.append))
         await asyncio.sleep(50)
         seen = results.copy()
         await task
@@ -226,7 +236,7 @@ async def test_a_function_that_never_suspends_lets_others_have_turns(monkeypatch
         async def at_once(n: int) -> int:
             return len(turns)
 
-        seen = await Flow.range(100).map_async(at_once, 1).to_list()
+        seen = await Flow.range(100).map_async(at_once, max_concurrency=1).to_list()
     # Four are there at a time; the clock is looked at behind the second.
     assert max(Counter(seen).values()) == 2
 
@@ -252,7 +262,7 @@ def test_a_failure_cancels_the_others_and_comes_when_they_have_ended(order: Any)
     async def main() -> float:
         key = order if isinstance(order, str) else lambda n: n
         with pytest.raises(BrokenError, match="one"):
-            await Flow.range(9).map_async(fn, 3, order=key).to_list()
+            await Flow.range(9).map_async(fn, max_concurrency=3, order=key).to_list()
         return now()
 
     assert 3.0 == run_virtual(main())
@@ -261,7 +271,7 @@ def test_a_failure_cancels_the_others_and_comes_when_they_have_ended(order: Any)
 
 def test_the_note_of_a_failure_names_the_element_and_the_line() -> None:
     with pytest.raises(BrokenError) as caught:
-        run_virtual(Flow.range(9).map_async(Work(fails={5: BrokenError()}), 2).to_list())
+        run_virtual(Flow.range(9).map_async(Work(fails={5: BrokenError()}), max_concurrency=2).to_list())
 
     (note,) = caught.value.__notes__
     assert "in map_async(Work, 2), chained at" in note
@@ -276,7 +286,11 @@ def test_in_order_what_was_finished_before_a_failure_comes_first_and_no_result_i
     async def main() -> list[int]:
         results: list[int] = []
         with heard.using(), pytest.raises(BrokenError):
-            await Flow.range(5).map_async(Work(seconds.__getitem__, {4: BrokenError()}), 5).for_each(results.append)
+            await (
+                Flow.range(5)
+                .map_async(Work(seconds.__getitem__, {4: BrokenError()}), max_concurrency=5)
+                .for_each(results.append)
+            )
         return results
 
     assert [0, 1] == run_virtual(main())
@@ -287,7 +301,7 @@ def test_in_order_what_was_finished_before_a_failure_comes_first_and_no_result_i
 def test_a_failure_waits_behind_the_results_that_are_not_wanted_yet(order: Any) -> None:
     async def main() -> None:
         work = Work(lambda n: n + 1.0, {2: BrokenError()})
-        async with probe(Flow.range(5).map_async(work, 3, order=order), request=1) as p:
+        async with probe(Flow.range(5).map_async(work, max_concurrency=3, order=order), request=1) as p:
             await p.expect_next(0)
             await p.expect_no_event(for_=9)
             await p.request(1)
@@ -301,7 +315,7 @@ def test_a_failure_waits_behind_the_results_that_are_not_wanted_yet(order: Any) 
 def test_a_failure_of_the_flow_comes_behind_all_results(order: Any) -> None:
     results: list[int] = []
     work = Work()
-    flow = Flow.range(3).concat(Flow.error(BrokenError())).map_async(work, 4, order=order)
+    flow = Flow.range(3).concat(Flow.error(BrokenError())).map_async(work, max_concurrency=4, order=order)
 
     with pytest.raises(BrokenError):
         run_virtual(flow.for_each(results.append))
@@ -338,7 +352,7 @@ def test_every_element_is_delivered_or_discarded_or_has_failed() -> None:
         async def main(
             work: Work = work, heard: Hooked = heard, read: list[int] = read, results: Any = results
         ) -> None:
-            flow = Flow.range(12).do_on_next(read.append).map_async(work, 3)
+            flow = Flow.range(12).do_on_next(read.append).map_async(work, max_concurrency=3)
             with heard.using(), pytest.raises(BrokenError):
                 await flow.for_each(results.append)
 
@@ -366,7 +380,7 @@ async def test_what_would_end_a_loop_is_an_error(stop: type[Exception]) -> None:
 async def test_a_key_that_fails_is_an_error_on_its_element() -> None:
     heard = Hooked()
     with heard.using(), pytest.raises(ZeroDivisionError) as caught:
-        await Flow.of(3, 2, 1, 0, 5).map_async(Work(lambda _: 0), 2, order=lambda n: 1 // n).to_list()
+        await Flow.of(3, 2, 1, 0, 5).map_async(Work(lambda _: 0), max_concurrency=2, order=lambda n: 1 // n).to_list()
 
     assert "element #3" in caught.value.__notes__[0]
     assert Counter([3, 2, 1, 5]) == Counter(heard.discarded)
@@ -389,12 +403,12 @@ async def test_a_cancellation_by_somebody_else_is_a_failure() -> None:
         return n
 
     with pytest.raises(SourceCancelledError):
-        await Flow.range(3).map_async(fn, 1).to_list()
+        await Flow.range(3).map_async(fn, max_concurrency=1).to_list()
 
 
 async def test_a_task_that_is_cancelled_before_it_begins_is_a_failure() -> None:
     before = asyncio.all_tasks()
-    main = asyncio.ensure_future(Flow.range(3).map_async(Work(), 1).to_list())
+    main = asyncio.ensure_future(Flow.range(3).map_async(Work(), max_concurrency=1).to_list())
     while not (tasks := asyncio.all_tasks() - before - {main}):
         await asyncio.sleep(0)
     for task in tasks:
@@ -411,7 +425,7 @@ async def test_a_task_that_is_cancelled_before_it_begins_is_a_failure() -> None:
 async def test_cancel_reaches_the_functions_in_the_same_turn_and_no_task_outlives_it(order: Any) -> None:
     work = Work(lambda _: 100.0)
     before = asyncio.all_tasks()
-    async with Flow.range(99).map_async(work, 4, order=order).open() as items:
+    async with Flow.range(99).map_async(work, max_concurrency=4, order=order).open() as items:
         task = asyncio.ensure_future(anext(items))
         while len(work.begun) < (1 if callable(order) else 4):
             await asyncio.sleep(0)
@@ -431,7 +445,9 @@ def test_what_was_not_finished_with_goes_to_the_hook_when_cancelled(order: Any) 
         read: list[int] = []
         recorder = Recorder(6)
         with heard.using():
-            flow = Flow.range(99).do_on_next(read.append).map_async(Work(lambda n: n % 4), 2, order=order)
+            flow = (
+                Flow.range(99).do_on_next(read.append).map_async(Work(lambda n: n % 4), max_concurrency=2, order=order)
+            )
             flow.subscribe(recorder)
             await asyncio.sleep(3.5)
             recorder.cancel()
@@ -446,7 +462,7 @@ def test_what_was_not_finished_with_goes_to_the_hook_when_cancelled(order: Any) 
 async def test_results_that_nobody_has_asked_for_go_to_the_hook_when_cancelled(order: Any) -> None:
     heard, recorder = Hooked(), Recorder(1)
     with heard.using():
-        Flow.range(9).map_async(Work(lambda _: 0), 3, order=order).map(lambda n: -n).subscribe(recorder)
+        Flow.range(9).map_async(Work(lambda _: 0), max_concurrency=3, order=order).map(lambda n: -n).subscribe(recorder)
         await idle()
         recorder.cancel()
         await idle()
@@ -502,7 +518,7 @@ async def test_functions_see_the_variables_of_the_subscriber_and_not_each_others
         await asyncio.sleep(0)
         return seen
 
-    flow = Flow.range(20).map_async(fn, 3, order=order)
+    flow = Flow.range(20).map_async(fn, max_concurrency=3, order=order)
     VARIABLE.set("subscriber's")
 
     assert ["subscriber's"] * 20 == await flow.to_list()
@@ -527,7 +543,7 @@ async def test_a_cancellation_that_one_element_has_swallowed_is_not_seen_by_the_
             await asyncio.sleep(0)
         return cancelling
 
-    assert [0] * 9 == await Flow.range(9).map_async(fn, 2).to_list()
+    assert [0] * 9 == await Flow.range(9).map_async(fn, max_concurrency=2).to_list()
 
 
 async def test_timeouts_in_functions_work_as_in_tasks_of_their_own() -> None:
@@ -539,7 +555,7 @@ async def test_timeouts_in_functions_work_as_in_tasks_of_their_own() -> None:
         except TimeoutError:
             return "too late"
 
-    assert ["in time", "too late"] * 4 == await Flow.range(8).map_async(fn, 2).to_list()
+    assert ["in time", "too late"] * 4 == await Flow.range(8).map_async(fn, max_concurrency=2).to_list()
 
 
 async def test_functions_run_on_the_loop_of_their_region() -> None:
@@ -580,7 +596,7 @@ async def test_workers_are_as_many_as_have_something_to_do() -> None:
     before = len(asyncio.all_tasks())
     flow = (
         Flow.range(1000)
-        .map_async(fn, 64)
+        .map_async(fn, max_concurrency=64)
         .do_on_next(lambda _: running.update(most=max(running["most"], len(asyncio.all_tasks()) - before)))
     )
     assert 1000 == await flow.count()
@@ -594,8 +610,8 @@ async def test_workers_are_as_many_as_have_something_to_do() -> None:
     ("make", "error", "text"),
     [
         (lambda: Flow.of(1).map_async(3), TypeError, "map_async.. takes a function, not int"),
-        (lambda: Flow.of(1).map_async(Work(), 0), ValueError, "concurrency must be at least 1"),
-        (lambda: Flow.of(1).map_async(Work(), 1.5), TypeError, "concurrency is a whole number"),
+        (lambda: Flow.of(1).map_async(Work(), max_concurrency=0), ValueError, "max_concurrency must be at least 1"),
+        (lambda: Flow.of(1).map_async(Work(), max_concurrency=1.5), TypeError, "max_concurrency is a whole number"),
         (lambda: Flow.of(1).map_async(Work(), order="any"), ValueError, "'input', 'completion', or give a function"),
         (lambda: Flow.of(1).map_async(Work(), order=None), ValueError, "choose one of"),
         (lambda: Flow.of(1).map_async(Work(), order=Work()), TypeError, "order=Work.: a key is given by an ordinary"),
@@ -609,5 +625,7 @@ def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any,
 def test_it_is_shown_by_what_is_not_the_default() -> None:
     flow = Flow.of(1)
     assert "Flow.map_async(len, 16)" == repr(flow.map_async(len))
-    assert "Flow.map_async(len, 3, order='completion')" == repr(flow.map_async(len, 3, order="completion"))
-    assert "Flow.map_async(len, 3, order=abs)" == repr(flow.map_async(len, 3, order=abs))
+    assert "Flow.map_async(len, 3, order='completion')" == repr(
+        flow.map_async(len, max_concurrency=3, order="completion")
+    )
+    assert "Flow.map_async(len, 3, order=abs)" == repr(flow.map_async(len, max_concurrency=3, order=abs))

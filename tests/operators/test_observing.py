@@ -302,8 +302,8 @@ def test_the_operators_are_shown_as_they_were_written() -> None:
 async def test_log_writes_every_signal(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "numbers")
     with pytest.raises(OSError, match="down"):
-        await BROKEN.log("numbers", logging.DEBUG).to_list()
-    await Flow.range(9).log("numbers", logging.DEBUG).take(1).to_list()
+        await BROKEN.log("numbers", level=logging.DEBUG).to_list()
+    await Flow.range(9).log("numbers", level=logging.DEBUG).take(1).to_list()
 
     written = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "numbers"]
     assert [
@@ -316,7 +316,7 @@ async def test_log_writes_every_signal(caplog: pytest.LogCaptureFixture) -> None
 @pytest.mark.parametrize(("name", "level"), [(1, 10), (None, 10), ("numbers", "DEBUG"), ("numbers", True)])
 def test_log_takes_a_name_and_a_level(name: Any, level: Any) -> None:
     with pytest.raises(TypeError, match="log"):
-        Flow.of(1).log(name, level)
+        Flow.of(1).log(name, level=level)
 
 
 async def test_a_checkpoint_notes_itself_on_the_failures_that_pass() -> None:
@@ -387,7 +387,7 @@ async def test_what_is_discarded_behind_is_not_told() -> None:
     discarded: list[int] = []
     flow = Flow.range(9).do_on_discard(discarded.append).skip_last(2).buffer(2).take(1)
 
-    assert [[0, 1]] == await flow.publish_on(schedulers.current(), 3).to_list()
+    assert [[0, 1]] == await flow.publish_on(schedulers.current(), prefetch=3).to_list()
     assert [] == discarded
 
 
@@ -411,7 +411,7 @@ async def test_the_inner_flows_are_part_of_the_flow() -> None:
     def numbers(start: int) -> Flow[int]:
         return Flow.range(start, start + 9).do_on_next(made.append)
 
-    merged = numbers(0).merge(numbers(10).publish_on(schedulers.current(), 2), prefetch=2)
+    merged = numbers(0).merge(numbers(10).publish_on(schedulers.current(), prefetch=2), prefetch=2)
     taken = await Flow.empty().concat(merged).do_on_discard(discarded.append).take(1).to_list()
 
     assert sorted(made) == sorted(taken + discarded)
@@ -423,7 +423,7 @@ async def test_each_of_two_is_told_of_its_own() -> None:
     outer: list[Any] = []
     flow = (
         Flow.range(5)
-        .publish_on(schedulers.current(), 3)
+        .publish_on(schedulers.current(), prefetch=3)
         .do_on_discard(inner.append)
         .buffer(2)
         .do_on_discard(outer.append)

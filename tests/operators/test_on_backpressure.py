@@ -145,7 +145,7 @@ async def test_an_overflow_says_where_and_what_to_do() -> None:
 
 
 async def test_buffer_drops_the_latest() -> None:
-    c = await case(lambda flow: flow.on_backpressure_buffer(2, "drop_latest"))
+    c = await case(lambda flow: flow.on_backpressure_buffer(2, overflow="drop_latest"))
 
     await c.next(1, 2, 3)
     await c.next(4)
@@ -156,7 +156,7 @@ async def test_buffer_drops_the_latest() -> None:
 
 
 async def test_buffer_drops_the_oldest() -> None:
-    c = await case(lambda flow: flow.on_backpressure_buffer(2, "drop_oldest"))
+    c = await case(lambda flow: flow.on_backpressure_buffer(2, overflow="drop_oldest"))
 
     await c.next(1, 2, 3)
     await c.next(4)
@@ -329,8 +329,8 @@ async def test_what_an_element_that_cancels_leaves_of_its_chunk_goes_to_the_hook
     [
         (lambda flow, f: flow.on_backpressure_drop(f), [1, 2, 3]),
         (lambda flow, f: flow.on_backpressure_latest(f), [1, 2]),
-        (lambda flow, f: flow.on_backpressure_buffer(1, "drop_latest", f), [2, 3]),
-        (lambda flow, f: flow.on_backpressure_buffer(1, "drop_oldest", f), [1, 2]),
+        (lambda flow, f: flow.on_backpressure_buffer(1, overflow="drop_latest", on_drop=f), [2, 3]),
+        (lambda flow, f: flow.on_backpressure_buffer(1, overflow="drop_oldest", on_drop=f), [1, 2]),
     ],
     ids=["drop", "latest", "buffer-drop_latest", "buffer-drop_oldest"],
 )
@@ -367,7 +367,7 @@ async def test_a_cancellation_that_on_drop_raises_is_a_failure_of_the_flow() -> 
         raise asyncio.CancelledError
 
     with pytest.raises(Exception, match="raised CancelledError"):
-        await Flow.range(100).on_backpressure_drop(refuse).publish_on(schedulers.current(), 2).to_list()
+        await Flow.range(100).on_backpressure_drop(refuse).publish_on(schedulers.current(), prefetch=2).to_list()
 
 
 # -- what can be read of it
@@ -375,7 +375,7 @@ async def test_a_cancellation_that_on_drop_raises_is_a_failure_of_the_flow() -> 
 
 async def test_a_snapshot_shows_what_waits_and_counts_what_was_dropped_also_behind_the_end() -> None:
     source = TestPublisher[int]()
-    flow = Flow.from_publisher(source).on_backpressure_buffer(2, "drop_oldest")
+    flow = Flow.from_publisher(source).on_backpressure_buffer(2, overflow="drop_oldest")
     async with flow.map(str).open() as items:
         await idle()
         source.next(*range(7))
@@ -405,8 +405,8 @@ async def test_a_snapshot_shows_the_operator_also_where_its_region_does_nothing_
 POLICIES: dict[str, tuple[Any, int, str]] = {
     "drop": (lambda flow: flow.on_backpressure_drop(), 0, "drop_latest"),
     "latest": (lambda flow: flow.on_backpressure_latest(), 1, "drop_oldest"),
-    "drop_latest": (lambda flow: flow.on_backpressure_buffer(3, "drop_latest"), 3, "drop_latest"),
-    "drop_oldest": (lambda flow: flow.on_backpressure_buffer(3, "drop_oldest"), 3, "drop_oldest"),
+    "drop_latest": (lambda flow: flow.on_backpressure_buffer(3, overflow="drop_latest"), 3, "drop_latest"),
+    "drop_oldest": (lambda flow: flow.on_backpressure_buffer(3, overflow="drop_oldest"), 3, "drop_oldest"),
 }
 
 
@@ -476,10 +476,14 @@ async def test_every_element_is_given_or_discarded_across_threads() -> None:
     discarded: list[int] = []
 
     def flow() -> AnyFlow:
-        return Flow.range(50_000).on_backpressure_buffer(100, "drop_oldest").subscribe_on(schedulers.thread("fast"))
+        return (
+            Flow.range(50_000)
+            .on_backpressure_buffer(100, overflow="drop_oldest")
+            .subscribe_on(schedulers.thread("fast"))
+        )
 
     with hooks.using(on_discard=discarded.append):
-        given = await flow().publish_on(schedulers.thread("slow"), 8).map(lambda n: n).to_list()
+        given = await flow().publish_on(schedulers.thread("slow"), prefetch=8).map(lambda n: n).to_list()
 
     assert given == sorted(given)
     assert list(range(50_000)) == sorted([*given, *discarded])
@@ -495,7 +499,7 @@ async def test_the_operators_follow_each_other() -> None:
 
 def test_it_takes_no_time_that_is_not_asked_for() -> None:
     async def main() -> None:
-        async with probe(Flow.interval(1.0).on_backpressure_buffer(3, "drop_oldest")) as p:
+        async with probe(Flow.interval(1.0).on_backpressure_buffer(3, overflow="drop_oldest")) as p:
             await p.expect_no_event(for_=10.5)
             await p.request(4)
             await p.expect_next(7, 8, 9)
@@ -515,7 +519,11 @@ def test_it_takes_no_time_that_is_not_asked_for() -> None:
     [
         (lambda f: f.on_backpressure_buffer(0), ValueError, "size must be at least 1"),
         (lambda f: f.on_backpressure_buffer("many"), TypeError, "size is a whole number"),
-        (lambda f: f.on_backpressure_buffer(1, "block"), ValueError, "choose one of 'error', 'drop_latest', 'drop_ol"),
+        (
+            lambda f: f.on_backpressure_buffer(1, overflow="block"),
+            ValueError,
+            "choose one of 'error', 'drop_latest', 'drop_ol",
+        ),
         (lambda f: f.on_backpressure_buffer(1, on_drop=print), ValueError, "'error' drops nothing"),
         (lambda f: f.on_backpressure_drop(3), TypeError, "takes a function, not int"),
         (lambda f: f.on_backpressure_drop(asyncio.sleep), TypeError, "async def"),

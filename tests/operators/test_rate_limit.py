@@ -90,7 +90,7 @@ def test_no_window_ever_sees_more_and_nothing_is_dropped(
         at: list[float] = []
         flow: AnyFlow = Flow.create(produce)
         if boundary:
-            flow = flow.publish_on(schedulers.current(), 4)
+            flow = flow.publish_on(schedulers.current(), prefetch=4)
         seen = [
             item
             async for item in flow.rate_limit(n, per).do_on_next(lambda _: at.append(now()))

@@ -61,7 +61,7 @@ async def test_the_ends_give_what_the_builtins_give(items: list[Any]) -> None:
 
     assert set(items) == await flow.to_set()
     assert {str(n): n for n in items} == await flow.to_dict(str)
-    assert {str(n): n * 2 for n in items} == await flow.to_dict(str, lambda n: n * 2)
+    assert {str(n): n * 2 for n in items} == await flow.to_dict(str, value=lambda n: n * 2)
     assert dict(enumerate(items)) == await flow.index().to_dict()
     assert sum(items) == await flow.sum()
     assert sum(items, 10) == await flow.sum(10)
@@ -105,7 +105,7 @@ async def test_an_end_comes_home(end: Callable[[Flow[Any]], Any]) -> None:
     flow = Flow.of(*[0] * 9, 7)
 
     with schedulers.thread("elsewhere") as scheduler:
-        assert await end(flow) == await end(flow.publish_on(scheduler, 2))
+        assert await end(flow) == await end(flow.publish_on(scheduler, prefetch=2))
 
 
 # -- how much is read and asked for
@@ -190,7 +190,7 @@ async def test_single_gives_the_element_or_the_default() -> None:
 
 async def test_element_at_gives_the_element_or_the_default() -> None:
     assert [0, 2] == [await Flow.range(3).element_at(index) for index in (0, 2)]
-    assert None is await Flow.range(3).element_at(3, None)
+    assert None is await Flow.range(3).element_at(3, default=None)
 
 
 @pytest.mark.parametrize("index", [-1, 1.0, "1", True])

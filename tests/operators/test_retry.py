@@ -32,6 +32,25 @@ async def test_retry_gives_up_with_the_last_failure() -> None:
         await Flow.defer(failing(3)).retry(2).to_list()
 
 
+async def test_the_failure_of_the_last_attempt_says_how_many_retries_there_were() -> None:
+    for retries, said in ((0, []), (2, ["given up after 2 retries: retry("])):
+        with pytest.raises(OSError, match="failure") as failed:
+            await Flow.defer(failing(3)).retry(retries).to_list()
+        notes = [note for note in getattr(failed.value, "__notes__", ()) if "given up" in note]
+        assert said == [note.partition("Flow")[0] for note in notes]
+
+
+async def test_a_number_of_retries_waits_for_nothing_and_an_element_resets_nothing() -> None:
+    assert [1, 1, 1] == await Flow.of(1).concat(Flow.error(OSError())).retry(2).on_error_complete().to_list()
+
+
+async def test_retry_goes_on_from_the_last_element_with_resume() -> None:
+    def read(start: int) -> Flow[int]:
+        return Flow.range(start, 5).map(lambda n: n if n < start + 2 else 1 // 0)
+
+    assert [0, 1, 2, 3, 4] == await read(0).retry(3, resume=lambda last: read(last + 1)).to_list()
+
+
 async def test_retry_zero_makes_one_attempt() -> None:
     with pytest.raises(OSError, match="failure 1"):
         await Flow.defer(failing(1)).retry(0).to_list()
@@ -147,7 +166,7 @@ async def test_an_error_that_fails_again_and_again_gathers_neither_notes_nor_tra
             await Flow.error(OSError("down")).retry(retries).to_list()
         frames.append(len(failed.traceback))
 
-        assert 1 == len(failed.value.__notes__)
+        assert 1 == len([note for note in failed.value.__notes__ if "given up" not in note])
 
     assert frames[0] == frames[1]
 

@@ -47,7 +47,7 @@ def test_elements_that_cannot_be_compared_are_a_failure_that_names_the_operator(
 
 
 def drawn(flow: Flow[Any], fraction: float, seed: int = 0, key: Callable[[Any], Any] | None = None) -> list[Any]:
-    return flow.sample_fraction(fraction, seed, key=key).run_sync()
+    return flow.sample_fraction(fraction, seed=seed, key=key).run_sync()
 
 
 def test_what_is_drawn_is_the_same_each_time_and_another_with_another_seed() -> None:
@@ -108,7 +108,7 @@ def test_what_is_shown_otherwise_in_each_process_needs_a_key(element: Any) -> No
         (lambda flow: flow.sample_fraction(1.5), ValueError, "sample_fraction(1.5): a fraction is from 0 to 1"),
         (lambda flow: flow.sample_fraction(-0.1), ValueError, "a fraction is from 0 to 1"),
         (lambda flow: flow.sample_fraction("half"), TypeError, "a fraction is a number, not str"),
-        (lambda flow: flow.sample_fraction(0.5, 1.5), TypeError, "seed is a whole number"),
+        (lambda flow: flow.sample_fraction(0.5, seed=1.5), TypeError, "seed is a whole number"),
         (lambda flow: flow.sort_by(max_size=0), ValueError, "max_size must be at least 1"),
         (lambda flow: flow.sort_by(7), TypeError, "takes a function, not int"),
     ],

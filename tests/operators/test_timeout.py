@@ -54,12 +54,12 @@ def test_the_time_is_given_anew_behind_each_element(source: str, seen: str) -> N
 def test_the_fallback_takes_over_when_the_time_is_up_and_is_given_all_the_time(source: str, seen: str) -> None:
     fallback = from_marbles("x--y---|")
 
-    assert seen == run_virtual(record(from_marbles(source).timeout(4.0, fallback)))
+    assert seen == run_virtual(record(from_marbles(source).timeout(4.0, fallback=fallback)))
 
 
 @virtual
 async def test_a_fallback_may_take_longer_than_the_flow_might() -> None:
-    assert [0] == await Flow.never().timeout(1.0, Flow.interval(60.0).take(1)).to_list()
+    assert [0] == await Flow.never().timeout(1.0, fallback=Flow.interval(60.0).take(1)).to_list()
     assert 61.0 == now()
 
 
@@ -72,7 +72,7 @@ async def test_the_error_says_what_was_waited_for_and_where() -> None:
 @virtual
 async def test_a_failure_of_the_fallback_is_that_of_the_whole() -> None:
     with pytest.raises(OSError, match="down"):
-        await Flow.never().timeout(1.0, Flow.error(OSError("down"))).to_list()
+        await Flow.never().timeout(1.0, fallback=Flow.error(OSError("down"))).to_list()
 
 
 # -- time counts while there is demand
@@ -136,7 +136,7 @@ async def test_the_time_in_which_the_consumer_blocks_the_loop_does_not_count() -
 @virtual
 async def test_demand_passes_one_for_one_and_what_is_unmet_is_asked_of_the_fallback_once() -> None:
     source, fallback = TestPublisher[int](), TestPublisher[int]()
-    async with probe(Flow.from_publisher(source).timeout(5.0, Flow.from_publisher(fallback)), request=3) as p:
+    async with probe(Flow.from_publisher(source).timeout(5.0, fallback=Flow.from_publisher(fallback)), request=3) as p:
         await p.expect_no_event(for_=1.0)
         source.assert_requested(3)
         source.next(1)
@@ -207,7 +207,7 @@ async def test_what_an_abandoned_source_sends_all_the_same_goes_to_the_hooks() -
             raise OSError("late")
 
     with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
-        assert ["x"] == await Flow.create(stubborn).timeout(1.0, Flow.of("x")).to_list()
+        assert ["x"] == await Flow.create(stubborn).timeout(1.0, fallback=Flow.of("x")).to_list()
     assert [1] == discarded
     assert ["late"] == [str(error) for error in dropped]
 
@@ -229,7 +229,7 @@ def slowly(chance: random.Random, made: list[int]) -> AnyFlow:
     return chance.choice(
         [
             lambda: flow,
-            lambda: flow.publish_on(schedulers.current(), chance.choice([1, 4])),
+            lambda: flow.publish_on(schedulers.current(), prefetch=chance.choice([1, 4])),
             lambda: Flow.from_publisher(flow),
             lambda: flow.on_backpressure_buffer(ELEMENTS),
         ]
@@ -244,7 +244,7 @@ def test_every_element_that_was_taken_is_delivered_or_told_to_the_hook(fallback:
         chance, made, discarded, got = random.Random(seed), list[int](), list[Any](), list[Any]()
         with hooks.using(on_discard=discarded.append):
             try:
-                async for n in slowly(chance, made).timeout(1.0, fallback):
+                async for n in slowly(chance, made).timeout(1.0, fallback=fallback):
                     got.append(n)
                     await asyncio.sleep(chance.choice([0.0, 0.0, 2.0]))
                 ended.add("fallback" if 104 in got else "complete")
@@ -269,7 +269,7 @@ def test_every_element_that_was_taken_is_delivered_or_told_to_the_hook(fallback:
         (lambda: Flow.of(1).timeout(0), ValueError, "seconds must be a finite number above 0"),
         (lambda: Flow.of(1).timeout(float("inf")), ValueError, "finite"),
         (lambda: Flow.of(1).timeout("1"), TypeError, "seconds is a number of seconds, not str"),
-        (lambda: Flow.of(1).timeout(1, [2]), TypeError, r"timeout\(\) takes flows, not list"),
+        (lambda: Flow.of(1).timeout(1, fallback=[2]), TypeError, r"timeout\(\) takes flows, not list"),
     ],
 )
 def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any, text: str) -> None:
@@ -279,7 +279,7 @@ def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any,
 
 def test_it_is_shown_by_its_time_and_its_fallback() -> None:
     assert "Flow.timeout(1.5)" == repr(Flow.of(1).timeout(1.5))
-    assert "Flow.timeout(1.5, Flow.of(2))" == repr(Flow.of(1).timeout(1.5, Flow.of(2)))
+    assert "Flow.timeout(1.5, Flow.of(2))" == repr(Flow.of(1).timeout(1.5, fallback=Flow.of(2)))
 
 
 async def test_unbounded_demand_costs_the_loop_one_timer_however_many_elements_come(
@@ -291,5 +291,5 @@ async def test_unbounded_demand_costs_the_loop_one_timer_however_many_elements_c
     call_at = loop.call_at
     monkeypatch.setattr(loop, "call_at", lambda *given, **named: timers.append(given) or call_at(*given, **named))
 
-    assert 10_000 == await Flow.range(10_000).publish_on(schedulers.current(), 4).timeout(3600.0).count()
+    assert 10_000 == await Flow.range(10_000).publish_on(schedulers.current(), prefetch=4).timeout(3600.0).count()
     assert 1 == len(timers)

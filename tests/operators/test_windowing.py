@@ -22,7 +22,7 @@ def windows(items: list[int], size: int, step: int) -> list[list[int]]:
 async def test_sliding_gives_the_full_windows(count: int, size: int, step: int) -> None:
     expected = windows(list(range(count)), size, step)
 
-    assert expected == await Flow.range(count).sliding(size, step).to_list()
+    assert expected == await Flow.range(count).sliding(size, step=step).to_list()
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ async def test_sliding_gives_the_full_windows(count: int, size: int, step: int) 
 )
 async def test_sliding_asks_for_what_the_wanted_lists_take(size: int, step: int, request_: int, expected: int) -> None:
     source = ByHand()
-    Flow.from_publisher(source).sliding(size, step).subscribe(Recorder(request_))
+    Flow.from_publisher(source).sliding(size, step=step).subscribe(Recorder(request_))
     await idle()
 
     assert [expected] == source.requests
@@ -39,7 +39,7 @@ async def test_sliding_asks_for_what_the_wanted_lists_take(size: int, step: int,
 
 async def test_sliding_asks_from_the_second_list_on_for_the_step() -> None:
     source, recorder = ByHand(), Recorder(1)
-    Flow.from_publisher(source).sliding(3, 2).subscribe(recorder)
+    Flow.from_publisher(source).sliding(3, step=2).subscribe(recorder)
     await idle()
     source.next(0, 1, 2)
     await idle()
@@ -55,7 +55,7 @@ async def test_sliding_tells_of_each_element_that_was_kept_in_vain(count: int, s
     discarded: list[object] = []
 
     with hooks.using(on_discard=discarded.append):
-        lists = await Flow.range(count).sliding(size, step).to_list()
+        lists = await Flow.range(count).sliding(size, step=step).to_list()
 
     begun = [at for at in range(0, count, step) if at + size > count]
     kept = sorted({n for at in begun for n in range(at, min(at + size, count))} - {n for each in lists for n in each})
@@ -66,7 +66,7 @@ async def test_sliding_tells_of_each_element_that_was_kept_in_vain(count: int, s
 @pytest.mark.parametrize(("size", "step"), [(0, 1), (1, 0), (-1, 1), (1.5, 1), (1, True)])
 def test_sliding_takes_sizes_of_at_least_one(size: Any, step: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="sliding"):
-        Flow.of(1).sliding(size, step)
+        Flow.of(1).sliding(size, step=step)
 
 
 async def test_the_lists_of_sliding_are_the_consumers_own() -> None:

@@ -120,7 +120,7 @@ async def test_a_silent_source_is_not_asked_again_for_each_beat() -> None:
     silent = Silent()
     beats = (
         await Flow.from_publisher(silent)
-        .publish_on(schedulers.current(), 1)
+        .publish_on(schedulers.current(), prefetch=1)
         .through(heartbeat(0.001, "beat"))
         .take(5)
         .to_list()

@@ -193,7 +193,7 @@ def map_async(cleanup: Cleanup) -> Flow[int]:
                 await cleanup.slowly()
         return n
 
-    return Flow.range(3).map_async(awaited, 3)
+    return Flow.range(3).map_async(awaited, max_concurrency=3)
 
 
 def filter_when(cleanup: Cleanup) -> Flow[int]:
@@ -205,7 +205,7 @@ def filter_when(cleanup: Cleanup) -> Flow[int]:
                 await cleanup.slowly()
         return True
 
-    return Flow.range(3).filter_when(wanted, 3)
+    return Flow.range(3).filter_when(wanted, max_concurrency=3)
 
 
 def flat_map(cleanup: Cleanup) -> Flow[int]:
@@ -225,7 +225,7 @@ def window(cleanup: Cleanup) -> Flow[Any]:
 
 
 def boundary(cleanup: Cleanup) -> Flow[int]:
-    return waiting_source(cleanup).publish_on(schedulers.current(), 2).map(lambda n: n)
+    return waiting_source(cleanup).publish_on(schedulers.current(), prefetch=2).map(lambda n: n)
 
 
 def on_a_thread(cleanup: Cleanup) -> Flow[int]:
@@ -233,7 +233,7 @@ def on_a_thread(cleanup: Cleanup) -> Flow[int]:
 
 
 def over_a_thread(cleanup: Cleanup) -> Flow[int]:
-    return waiting_source(cleanup).publish_on(schedulers.thread("abandoned"), 2).map(lambda n: n)
+    return waiting_source(cleanup).publish_on(schedulers.thread("abandoned"), prefetch=2).map(lambda n: n)
 
 
 def awaited_on_a_thread(cleanup: Cleanup) -> Flow[int]:

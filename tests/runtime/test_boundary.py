@@ -16,13 +16,13 @@ from tests.subscribers import ByHand, Recorder, idle
 @pytest.mark.parametrize("prefetch", [1, 2, 3, 4, 16, 256, 4096])
 @pytest.mark.parametrize("n", [0, 1, 2, 255, 256, 257, 1000])
 async def test_elements_cross_in_order_and_none_is_lost(prefetch: int, n: int) -> None:
-    assert await Flow.range(n).publish_on(schedulers.current(), prefetch).to_list() == list(range(n))
+    assert await Flow.range(n).publish_on(schedulers.current(), prefetch=prefetch).to_list() == list(range(n))
 
 
 @pytest.mark.parametrize("prefetch", [1, 3, 256])
 async def test_elements_cross_threads_in_order_and_none_is_lost(prefetch: int) -> None:
-    flow = Flow.range(2_000).publish_on(schedulers.thread("a"), prefetch).map(lambda n: n + 1)
-    flow = flow.publish_on(schedulers.thread("b"), prefetch).map(lambda n: n - 1)
+    flow = Flow.range(2_000).publish_on(schedulers.thread("a"), prefetch=prefetch).map(lambda n: n + 1)
+    flow = flow.publish_on(schedulers.thread("b"), prefetch=prefetch).map(lambda n: n - 1)
 
     assert await flow.to_list() == list(range(2_000))
 
@@ -154,7 +154,7 @@ async def test_functions_run_where_the_plan_says() -> None:
         return fn
 
     flow = Flow.range(100).map(note("first")).subscribe_on(schedulers.thread("one"))
-    flow = flow.publish_on(schedulers.thread("two"), 16).map(note("second"))
+    flow = flow.publish_on(schedulers.thread("two"), prefetch=16).map(note("second"))
     await flow.for_each(note("end"))
 
     assert where == {"first": {"one"}, "second": {"two"}, "end": {threading.current_thread().name}}
@@ -179,7 +179,7 @@ async def test_threads_end_with_the_flow() -> None:
         await Flow.range(10).publish_on(schedulers.thread("brief")).map(lambda n: 1 // n).to_list()
     assert set(threading.enumerate()) <= before
 
-    async with Flow.range(10).publish_on(schedulers.thread("brief"), 2).open() as items:
+    async with Flow.range(10).publish_on(schedulers.thread("brief"), prefetch=2).open() as items:
         async for _ in items:
             break
     assert set(threading.enumerate()) <= before
@@ -345,7 +345,7 @@ async def test_a_foreign_subscriber_hears_from_the_loop_of_the_last_region() -> 
 @pytest.mark.usefixtures("still")
 async def test_what_has_had_enough_completes_though_a_failure_waits_behind_the_rest() -> None:
     dropped: list[BaseException] = []
-    flow = Flow.range(10).map(lambda n: 1 // (3 - n)).publish_on(schedulers.current(), 16)
+    flow = Flow.range(10).map(lambda n: 1 // (3 - n)).publish_on(schedulers.current(), prefetch=16)
 
     with hooks.using(on_error_dropped=dropped.append):
         assert 0 == await flow.first()

@@ -38,20 +38,20 @@ async def for_each(fn: Fn) -> None:
 
 
 async def for_each_two_at_a_time(fn: Fn) -> None:
-    await Flow.range(9).for_each(taking(fn), concurrency=2)
+    await Flow.range(9).for_each(taking(fn), max_concurrency=2)
 
 
 async def map_async(fn: Fn) -> None:
-    await Flow.range(9).map_async(taking(fn), 2).to_list()
+    await Flow.range(9).map_async(taking(fn), max_concurrency=2).to_list()
 
 
 async def map_async_by_an_iterator(fn: Fn) -> None:
-    async for _ in Flow.range(9).map_async(taking(fn), 2):
+    async for _ in Flow.range(9).map_async(taking(fn), max_concurrency=2):
         pass
 
 
 async def map_async_behind_a_boundary(fn: Fn) -> None:
-    await Flow.range(9).map_async(taking(fn), 2).publish_on(schedulers.current(), 2).count()
+    await Flow.range(9).map_async(taking(fn), max_concurrency=2).publish_on(schedulers.current(), prefetch=2).count()
 
 
 async def filter_when(fn: Fn) -> None:
@@ -116,7 +116,7 @@ async def repeat_when(fn: Fn) -> None:
 
 
 async def flat_map(fn: Fn) -> None:
-    await Flow.range(9).flat_map(lambda _: Flow.from_awaitable(fn), concurrency=2).to_list()
+    await Flow.range(9).flat_map(lambda _: Flow.from_awaitable(fn), max_concurrency=2).to_list()
 
 
 ENDS: list[End] = [

@@ -304,7 +304,7 @@ async def test_every_subscription_uses_a_subscriber_of_its_own() -> None:
         (lambda: Flow.range(3).retry(True), TypeError, "whole number"),
         (lambda: Flow.range(3).map(3), TypeError, "takes a function, not int"),
         (lambda: Flow.range(3).publish_on("thread"), TypeError, "scheduler"),
-        (lambda: Flow.range(3).publish_on(schedulers.current(), 0), ValueError, "at least 1"),
+        (lambda: Flow.range(3).publish_on(schedulers.current(), prefetch=0), ValueError, "at least 1"),
         (lambda: Flow.range(3).concat([1]), TypeError, "from_iterable"),
         (lambda: Flow.range(3).on_error_resume_next(3), TypeError, "function"),
         (lambda: Flow.from_iterable(3), TypeError, "iterable"),
@@ -331,7 +331,7 @@ def test_an_async_function_is_refused_where_an_ordinary_one_is_needed(method: st
 
 
 def test_a_flow_shows_its_chain() -> None:
-    flow = Flow.range(5).filter(bool).map(str).publish_on(schedulers.thread("io"), 16).take(2)
+    flow = Flow.range(5).filter(bool).map(str).publish_on(schedulers.thread("io"), prefetch=16).take(2)
 
     expected = "Flow.range(0, 5).filter(bool).map(str).publish_on(thread('io'), prefetch=16).take(2)"
     assert repr(flow) == expected

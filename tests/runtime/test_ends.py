@@ -83,9 +83,9 @@ async def test_all_cleanup_has_finished_when_an_end_returns(ending: str, placed:
     started = threading.Event()
     flow = Flow.from_async_iterable(closing(log)).map(lambda n: started.set() or n)
     if placed == "boundary":
-        flow = flow.publish_on(schedulers.current(), 2)
+        flow = flow.publish_on(schedulers.current(), prefetch=2)
     elif placed == "thread":
-        flow = flow.publish_on(schedulers.thread("t"), 2).map(lambda n: n)
+        flow = flow.publish_on(schedulers.thread("t"), prefetch=2).map(lambda n: n)
 
     if ending == "take":
         assert await flow.take(2).to_list() == [0, 1]
@@ -296,7 +296,7 @@ async def test_the_failure_of_for_each_cancels_and_waits_for_the_others() -> Non
             log.append(f"worker {n} stopped")
 
     with pytest.raises(ValueError, match="first"):
-        await Flow.range(10).for_each(work, concurrency=3)
+        await Flow.range(10).for_each(work, max_concurrency=3)
 
     assert sorted(log) == ["worker 1 stopped", "worker 2 stopped"]
 
@@ -318,7 +318,7 @@ async def test_for_each_runs_no_more_than_its_concurrency_and_reads_no_further()
         await idle(100)
         live -= 1
 
-    await Flow.from_iterable(numbers()).for_each(work, concurrency=4)
+    await Flow.from_iterable(numbers()).for_each(work, max_concurrency=4)
 
     assert peak == 4
     assert len(read) == 50
@@ -435,7 +435,7 @@ def test_an_interrupt_comes_out_and_the_sources_are_closed(place: str) -> None:
 
     flow = Flow.from_iterable(numbers())
     if place != "here":
-        flow = flow.publish_on(schedulers.current(), 2)
+        flow = flow.publish_on(schedulers.current(), prefetch=2)
 
     with pytest.raises(KeyboardInterrupt):
         flow.map(interrupted).run_sync()

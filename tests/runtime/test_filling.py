@@ -47,7 +47,7 @@ async def test_what_is_wanted_is_made_and_no_more_of_the_input_is_taken(
     seen: list[int] = []
     flow = Flow.from_iterable(source(range(100))).map(lambda n: seen.append(n) or n).filter(lambda n: n % 2 == 0)
     recorder = Recorder(0)
-    flow.publish_on(schedulers.current(), MANY).subscribe(recorder)
+    flow.publish_on(schedulers.current(), prefetch=MANY).subscribe(recorder)
     await idle()
 
     assert [*range(2 * MANY - 1)] == seen
@@ -60,7 +60,7 @@ async def test_what_is_wanted_is_made_and_no_more_of_the_input_is_taken(
 
 
 async def test_little_is_taken_of_a_generator(filled: list[int]) -> None:
-    flow = Flow.range(100).map(str).publish_on(schedulers.current(), MANY - 1)
+    flow = Flow.range(100).map(str).publish_on(schedulers.current(), prefetch=MANY - 1)
 
     assert [*map(str, range(100))] == await flow.to_list()
     assert {0} == {*filled}  # the fold behind the boundary
@@ -69,7 +69,7 @@ async def test_little_is_taken_of_a_generator(filled: list[int]) -> None:
 @pytest.mark.parametrize("prefetch", range(MANY, 2 * MANY))
 async def test_demand_may_be_large_and_small_by_turns(prefetch: int, filled: list[int]) -> None:
     recorder = Recorder(0)
-    Flow.range(100).map(str).filter(bool).publish_on(schedulers.current(), prefetch).subscribe(recorder)
+    Flow.range(100).map(str).filter(bool).publish_on(schedulers.current(), prefetch=prefetch).subscribe(recorder)
     while not recorder.over.is_set():
         await idle()
         recorder.request(3)
@@ -134,7 +134,7 @@ async def test_what_is_given_one_by_one_is_never_made_ahead(filled: list[int]) -
 async def test_a_list_is_given_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch, filled: list[int]) -> None:
     monkeypatch.setattr(budgets, "TURN", 0.0)
     chunks: list[int] = []
-    flow = Flow.range(20).map(str).publish_on(schedulers.current(), 16)
+    flow = Flow.range(20).map(str).publish_on(schedulers.current(), prefetch=16)
     monkeypatch.setattr(emission, "MANY", 1)
 
     assert [*map(str, range(20))] == await flow.do_on_next(chunks.append).to_list()

@@ -59,7 +59,7 @@ async def test_a_burst_arrives_while_the_source_blocks_behind_it(stages: str, pr
     source = Quiet((1, 2, 7, 300, 3, 1))
     flow = STAGES[stages](Flow.from_iterable(source).subscribe_on(schedulers.thread("quiet")))
 
-    await flow.publish_on(schedulers.current(), prefetch).for_each(source.take)
+    await flow.publish_on(schedulers.current(), prefetch=prefetch).for_each(source.take)
 
     assert ([], 314) == (source.late, source.made)
 
@@ -92,7 +92,7 @@ async def test_no_more_is_made_than_was_asked_for() -> None:
         source.take(n)
 
     flow = Flow.from_iterable(source).subscribe_on(schedulers.thread("quiet"))
-    await flow.publish_on(schedulers.current(), 4).for_each(take)
+    await flow.publish_on(schedulers.current(), prefetch=4).for_each(take)
 
     assert ([], 150) == (source.late, len(ahead))
     assert 4 >= max(ahead)

@@ -204,7 +204,7 @@ async def turns_of_the_loop(flow: Flow[int]) -> list[int]:
 
 
 def one_at_a_time() -> Flow[int]:
-    return Flow.range(100).publish_on(schedulers.current(), 1)
+    return Flow.range(100).publish_on(schedulers.current(), prefetch=1)
 
 
 @pytest.mark.usefixtures("still")
@@ -230,7 +230,7 @@ async def test_a_function_of_the_flow_that_asks_for_the_element_it_is_making_is_
         return n
 
     with hooks.using(on_discard=discarded.append):
-        async with Flow.range(9).publish_on(schedulers.current(), 1).map(greedy).open() as items:
+        async with Flow.range(9).publish_on(schedulers.current(), prefetch=1).map(greedy).open() as items:
             assert [await anext(items) for _ in range(3)] == [0, 1, 2]
             with pytest.raises(RuntimeError, match="two tasks"):
                 await anext(items)
@@ -246,7 +246,7 @@ async def test_a_function_ahead_of_a_boundary_that_asks_for_the_next_element_get
             waits[0].send(None)  # it waits, rather than have a region work inside the turn of another
         return n
 
-    flow = Flow.range(9).map(greedy).publish_on(schedulers.current(), 4).filter(lambda n: n != 3)
+    flow = Flow.range(9).map(greedy).publish_on(schedulers.current(), prefetch=4).filter(lambda n: n != 3)
     async with flow.open() as items:
         seen = [await anext(items)]
         await idle()

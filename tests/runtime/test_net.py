@@ -60,19 +60,19 @@ def a_pushed_source() -> Flow[int]:
 
 
 def a_boundary() -> Flow[int]:
-    return Flow.range(3).map(lambda n: n).publish_on(schedulers.current(), 2).map(lambda n: n)
+    return Flow.range(3).map(lambda n: n).publish_on(schedulers.current(), prefetch=2).map(lambda n: n)
 
 
 def a_failure_behind_a_boundary() -> Flow[int]:
     return (
         Flow.concat(Flow.range(2), Flow.error(ExpectedError("expected")))
-        .publish_on(schedulers.current(), 2)
+        .publish_on(schedulers.current(), prefetch=2)
         .map(lambda n: n)
     )
 
 
 def a_thread() -> Flow[int]:
-    return Flow.from_async_iterable(numbers()).publish_on(schedulers.thread("net"), 2).map(lambda n: n)
+    return Flow.from_async_iterable(numbers()).publish_on(schedulers.thread("net"), prefetch=2).map(lambda n: n)
 
 
 def a_source_on_a_thread() -> Flow[int]:
@@ -105,7 +105,7 @@ def map_async() -> Flow[int]:
         await asyncio.sleep(0)
         return n
 
-    return Flow.range(3).map_async(awaited, 2)
+    return Flow.range(3).map_async(awaited, max_concurrency=2)
 
 
 def using() -> Flow[int]:

@@ -57,7 +57,7 @@ async def test_a_source_that_delivers_by_itself_is_a_region_of_its_own() -> None
 
 
 async def test_a_combinator_shows_each_of_the_flows_that_it_reads_at_a_time() -> None:
-    evens = Flow.range(0, 100, 2).publish_on(schedulers.current(), 8).map(str)
+    evens = Flow.range(0, 100, 2).publish_on(schedulers.current(), prefetch=8).map(str)
 
     async with evens.merge(Flow.range(3), Flow.never(), prefetch=4).open() as items:
         assert await anext(items) == 0

@@ -88,7 +88,7 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
         loop.call_soon(turn)
 
     loop.call_soon(turn)
-    await Flow.range(1_000).publish_on(schedulers.current(), 1).for_each(seen.append)
+    await Flow.range(1_000).publish_on(schedulers.current(), prefetch=1).for_each(seen.append)
 
     assert len(seen) == 1_000
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 3

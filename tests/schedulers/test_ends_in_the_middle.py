@@ -72,7 +72,7 @@ async def test_a_callback_that_would_end_the_thread_is_told_to_the_loop_and_the_
         return n
 
     async with schedulers.thread("shared") as place:
-        assert [0, 1] == await Flow.range(2).publish_on(place).map_async(call, 1).to_list()
+        assert [0, 1] == await Flow.range(2).publish_on(place).map_async(call, max_concurrency=1).to_list()
 
     assert ["a callback on thread('shared') raised KeyboardInterrupt"] * 2 == [each["message"] for each in told]
 

@@ -82,7 +82,7 @@ def test_a_boundary_only_after_the_first_is_drawn_as_the_specification_draws_it(
 
 
 def test_the_line_says_below_what_the_resources_are() -> None:
-    flow = origin().publish_on(schedulers.thread("far"), prefetch=1).map(f).publish_on(schedulers.current(), 9)
+    flow = origin().publish_on(schedulers.thread("far"), prefetch=1).map(f).publish_on(schedulers.current(), prefetch=9)
 
     assert flow.describe("line").splitlines() == [
         "of('origin') | map(f)   | ...",
@@ -180,7 +180,7 @@ def test_a_region_elsewhere_in_which_nothing_is_done_says_so() -> None:
 
 
 def test_boundaries_with_nothing_to_do_between_them_become_one() -> None:
-    flow = Flow.begin(Far("far()")).publish_on(schedulers.current(), 4).map(p)
+    flow = Flow.begin(Far("far()")).publish_on(schedulers.current(), prefetch=4).map(p)
 
     assert flow.describe().splitlines()[1:3] == [
         " |  credit boundary, then boundary, prefetch 4",

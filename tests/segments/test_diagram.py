@@ -32,7 +32,7 @@ def texts(svg: ET.Element, kind: str) -> list[str]:
 
 
 def test_a_region_is_a_box_with_its_place_and_its_steps() -> None:
-    flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), 16).filter(bool).take(3)
+    flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).filter(bool).take(3)
     svg = picture(flow)
 
     assert 2 == len(all_of(svg, "rect", "box"))
@@ -43,7 +43,11 @@ def test_a_region_is_a_box_with_its_place_and_its_steps() -> None:
 
 def test_a_boundary_is_a_dashed_line_with_its_prefetch() -> None:
     svg = picture(
-        Flow.range(9).publish_on(schedulers.current(), 16).map(str).publish_on(schedulers.current(), 1).map(str)
+        Flow.range(9)
+        .publish_on(schedulers.current(), prefetch=16)
+        .map(str)
+        .publish_on(schedulers.current(), prefetch=1)
+        .map(str)
     )
 
     assert 2 == len(all_of(svg, "path", "cut"))
@@ -120,7 +124,7 @@ def test_a_notebook_shows_it() -> None:
 )
 def test_every_flow_can_be_drawn_and_nothing_is_outside_of_the_frame(entry: Any) -> None:
     flow = entry.make(5, lambda each: each, Settings(prefetch=2))
-    for each in (flow, flow.retry(1).map(str).publish_on(schedulers.current(), 1).concat(flow)):
+    for each in (flow, flow.retry(1).map(str).publish_on(schedulers.current(), prefetch=1).concat(flow)):
         svg = picture(each, end="to_list()")
         width, height = float(svg.get("width", 0)), float(svg.get("height", 0))
         boxes = [box for kind in ("box", "step", "frame", "paper") for box in all_of(svg, "rect", kind)]
@@ -137,7 +141,7 @@ def test_every_flow_can_be_drawn_and_nothing_is_outside_of_the_frame(entry: Any)
 
 
 def test_steps_lie_within_the_boxes_of_their_regions() -> None:
-    flow = Flow.range(9).map(str).publish_on(schedulers.current(), 1).map(str).map(len).map(abs)
+    flow = Flow.range(9).map(str).publish_on(schedulers.current(), prefetch=1).map(str).map(len).map(abs)
     svg = picture(flow)
     boxes = [span(box) for box in all_of(svg, "rect", "box")]
 
@@ -147,7 +151,9 @@ def test_steps_lie_within_the_boxes_of_their_regions() -> None:
 
 
 def test_words_fit_into_what_they_are_written_in() -> None:
-    flow = Flow.of("a rather long element").publish_on(schedulers.thread("with a rather long name"), 1).map(str)
+    flow = (
+        Flow.of("a rather long element").publish_on(schedulers.thread("with a rather long name"), prefetch=1).map(str)
+    )
     svg = picture(flow)
 
     for kind, inside, character in [("s", "step", 7.2), ("n", "paper", 5.5)]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow
 from reactive_aio.schedulers import current
 from reactive_aio.segments import PublishOn, SubscribeOn, label
 
@@ -71,9 +71,9 @@ SHOWING: dict[str, Callable[[], Any]] = {
     "default_if_empty": lambda: repr(Flow.empty().default_if_empty(SECRET)),
     "generate": lambda: Flow.generate(lambda _: None, SECRET).describe(),
     "merge": lambda: Flow.of(1).merge(Flow.of(SECRET)).describe(),
-    "timeout": lambda: Flow.of(1).timeout(1.0, Flow.of(SECRET)).diagram(),
+    "timeout": lambda: Flow.of(1).timeout(1.0, fallback=Flow.of(SECRET)).diagram(),
     "scan": lambda: Flow.of(1).scan(lambda text, _: text, SECRET).describe(),
-    "retry_backoff": lambda: Flow.of(SECRET).retry_backoff(1, 0.1).describe(),
+    "retry by a Backoff": lambda: Flow.of(SECRET).retry(Backoff(0.1, max_retries=1)).describe(),
     "a wrong argument": lambda: Flow.of(1).take(SECRET),
     "a note": lambda: Flow.of(SECRET).map(lambda _: 1 // 0).run_sync(),
     "a step of generate": lambda: Flow.generate(lambda state: state, SECRET).run_sync(),

@@ -192,7 +192,7 @@ async def test_take_completes_with_its_last_element_and_cancels_the_source() -> 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 async def test_a_fold_behind_take_ends_wherever_the_chunks_end(n: int) -> None:
     for prefetch in (1, 2, 3, 4):
-        flow = Flow.range(1000).publish_on(_current(), prefetch).map(str)
+        flow = Flow.range(1000).publish_on(_current(), prefetch=prefetch).map(str)
         assert await flow.take(n).to_list() == [str(k) for k in range(n)]
         assert await flow.take(n).take(n + 1).skip(1).count() == n - 1
 

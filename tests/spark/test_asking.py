@@ -123,7 +123,7 @@ async def test_a_sink_whose_session_is_stopped_under_it_says_so_and_what_is_comm
 
     told = r"batch #1 was not written: its session has been stopped\nto_spark: 1 batches .* are committed, 1 rows$"
     with pytest.raises(SparkJobError, match=told):
-        await Flow.from_async_iterable(elements()).to_spark(Frames(spark, asks), STRUCT, batch=1)
+        await Flow.from_async_iterable(elements()).to_spark(Frames(spark, asks), STRUCT, size=1)
 
 
 def test_what_a_jvm_answers_is_left_as_it_is(spark: Any, sc: Any) -> None:

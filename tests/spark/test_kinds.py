@@ -50,7 +50,7 @@ async def test_a_function_in_the_workers(sc: Any, wire: str) -> None:
 async def test_a_function_that_is_awaited_in_the_workers(sc: Any) -> None:
     for kind in ALL:
         found: list[int] = []
-        flow = numbers(sc, None).map_async(partial(raised_in_time, kind), concurrency=1)
+        flow = numbers(sc, None).map_async(partial(raised_in_time, kind), max_concurrency=1)
 
         assert arrives_as(kind) is type(await failure(flow.for_each(found.append)))
         assert [0, 1, 2] == found
@@ -59,7 +59,7 @@ async def test_a_function_that_is_awaited_in_the_workers(sc: Any) -> None:
 async def test_a_function_before_one_that_is_awaited(sc: Any) -> None:
     for kind in ALL:
         found: list[int] = []
-        flow = numbers(sc, None).map(partial(raised_at_3, kind)).map_async(itself, concurrency=4)
+        flow = numbers(sc, None).map(partial(raised_at_3, kind)).map_async(itself, max_concurrency=4)
 
         assert arrives_as(kind) is type(await failure(flow.for_each(found.append)))
         assert [0, 1, 2] == found

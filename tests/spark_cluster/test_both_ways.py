@@ -58,7 +58,7 @@ async def test_whoever_is_killed_every_result_comes_once_and_in_order(
 
 async def test_a_flow_is_written_and_a_run_that_is_repeated_doubles_nothing(spark: Any, tmp_path: Path) -> None:
     for _ in range(2):
-        done = await Flow.range(50).map(reading).to_spark(Files(spark, tmp_path / "out", run="a"), Reading, batch=20)
+        done = await Flow.range(50).map(reading).to_spark(Files(spark, tmp_path / "out", run="a"), Reading, size=20)
         assert Committed("a", batches=3, rows=50) == done
 
     assert [*range(50)] == sorted(row.id for row in spark.read.parquet(str(tmp_path / "out")).collect())

@@ -85,7 +85,7 @@ def threads() -> Iterator[ThreadPool]:
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPool]:
     with schedulers.processes(2) as pool:
-        Flow.range(9).publish_on(pool, 1).map(str).run_sync()  # until they have started
+        Flow.range(9).publish_on(pool, prefetch=1).map(str).run_sync()  # until they have started
         yield pool
 
 

@@ -18,7 +18,9 @@ PROCESSORS: dict[str, Callable[[int], Processor[Any, Any]]] = {
     "processor": lambda _: processor(lambda flow: flow),
     "processor-fused": lambda _: processor(lambda flow: flow.map(lambda n: n + 1).filter(bool).map(lambda n: n - 1)),
     "processor-apart": lambda _: processor(lambda flow: Flow.from_publisher(flow.map(lambda n: n))),
-    "processor-boundary": lambda size: processor(lambda flow: flow.publish_on(schedulers.current(), size).map(int)),
+    "processor-boundary": lambda size: processor(
+        lambda flow: flow.publish_on(schedulers.current(), prefetch=size).map(int)
+    ),
 }
 """By their name in the package, each a processor whose output is its input, for a prefetch."""
 

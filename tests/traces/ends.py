@@ -167,7 +167,7 @@ READS: Final[dict[str, Read]] = {
     "count": lambda _, flow, __: flow.count(),
     "drain": lambda _, flow, __: flow.drain(),
     "for_each": lambda run, flow, end: flow.for_each(taking(run, end)),
-    "for_each async": lambda run, flow, end: flow.for_each(taking_later(run, end), concurrency=end.then),
+    "for_each async": lambda run, flow, end: flow.for_each(taking_later(run, end), max_concurrency=end.then),
     "async for": read,
     "open": opened,
     "open slowly": lambda run, flow, end: opened(run, flow, end, slow=True),

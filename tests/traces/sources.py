@@ -347,9 +347,9 @@ KINDS: Final[dict[str, Callable[[Made], AnyFlow]]] = {
     "generate": lambda made: Flow.generate(made.step, 0),
     "using": lambda made: Flow.using(made.lent, made.used),
     "async using": lambda made: Flow.using(made.lent_later, made.used),
-    "callback": lambda made: Flow.from_callback(partial(made.register, False), size=4),
+    "callback": lambda made: Flow.from_callback(partial(made.register, False), max_size=4),
     "later callback": lambda made: Flow.from_callback(
-        partial(made.register, True), size=2, overflow="drop_oldest" if made.offset % 2 else "error"
+        partial(made.register, True), max_size=2, overflow="drop_oldest" if made.offset % 2 else "error"
     ),
     "publisher": lambda made: Flow.from_publisher(Published(made, "")),
     "later publisher": lambda made: Flow.from_publisher(Published(made, "later")),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Final
 
-from reactive_aio import Flow, SynchronousSink, schedulers
+from reactive_aio import Backoff, Flow, SynchronousSink, schedulers
 from tests.traces.programs import Chain, Step
 from tests.traces.run import AnyFlow, Fn, Run
 from tests.traces.sources import Tapped, source
@@ -79,7 +79,7 @@ def grouped(flow: AnyFlow, run: Run, step: Step) -> AnyFlow:
     """Group, and read the groups."""
     key = run.fn(step, lambda item: number(item) % 3)
     groups = run.via(flow.group_by(key, max_groups=2 + step.n, prefetch=step.size))
-    return groups.flat_map(each_window(run, step), concurrency=4, prefetch=step.size)
+    return groups.flat_map(each_window(run, step), max_concurrency=4, prefetch=step.size)
 
 
 def total(left: Any, item: Any) -> int:
@@ -133,11 +133,11 @@ STEPS: Final[dict[str, Build]] = {
     "take_last": lambda flow, _, step: flow.take_last(step.n),
     "skip_last": lambda flow, _, step: flow.skip_last(step.n),
     "buffer": lambda flow, _, step: flow.buffer(step.n + 1),
-    "sliding": lambda flow, _, step: flow.sliding(step.n + 1, 2),
+    "sliding": lambda flow, _, step: flow.sliding(step.n + 1, step=2),
     "pairwise": lambda flow, _, __: flow.pairwise(),
     "window": lambda flow, run, step: run.via(flow.window(step.n + 1)).concat_map(each_window(run, step)),
     "window at once": lambda flow, run, step: run.via(flow.window(step.n + 1)).flat_map(
-        each_window(run, step), concurrency=2, prefetch=step.size
+        each_window(run, step), max_concurrency=2, prefetch=step.size
     ),
     "start_with": lambda flow, _, step: flow.start_with(step.n, step.n + 1),
     "default_if_empty": lambda flow, _, step: flow.default_if_empty(step.n),
@@ -154,7 +154,7 @@ STEPS: Final[dict[str, Build]] = {
     "ignore_elements": lambda flow, _, __: flow.ignore_elements(),
     "on_error_complete": lambda flow, _, __: flow.on_error_complete(errors=BaseException),
     "on_error_return": lambda flow, _, step: flow.on_error_return(step.n, errors=BaseException),
-    "delay": lambda flow, _, step: flow.delay(0.2 * step.n, size=step.n + 2),
+    "delay": lambda flow, _, step: flow.delay(0.2 * step.n, max_size=step.n + 2),
     "delay_subscription": lambda flow, _, step: flow.delay_subscription(0.4 * step.n),
     "debounce": lambda flow, _, step: flow.debounce(0.2 + step.n / 4),
     "sample": lambda flow, _, step: flow.sample(0.2 + step.n / 4),
@@ -180,13 +180,15 @@ STEPS: Final[dict[str, Build]] = {
     "distinct_until_changed": lambda flow, run, step: flow.distinct_until_changed(run.fn(step, half)),
     "buffer_until_changed": lambda flow, run, step: flow.buffer_until_changed(run.fn(step, half)),
     "flat_map_iterable": lambda flow, run, step: flow.flat_map_iterable(some(run, step)),
-    "map_async": lambda flow, run, step: flow.map_async(run.later(step, plus(step)), step.n + 1),
+    "map_async": lambda flow, run, step: flow.map_async(run.later(step, plus(step)), max_concurrency=step.n + 1),
     "map_async unordered": lambda flow, run, step: flow.map_async(
-        run.later(step, plus(step)), step.n + 1, order="completion"
+        run.later(step, plus(step)), max_concurrency=step.n + 1, order="completion"
     ),
-    "map_async by key": lambda flow, run, step: flow.map_async(run.later(step, plus(step)), step.n + 1, order=odd),
-    "filter_when": lambda flow, run, step: flow.filter_when(run.later(step, odd), step.n + 1),
-    "map_batches": lambda flow, run, step: flow.map_batches(run.fn(step, batch), step.n + 1),
+    "map_async by key": lambda flow, run, step: flow.map_async(
+        run.later(step, plus(step)), max_concurrency=step.n + 1, order=odd
+    ),
+    "filter_when": lambda flow, run, step: flow.filter_when(run.later(step, odd), max_concurrency=step.n + 1),
+    "map_batches": lambda flow, run, step: flow.map_batches(run.fn(step, batch), size=step.n + 1),
     "sort_by": lambda flow, run, step: flow.sort_by(run.fn(step, number)),
     "do_on_next": lambda flow, run, step: flow.do_on_next(run.fn(step, nothing)),
     "do_on_error": lambda flow, run, step: flow.do_on_error(run.fn(step, nothing)),
@@ -202,18 +204,20 @@ STEPS: Final[dict[str, Build]] = {
     "on_backpressure_drop": lambda flow, run, step: flow.on_backpressure_drop(run.fn(step, nothing)),
     "on_backpressure_latest": lambda flow, run, step: flow.on_backpressure_latest(run.fn(step, nothing)),
     "on_backpressure_buffer": lambda flow, run, step: flow.on_backpressure_buffer(
-        step.n + 1, ("drop_oldest", "drop_latest")[step.n % 2], run.fn(step, nothing)
+        step.n + 1, overflow=("drop_oldest", "drop_latest")[step.n % 2], on_drop=run.fn(step, nothing)
     ),
     # -- beginning again
     "retry": lambda flow, _, step: flow.retry(step.n),
     "retry_if": lambda flow, run, step: flow.retry_if(tries(run, step, 0)),
     "retry_when": lambda flow, run, step: flow.retry_when(run.later(step, lambda _, times: times < step.n)),
-    "retry_backoff": lambda flow, _, step: flow.retry_backoff(step.n, 0.3, errors=BaseException, random=Random(step.n)),
+    "retry_backoff": lambda flow, _, step: flow.retry(
+        Backoff(0.3, max_retries=step.n, random=Random(step.n)), errors=BaseException
+    ),
     # -- reading other flows
-    "flat_map": lambda flow, run, step: flow.flat_map(inner(run, step), concurrency=step.n + 1, prefetch=step.size),
+    "flat_map": lambda flow, run, step: flow.flat_map(inner(run, step), max_concurrency=step.n + 1, prefetch=step.size),
     "concat_map": lambda flow, run, step: flow.concat_map(inner(run, step)),
     "concat_map_eager": lambda flow, run, step: flow.concat_map_eager(
-        inner(run, step), concurrency=step.n + 1, prefetch=step.size
+        inner(run, step), max_concurrency=step.n + 1, prefetch=step.size
     ),
     "switch_map": lambda flow, run, step: flow.switch_map(inner(run, step)),
     "exhaust_map": lambda flow, run, step: flow.exhaust_map(inner(run, step)),
@@ -233,5 +237,5 @@ STEPS: Final[dict[str, Build]] = {
     "on_error_resume_next by function": lambda flow, run, step: flow.on_error_resume_next(
         inner(run, step), errors=BaseException
     ),
-    "timeout with fallback": lambda flow, run, step: flow.timeout(0.35 + step.n / 2, other(run, step)),
+    "timeout with fallback": lambda flow, run, step: flow.timeout(0.35 + step.n / 2, fallback=other(run, step)),
 }

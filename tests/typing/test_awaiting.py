@@ -25,9 +25,9 @@ async def wanted(n: int) -> bool:
 def test_operators_that_await() -> None:
     flow = Flow.range(3)
     assert_type(flow.map_async(shown), Flow[str])
-    assert_type(flow.map_async(going_on, 4, order="completion"), Flow[bytes])
+    assert_type(flow.map_async(going_on, max_concurrency=4, order="completion"), Flow[bytes])
     assert_type(flow.map_async(shown, order=lambda n: n % 2), Flow[str])
-    assert_type(flow.filter_when(wanted, concurrency=2), Flow[int])
+    assert_type(flow.filter_when(wanted, max_concurrency=2), Flow[int])
 
 
 @asynccontextmanager

@@ -16,9 +16,9 @@ def test_flows_side_by_side() -> None:
 
 def test_a_flow_for_each_element() -> None:
     flow = Flow.range(3)
-    assert_type(flow.flat_map(lambda n: Flow.of(str(n)), concurrency=2, prefetch=1), Flow[str])
+    assert_type(flow.flat_map(lambda n: Flow.of(str(n)), max_concurrency=2, prefetch=1), Flow[str])
     assert_type(flow.flat_map(Flow.of), Flow[int])
     assert_type(flow.concat_map(lambda n: Flow.of(str(n))), Flow[str])
-    assert_type(flow.concat_map_eager(lambda n: Flow.of(str(n)), concurrency=2, prefetch=1), Flow[str])
+    assert_type(flow.concat_map_eager(lambda n: Flow.of(str(n)), max_concurrency=2, prefetch=1), Flow[str])
     assert_type(flow.switch_map(lambda n: Flow.of(str(n))), Flow[str])
     assert_type(flow.exhaust_map(lambda n: Flow.of(str(n))), Flow[str])

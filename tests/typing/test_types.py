@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
 import attrs
 
 from reactive_aio import (
+    Backoff,
     Completed,
     Emitter,
     Failed,
@@ -76,7 +77,7 @@ def rows_of_spark(frame: DataFrame, rdd: RDD[bytes]) -> None:
 
 async def written_by_spark(writer: BatchWriter) -> None:
     """Never called: it takes a session."""
-    assert_type(await Flow.of(Point(1)).to_spark(writer, Point, batch=10), Committed)
+    assert_type(await Flow.of(Point(1)).to_spark(writer, Point, size=10), Committed)
 
 
 def test_sources() -> None:
@@ -106,7 +107,9 @@ def test_operators() -> None:
     assert_type(flow.take_while(bool).take_until(bool).skip_while(bool), Flow[int])
     assert_type(flow.take_until_other(Flow.of("a")), Flow[int])
     assert_type(flow.distinct().distinct(str), Flow[int])
-    assert_type(flow.distinct_until_changed().distinct_until_changed(str, lambda a, b: a.lower() == b), Flow[int])
+    assert_type(
+        flow.distinct_until_changed().distinct_until_changed(str, comparer=lambda a, b: a.lower() == b), Flow[int]
+    )
     assert_type(Flow.of(1, "a").of_type(str), Flow[str])
     assert_type(flow.ignore_elements().concat(Flow.of("a")), Flow[str])
     assert_type(flow.flat_map_iterable(lambda n: [str(n)]), Flow[str])
@@ -114,7 +117,7 @@ def test_operators() -> None:
     assert_type(flow.scan(lambda a, b: a + b), Flow[int])
     assert_type(flow.scan(lambda text, n: text + str(n), ""), Flow[str])
     assert_type(flow.index().map(lambda pair: pair[0]), Flow[int])
-    assert_type(flow.map_batches(lambda items: [str(item) for item in items], 3), Flow[str])
+    assert_type(flow.map_batches(lambda items: [str(item) for item in items], size=3), Flow[str])
     assert_type(flow.sort_by(lambda n: -n), Flow[int])
     assert_type(flow.sample_fraction(0.5, key=str), Flow[int])
     assert_type(flow.handle(keep), Flow[str])
@@ -147,19 +150,19 @@ def test_operators() -> None:
     assert_type(flow.retry_if(lambda error, attempt: error.errno == attempt, errors=OSError), Flow[int])
     assert_type(flow.on_error_resume_next(lambda error: Flow.of(error.errno or 0), errors=(OSError,)), Flow[int])
     assert_type(flow.retry_when(answer).repeat_when(answer), Flow[int])
-    assert_type(flow.retry_backoff(3, 1.0, resume=lambda last: Flow.of(last + 1)), Flow[int])
+    assert_type(flow.retry(Backoff(1.0, max_retries=3), resume=lambda last: Flow.of(last + 1)), Flow[int])
     assert_type(flow.delay(1).delay_subscription(1).debounce(1).sample(1).throttle_first(1), Flow[int])
     assert_type(flow.rate_limit(2, 1.5), Flow[int])
     assert_type(flow.timestamp(), Flow[tuple[float, int]])
     assert_type(flow.elapsed(), Flow[tuple[float, int]])
     assert_type(flow.buffer_timeout(2, 1.5), Flow[list[int]])
     assert_type(flow.timeout(1), Flow[int])
-    assert_type(flow.timeout(1.5, Flow.of("a")), Flow[int | str])
+    assert_type(flow.timeout(1.5, fallback=Flow.of("a")), Flow[int | str])
     assert_type(flow.start_with("a"), Flow[int | str])
     assert_type(flow.default_if_empty(None), Flow[int | None])
     assert_type(flow.switch_if_empty(Flow.of("a")), Flow[int | str])
     assert_type(flow.buffer(2), Flow[list[int]])
-    assert_type(flow.sliding(3, 2), Flow[list[int]])
+    assert_type(flow.sliding(3, step=2), Flow[list[int]])
     assert_type(flow.window(3), Flow[Flow[int]])
     assert_type(flow.group_by(str, max_groups=8, prefetch=64), Flow[GroupedFlow[str, int]])
     assert_type(flow.group_by(str).map(lambda group: group.key), Flow[str])
@@ -170,7 +173,7 @@ def test_operators() -> None:
     assert_type(flow.do_on_discard(print), Flow[int])
     assert_type(flow.log("numbers").checkpoint("here"), Flow[int])
     assert_type(flow.publish_on(schedulers.current()).subscribe_on(schedulers.current()), Flow[int])
-    assert_type(flow.on_backpressure_buffer(2, "drop_oldest").on_backpressure_error(), Flow[int])
+    assert_type(flow.on_backpressure_buffer(2, overflow="drop_oldest").on_backpressure_error(), Flow[int])
     assert_type(flow.on_backpressure_drop(print).on_backpressure_latest(lambda n: n + 1), Flow[int])
     assert_type(flow.strict(), Flow[int])
     assert_type(flow.then(Shown()), Flow[str])
@@ -188,7 +191,7 @@ async def test_ends() -> None:
     assert_type(await flow.reduce(lambda text, n: text + str(n), ""), str)
     assert_type(await flow.reduce(lambda a, b: a + b, 0.5, combine=lambda a, b: a + b), float)
     assert_type(await flow.collect(set[int], set[int].add), set[int])
-    assert_type(await flow.collect(list[int], list[int].append, list[int].extend), list[int])
+    assert_type(await flow.collect(list[int], list[int].append, combine=list[int].extend), list[int])
     assert_type(await flow.top_k(2), list[int])
     assert_type(await flow.to_sorted_list(key=str), list[int])
     assert_type(await flow.count_by_key(str), dict[str, int])
@@ -198,12 +201,12 @@ async def test_ends() -> None:
     assert_type(await flow.drain(), None)
     assert_type(await flow.to_set(), set[int])
     assert_type(await flow.to_dict(str), dict[str, int])
-    assert_type(await flow.to_dict(str, float), dict[str, float])
+    assert_type(await flow.to_dict(str, value=float), dict[str, float])
     assert_type(await flow.map(str).index().to_dict(), dict[int, str])
     assert_type(await Flow.of(1).single(), int)
     assert_type(await Flow.of(1).single("none"), int | str)
     assert_type(await flow.element_at(0), int)
-    assert_type(await flow.element_at(9, None), int | None)
+    assert_type(await flow.element_at(9, default=None), int | None)
     assert_type(await flow.sum(), int)
     assert_type(await flow.map(float).sum(), float)
     assert_type(await flow.map(str).sum(""), str)

@@ -25,29 +25,29 @@ class Awaiting(Fluent[T_co]):
     def map_async(
         self,
         fn: Callable[[T_co], Awaitable[U]],
-        concurrency: int = 16,
         *,
+        max_concurrency: int = 16,
         order: Order | Callable[[T_co], Hashable] = "input",
     ) -> Flow[U]:
-        """Emit what ``await fn(item)`` gives for each element, up to ``concurrency`` of them side by side.
+        """Emit what ``await fn(item)`` gives for each element, up to ``max_concurrency`` of them side by side.
 
         With ``order="input"`` results come in the order of the elements, so that a slow one holds up those behind it;
         with ``"completion"`` in the order in which they are there. With a function ``order=key`` the elements of one
         key are awaited one after another, and others side by side: for the events of an account, say. Then results
         come in the order in which they are there, which for one key is that of its elements.
 
-        Demand: as many elements are asked for as are wanted, but ``concurrency`` at least, to have them awaited side
+        Demand: as many elements are asked for as are wanted, but ``max_concurrency`` at least, to have them awaited side
         by side, and four times that at most; so many are buffered at most, from the request for an element until its
-        result is delivered. With ``concurrency=1`` none is touched that nobody has asked for.
+        result is delivered. With ``max_concurrency=1`` none is touched that nobody has asked for.
         Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
         cancelled and have ended before it is signalled, behind the results that could be delivered before it. What
         they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
-        ``concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
+        ``max_concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
         Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
         were not finished with, and results not delivered, go to ``hooks.on_discard``.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
-        ``concurrency`` in each task; no more than that are taken before results are handed on. Other orders depend on
+        ``max_concurrency`` in each task; no more than that are taken before results are handed on. Other orders depend on
         time, so that a task could not be done again, and are those of the loop: they run after the boundary.
         (Reactor: ``flatMapSequential``, ``flatMap``; Pekko: ``mapAsync``, ``mapAsyncUnordered``,
         ``mapAsyncPartitioned``.)
@@ -64,16 +64,16 @@ class Awaiting(Fluent[T_co]):
         ['BBB', 'CC', 'A']
         """
         check_function("map_async", fn)
-        check_count("map_async", "concurrency", concurrency, 1)
+        check_count("map_async", "max_concurrency", max_concurrency, 1)
         check_order("map_async", order)
-        return self.begin(MapAsync(self.as_flow(), fn, concurrency, order))
+        return self.begin(MapAsync(self.as_flow(), fn, max_concurrency, order))
 
-    def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], concurrency: int = 1) -> Flow[T_co]:
+    def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> Flow[T_co]:
         """Emit the elements for which ``await predicate(item)`` gives something true, in their order.
 
-        Demand: as `map_async` does; with ``concurrency=1`` an element is asked for when one is wanted, and another in
-        place of each that is dropped. No more than four times ``concurrency`` are buffered.
-        Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``concurrency``
+        Demand: as `map_async` does; with ``max_concurrency=1`` an element is asked for when one is wanted, and another in
+        place of each that is dropped. No more than four times ``max_concurrency`` are buffered.
+        Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``max_concurrency``
         below 1 is refused with ValueError when the flow is built.
         Cancel: cancels what is under way; a terminal returns when it has ended.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
@@ -87,5 +87,5 @@ class Awaiting(Fluent[T_co]):
         ['new', 'newer']
         """
         check_function("filter_when", predicate)
-        check_count("filter_when", "concurrency", concurrency, 1)
-        return self.begin(FilterWhen[T_co](self.as_flow(), predicate, concurrency))
+        check_count("filter_when", "max_concurrency", max_concurrency, 1)
+        return self.begin(FilterWhen[T_co](self.as_flow(), predicate, max_concurrency))

@@ -27,7 +27,7 @@ class FilterWhen(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     predicate: Callable[[Any], Awaitable[object]]
-    concurrency: int
+    max_concurrency: int
 
     capabilities: Capabilities = field(
         init=False,
@@ -43,10 +43,10 @@ class FilterWhen(Pushed[T]):
 
     def as_stage(self) -> Stage[Any, Any]:
         """The stage."""
-        return FilterWhenInRegion(self.predicate, self.concurrency)
+        return FilterWhenInRegion(self.predicate, self.max_concurrency)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.predicate, self.concurrency, line("input"), _if_true)
+        in_flight = InFlight(inlet, self.predicate, self.max_concurrency, line("input"), _if_true)
         in_flight.begin(self.flow)
         return in_flight

@@ -20,11 +20,11 @@ def _nothing(_item: object, _result: object) -> object:
 
 @frozen
 class ForEachAsync(Pushed[NoReturn]):
-    """Source of ``Flow.for_each`` with ``concurrency``: it gives nothing, so that what is wanted of it stays wanted."""
+    """Source of ``Flow.for_each`` with ``max_concurrency``: it gives nothing, so that what is wanted of it stays wanted."""
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], Awaitable[object]]
-    concurrency: int
+    max_concurrency: int
 
     @property
     def name(self) -> str:
@@ -42,6 +42,6 @@ class ForEachAsync(Pushed[NoReturn]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.fn, self.concurrency, line("completion"), _nothing)
+        in_flight = InFlight(inlet, self.fn, self.max_concurrency, line("completion"), _nothing)
         in_flight.begin(self.flow)
         return in_flight

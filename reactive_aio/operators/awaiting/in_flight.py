@@ -28,7 +28,7 @@ NOTHING: Final = object()
 
 @define(eq=False)
 class InFlight(Gathering):
-    """Reads a flow, awaits ``fn`` for up to ``concurrency`` elements at a time, and delivers what comes of them.
+    """Reads a flow, awaits ``fn`` for up to ``max_concurrency`` elements at a time, and delivers what comes of them.
 
     The awaiting is done by workers: tasks that take one element after another, which costs half of what a task for each
     would. To an element a worker is as a task of its own: when one has left context
@@ -37,13 +37,13 @@ class InFlight(Gathering):
     Invariants, whenever no method is on the stack:
 
     - an element is outstanding from the request for it until its result is delivered; when elements are requested, no
-      more are outstanding than are wanted, or ``concurrency`` if that is more, and never ``AHEAD`` times as many;
-    - while anything waits, there are ``concurrency`` workers, or one for each that does, and none of them is idle;
+      more are outstanding than are wanted, or ``max_concurrency`` if that is more, and never ``AHEAD`` times as many;
+    - while anything waits, there are ``max_concurrency`` workers, or one for each that does, and none of them is idle;
     - behind a failure or a cancellation no element is begun with, and the end is told when all workers are gone.
     """
 
     fn: Callable[[Any], Awaitable[Any]]
-    concurrency: int
+    max_concurrency: int
     line: Line
     gives: Callable[[Any, Any], Any] | None = None
     """What is delivered for an element and its result, if not the result."""
@@ -131,7 +131,7 @@ class InFlight(Gathering):
         """Ask for what may be outstanding, by a quarter of it at least, unless a worker might have to wait for that."""
         if self._flow is None or self._ended or not self.demand:
             return
-        most = max(self.concurrency, min(self.demand, AHEAD * self.concurrency))
+        most = max(self.max_concurrency, min(self.demand, AHEAD * self.max_concurrency))
         missing = most - self.line.held - self._requested
         if missing > 0 and (missing >= most >> 2 or len(self.line.waiting) + self._requested < most >> 2):
             self._requested += missing
@@ -142,7 +142,7 @@ class InFlight(Gathering):
     def _staff(self) -> None:
         """Have workers for what waits."""
         missing = len(self.line.waiting) - self._call(len(self.line.waiting))
-        for _ in range(min(missing, self.concurrency - self._workers)):
+        for _ in range(min(missing, self.max_concurrency - self._workers)):
             self._workers += 1
             context = self._pristine.copy()
             task = self.inlet.start(self._work(context), context)

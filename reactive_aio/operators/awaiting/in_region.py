@@ -49,16 +49,16 @@ class Gate:
 
 @frozen
 class InRegion(Stage[T, U]):
-    """A stage that awaits ``fn`` for up to ``concurrency`` elements side by side, and gives results in their order."""
+    """A stage that awaits ``fn`` for up to ``max_concurrency`` elements side by side, and gives results in their order."""
 
     fn: Callable[[Any], Awaitable[Any]]
-    concurrency: int
+    max_concurrency: int
     gate: Gate = field(init=False, repr=False, eq=False, factory=Gate)
 
     @property
     def arguments(self) -> str:
         """The arguments of the method."""
-        return f"{label(self.fn)}, {self.concurrency}"
+        return f"{label(self.fn)}, {self.max_concurrency}"
 
     @property
     def requirement(self) -> Requirement:
@@ -106,7 +106,7 @@ def _pair(item: Any, result: Any) -> tuple[Any, Any]:
 
 @define(eq=False)
 class Awaiting(Transform[Any, Any]):
-    """The elements of one subscription that are awaited; never more than ``concurrency`` without a result handed on."""
+    """The elements of one subscription that are awaited; never more than ``max_concurrency`` without a result handed on."""
 
     stage: InRegion[Any, Any]
     _side: Side | None = field(init=False, default=None)
@@ -176,7 +176,7 @@ class Awaiting(Transform[Any, Any]):
         """Begin with further elements; False if the input has stopped."""
         if self._late is not None:
             return False
-        room, taken = self.stage.concurrency - self._under_way, list[Any]()
+        room, taken = self.stage.max_concurrency - self._under_way, list[Any]()
         try:
             taken.extend(islice(items, room))
         except InputBroken:
@@ -193,8 +193,8 @@ class Awaiting(Transform[Any, Any]):
         if self._side is None:
             stage = self.stage
             side = self._side = Side(WorkerLoop.of_process(), f"{stage} in this part of the stream", copy_context())
-            fn = gated(stage.fn, stage.gate.of(stage.concurrency))
-            self._machine = InFlight(side, fn, stage.concurrency, line("input"), _pair)
+            fn = gated(stage.fn, stage.gate.of(stage.max_concurrency))
+            self._machine = InFlight(side, fn, stage.max_concurrency, line("input"), _pair)
             side.begin(self._machine)
         return self._side
 

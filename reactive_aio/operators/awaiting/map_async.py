@@ -23,7 +23,7 @@ class MapAsync(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], Awaitable[T]]
-    concurrency: int
+    max_concurrency: int
     order: Order | Callable[[Any], Hashable]
 
     capabilities: Capabilities = field(
@@ -37,7 +37,7 @@ class MapAsync(Pushed[T]):
     def arguments(self) -> str:
         """The arguments, the order only where it is another than that of the elements."""
         order = "" if self.order == "input" else f", order={label(self.order)}"
-        return f"{label(self.fn)}, {self.concurrency}{order}"
+        return f"{label(self.fn)}, {self.max_concurrency}{order}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -46,10 +46,10 @@ class MapAsync(Pushed[T]):
 
     def as_stage(self) -> Stage[Any, Any] | None:
         """The stage, for the order of the elements; other orders depend on time, so that a task could not be done again."""
-        return MapAsyncInRegion(self.fn, self.concurrency) if self.order == "input" else None
+        return MapAsyncInRegion(self.fn, self.max_concurrency) if self.order == "input" else None
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.fn, self.concurrency, line(self.order))
+        in_flight = InFlight(inlet, self.fn, self.max_concurrency, line(self.order))
         in_flight.begin(self.flow)
         return in_flight

@@ -184,7 +184,7 @@ class Side:
         self._receiver = receiver
         receiver.on_subscribe(self)
 
-    # -- the Subscription of what the worker gives, which gives no more than `concurrency` ahead by itself
+    # -- the Subscription of what the worker gives, which gives no more than `max_concurrency` ahead by itself
 
     def request(self, n: int) -> None:
         """Nothing: fewer elements are under way than the machine asks for."""

@@ -232,14 +232,14 @@ class Filtering(Fluent[T_co]):
 
     @overload
     def distinct_until_changed(
-        self, key: None = None, comparer: Callable[[T_co, T_co], object] | None = None
+        self, key: None = None, *, comparer: Callable[[T_co, T_co], object] | None = None
     ) -> Flow[T_co]: ...
     @overload
     def distinct_until_changed(
-        self, key: Callable[[T_co], K], comparer: Callable[[K, K], object] | None = None
+        self, key: Callable[[T_co], K], *, comparer: Callable[[K, K], object] | None = None
     ) -> Flow[T_co]: ...
     def distinct_until_changed(
-        self, key: Callable[[T_co], Any] | None = None, comparer: Callable[[Any, Any], object] | None = None
+        self, key: Callable[[T_co], Any] | None = None, *, comparer: Callable[[Any, Any], object] | None = None
     ) -> Flow[T_co]:
         """Drop elements that equal the one before, by themselves or by their ``key``, and emit the others.
 
@@ -278,7 +278,7 @@ class Filtering(Fluent[T_co]):
         return self.then(OfType(kind))
 
     def sample_fraction(
-        self, fraction: float, seed: int = 0, *, key: Callable[[T_co], Any] | None = None
+        self, fraction: float, *, seed: int = 0, key: Callable[[T_co], Any] | None = None
     ) -> Flow[T_co]:
         """Emit a random ``fraction`` of the elements, in their order: the same ones each time for the same ``seed``.
 

@@ -26,12 +26,12 @@ class Flattening(Fluent[T_co]):
 
     __slots__ = ()
 
-    def flat_map(self, fn: Callable[[T_co], Flow[U]], *, concurrency: int = 256, prefetch: int = 32) -> Flow[U]:
+    def flat_map(self, fn: Callable[[T_co], Flow[U]], *, max_concurrency: int = 256, prefetch: int = 32) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element, several at the same time, and emit what comes, as it comes.
 
         It is fair: where several have elements waiting, each gives what it has in its turn.
 
-        Demand: this flow is asked for ``concurrency`` elements at once, and for one more when one of their flows has
+        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows has
         ended; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and for
         more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow, behind the elements that
@@ -48,9 +48,9 @@ class Flattening(Fluent[T_co]):
         [2, 3, 2, 3]
         """
         check_function("flat_map", fn, INSTEAD)
-        check_count("flat_map", "concurrency", concurrency, 1)
+        check_count("flat_map", "max_concurrency", max_concurrency, 1)
         check_count("flat_map", "prefetch", prefetch, 1)
-        return self.begin(FlatMap[U](self.as_flow(), fn, concurrency, prefetch))
+        return self.begin(FlatMap[U](self.as_flow(), fn, max_concurrency, prefetch))
 
     def concat_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element to its end, one after another, and emit its elements.
@@ -68,10 +68,12 @@ class Flattening(Fluent[T_co]):
         check_function("concat_map", fn, INSTEAD)
         return self.begin(ConcatMap[U](self.as_flow(), fn))
 
-    def concat_map_eager(self, fn: Callable[[T_co], Flow[U]], *, concurrency: int = 16, prefetch: int = 32) -> Flow[U]:
+    def concat_map_eager(
+        self, fn: Callable[[T_co], Flow[U]], *, max_concurrency: int = 16, prefetch: int = 32
+    ) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element, several at the same time, and emit their elements in order.
 
-        Demand: this flow is asked for ``concurrency`` elements at once, and for one more when a flow has been emitted to
+        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when a flow has been emitted to
         its end; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
         for more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
         Errors: those of ``concat_map``, in the same places; what is buffered behind goes to ``hooks.on_discard``.
@@ -91,9 +93,9 @@ class Flattening(Fluent[T_co]):
         ([3, 2, 1], 3.0)
         """
         check_function("concat_map_eager", fn, INSTEAD)
-        check_count("concat_map_eager", "concurrency", concurrency, 1)
+        check_count("concat_map_eager", "max_concurrency", max_concurrency, 1)
         check_count("concat_map_eager", "prefetch", prefetch, 1)
-        return self.begin(ConcatMapEager[U](self.as_flow(), fn, concurrency, prefetch))
+        return self.begin(ConcatMapEager[U](self.as_flow(), fn, max_concurrency, prefetch))
 
     def switch_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of the latest element: one that comes ends the reading of the flow before.

@@ -23,7 +23,7 @@ class ConcatMapEager(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], FlowLike]
-    concurrency: int
+    max_concurrency: int
     ahead: int
 
     @property
@@ -35,7 +35,7 @@ class ConcatMapEager(Pushed[T]):
         """Begin with as many elements as flows may be read at the same time."""
         mapping = EagerMapping(inlet, Mapper(inlet, "concat_map_eager", self.fn), self.ahead)
         mapping.outer = Gathering.enter(mapping, None)
-        mapping.outer.request(self.concurrency)
+        mapping.outer.request(self.max_concurrency)
         # In a callback, so that what is wanted by then has been asked for before the first element comes.
         mapping.subscribe(self.flow, mapping.outer, at_once=False)
         return mapping

@@ -23,7 +23,7 @@ class FlatMap(Pushed[T]):
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], FlowLike]
-    concurrency: int
+    max_concurrency: int
     ahead: int
 
     @property
@@ -35,7 +35,7 @@ class FlatMap(Pushed[T]):
         """Begin with as many elements as flows may be read at the same time."""
         mapping = FlatMapping(inlet, mapper=Mapper(inlet, "flat_map", self.fn), ahead=self.ahead)
         mapping.outer = mapping.enter(None)
-        mapping.outer.request(self.concurrency)
+        mapping.outer.request(self.max_concurrency)
         # In a callback, so that what is wanted by then has been asked for before the first element comes.
         mapping.subscribe(self.flow, mapping.outer, at_once=False)
         return mapping

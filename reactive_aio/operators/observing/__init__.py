@@ -159,7 +159,7 @@ class Observing(Fluent[T_co]):
         check_function("do_on_discard", fn, "an ordinary function is needed")
         return self.begin(DoOnDiscard[T_co](self.as_flow(), fn))
 
-    def log(self, name: str = "reactive_aio.flow", level: int = logging.INFO) -> Flow[T_co]:
+    def log(self, name: str = "reactive_aio.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
 
         Demand: passed on one for one; nothing is buffered. An element is logged when it is made.
@@ -172,7 +172,7 @@ class Observing(Fluent[T_co]):
         >>> from reactive_aio import Flow
         >>> logger = logging.getLogger("numbers")
         >>> logger.addHandler(logging.StreamHandler(sys.stdout))
-        >>> Flow.range(2).log("numbers", logging.WARNING).run_sync()
+        >>> Flow.range(2).log("numbers", level=logging.WARNING).run_sync()
         subscribe
         request(unbounded)
         next(0)

@@ -28,16 +28,16 @@ class Overflowing(Fluent[T_co]):
     __slots__ = ()
 
     def on_backpressure_buffer(
-        self, size: int, overflow: Overflow = "error", on_drop: Callable[[T_co], object] | None = None
+        self, max_size: int, *, overflow: Overflow = "error", on_drop: Callable[[T_co], object] | None = None
     ) -> Flow[T_co]:
-        """Keep up to ``size`` elements until they are wanted.
+        """Keep up to ``max_size`` elements until they are wanted.
 
-        When they are ``size`` and one more comes, ``overflow`` decides: "error" fails the flow, "drop_latest"
+        When they are ``max_size`` and one more comes, ``overflow`` decides: "error" fails the flow, "drop_latest"
         drops the one that came, "drop_oldest" the one that has waited longest.
 
-        Demand: upstream unbounded and at once; downstream one for one. At most ``size`` elements are buffered.
+        Demand: upstream unbounded and at once; downstream one for one. At most ``max_size`` elements are buffered.
         Errors: BackpressureOverflowError, behind the elements that wait; what ``on_drop``, called with each
-        element that is dropped, raises. ``size`` below 1, another ``overflow``, and an ``on_drop`` with "error",
+        element that is dropped, raises. ``max_size`` below 1, another ``overflow``, and an ``on_drop`` with "error",
         which drops nothing, are refused with ValueError when the flow is built.
         Cancel: what waits goes to ``hooks.on_discard``.
         (Reactor, RxJava: ``onBackpressureBuffer``; Pekko: ``buffer``.)
@@ -52,14 +52,14 @@ class Overflowing(Fluent[T_co]):
         >>> run_virtual(main())
         ([997, 998, 999], 997)
         """
-        check_count("on_backpressure_buffer", "size", size, 1)
+        check_count("on_backpressure_buffer", "max_size", max_size, 1)
         check_overflow("on_backpressure_buffer", overflow)
         _check_on_drop("on_backpressure_buffer", on_drop)
         if on_drop is not None and overflow == "error":
             raise ValueError(
                 "on_backpressure_buffer(on_drop=...) needs overflow='drop_latest' or 'drop_oldest': 'error' drops nothing"
             )
-        return self.begin(OnBackpressureBuffer[T_co](self.as_flow(), size, overflow, on_drop))
+        return self.begin(OnBackpressureBuffer[T_co](self.as_flow(), max_size, overflow, on_drop))
 
     def on_backpressure_drop(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """Drop elements that nobody wants when they come.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .._fluent import Fluent, check_count, check_errors, check_flag, check_flow, check_function, check_seconds, is_flow
+from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
 from ..sourcing.iterable import Empty, Of
+from .backoff import Backoff, at_once
 from .on_error_map import OnErrorMap
 from .repeat import Repeat
 from .repeat_when import RepeatWhen
 from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
 from .retry import Retry
-from .retry_backoff import Backoff, RetryBackoff, check_backoff
 from .retry_if import RetryIf
 from .retry_when import RetryWhen
 from .timeout import Timeout
@@ -72,17 +71,27 @@ class Recovering(Fluent[T_co]):
         check_function("repeat_when", decide)
         return self.begin(RepeatWhen[T_co](self.as_flow(), decide))
 
-    def retry(self, max_retries: int | None = None, *, errors: Errors = Exception) -> Flow[T_co]:
-        """Subscribe again when this flow fails, ``max_retries`` times at most; without a number, for ever.
+    def retry(
+        self,
+        policy: int | Backoff | None = None,
+        *,
+        errors: Errors = Exception,
+        resume: Callable[[T_co], Flow[T_co]] | None = None,
+    ) -> Flow[T_co]:
+        """Subscribe again when this flow fails: so many times at most, or for ever, or by the waits of a `Backoff`.
 
-        What a failed attempt has emitted stays emitted; the next one starts from the beginning. The number
-        holds for each subscription.
+        Only for failures among ``errors``. What a failed attempt has emitted stays emitted. The next one starts from the
+        beginning; with ``resume`` it reads ``resume(last)`` once there was an element, the last of which it is given. A
+        number holds for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: the failure of the last attempt; one that is not among ``errors``. A negative number is refused with
-        ValueError when the flow is built.
-        (Reactor, RxJava: ``retry``, also in the count; RxPY counts the first attempt too.)
+        Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
+        A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
+        Cancel: a wait ends at once.
+        (Reactor, RxJava: ``retry``, also in the count, ``retryWhen(Retry.backoff(...))`` with ``transientErrors`` for
+        ``reset``; Mutiny: ``withBackOff``; RxPY counts the first attempt too.)
 
-        >>> from reactive_aio import Flow
+        >>> from reactive_aio import Backoff, Flow
+        >>> from reactive_aio.testing import run_virtual
         >>> attempts = iter([OSError("down"), OSError("down"), "up"])
         >>> def fetch():
         ...     answer = next(attempts)
@@ -91,11 +100,24 @@ class Recovering(Fluent[T_co]):
         ...     return Flow.of(answer)
         >>> Flow.defer(fetch).retry(2).run_sync()
         ['up']
+        >>> def lines(start):
+        ...     yield from range(start, min(start + 2, 5))
+        ...     if start < 4:
+        ...         raise ConnectionError("lost")
+        >>> def read(start):
+        ...     return Flow.from_iterable(lambda: lines(start))
+        >>> run_virtual(read(0).retry(Backoff(0.5, max_retries=3), resume=lambda last: read(last + 1)).to_list())
+        [0, 1, 2, 3, 4]
         """
-        if max_retries is not None:
-            check_count("retry", "max_retries", max_retries, 0)
+        short = not isinstance(policy, Backoff)
+        if not isinstance(policy, Backoff):
+            if policy is not None:
+                check_count("retry", "policy", policy, 0)
+            policy = at_once(policy)
         check_errors("retry", errors)
-        return self.begin(Retry(self.as_flow(), max_retries, errors))
+        if resume is not None:
+            check_function("retry", resume, "return the flow from an ordinary function")
+        return self.begin(Retry[T_co](self.as_flow(), policy, short, errors, resume))
 
     @overload
     def retry_if(self, predicate: Callable[[Exception, int], object]) -> Flow[T_co]: ...
@@ -212,7 +234,7 @@ class Recovering(Fluent[T_co]):
         check_errors("on_error_map", errors)
         return self.begin(OnErrorMap[T_co](self.as_flow(), fn, errors))
 
-    def timeout(self, seconds: float, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
+    def timeout(self, seconds: float, *, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
         """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
 
         Time counts, by the clock of the loop, while there is demand: from the first that is not met, and anew behind
@@ -226,7 +248,7 @@ class Recovering(Fluent[T_co]):
         >>> from reactive_aio import Flow
         >>> from reactive_aio.testing import run_virtual
         >>> slow = Flow.interval(60.0)
-        >>> run_virtual(slow.timeout(5.0, Flow.of("late")).to_list())
+        >>> run_virtual(slow.timeout(5.0, fallback=Flow.of("late")).to_list())
         ['late']
         """
         check_seconds("timeout", "seconds", seconds, above=True)
@@ -268,50 +290,3 @@ class Recovering(Fluent[T_co]):
         check_function("retry_when", decide)
         check_errors("retry_when", errors)
         return self.begin(RetryWhen[T_co](self.as_flow(), decide, errors))
-
-    def retry_backoff(
-        self,
-        max_retries: int | None,
-        backoff: float,
-        *,
-        factor: float = 2.0,
-        max_delay: float = 60.0,
-        jitter: float = 0.5,
-        errors: Errors = Exception,
-        reset: bool = True,
-        resume: Callable[[T_co], Flow[T_co]] | None = None,
-        random: Random | None = None,
-    ) -> Flow[T_co]:
-        """Subscribe again when this flow fails, after ``backoff`` seconds, then ``factor`` times as many, and so on.
-
-        No wait is longer than ``max_delay`` seconds; each differs by chance from what it would be by up to the share
-        ``jitter``, from 0 to 1, drawn from ``random``. ``max_retries``, or None for no end, holds for each
-        subscription; with ``reset`` retries and waits begin anew behind an element. With ``resume`` the next
-        attempt reads ``resume(last)`` once there was an element, the last of which it is given; else it starts
-        from the beginning.
-        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
-        Bad arguments are refused when the flow is built.
-        Cancel: the wait ends at once.
-        (Reactor: ``retryWhen(Retry.backoff(...))``, with ``transientErrors`` for ``reset``; Mutiny: ``withBackOff``.)
-
-        >>> from reactive_aio import Flow
-        >>> from reactive_aio.testing import run_virtual
-        >>> def lines(start):
-        ...     yield from range(start, min(start + 2, 5))
-        ...     if start < 4:
-        ...         raise ConnectionError("lost")
-        >>> def read(start):
-        ...     return Flow.defer(lambda: Flow.from_iterable(lines(start)))
-        >>> run_virtual(read(0).retry_backoff(3, 0.5, resume=lambda last: read(last + 1)).to_list())
-        [0, 1, 2, 3, 4]
-        """
-        if max_retries is not None:
-            check_count("retry_backoff", "max_retries", max_retries, 0)
-        check_backoff(backoff, factor, max_delay, jitter, random)
-        check_errors("retry_backoff", errors)
-        check_flag("retry_backoff", "reset", reset)
-        if resume is not None:
-            check_function("retry_backoff", resume, "return the flow from an ordinary function")
-        spaced = Backoff(max_retries, backoff, factor, max_delay, jitter, random)
-        return self.begin(RetryBackoff[T_co](self.as_flow(), spaced, errors, reset, resume))

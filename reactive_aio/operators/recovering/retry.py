@@ -1,15 +1,20 @@
-"""The combinator that subscribes again when its flow fails."""
+"""The combinator that subscribes again when its flow fails, at once or after longer and longer waits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed
+from ...guard import Failed, guarded
+from ...notes import add_note
+from ...segments import Inlet, Pushed, label
 from ...segments.nodes import FlowLike
 from ...spec import Subscription
+from .._fluent import check_flow
+from ..timing.waiting import Waiting
+from .backoff import Backoff
 from .resume import Errors
 
 T = TypeVar("T")
@@ -20,8 +25,16 @@ class Retry(Pushed[T]):
     """Source of ``Flow.retry``."""
 
     flow: FlowLike
-    max_retries: int | None
-    errors: Errors = field(repr=False)
+    policy: Backoff
+    short: bool
+    """Whether a number stands for the policy, and shows it."""
+    errors: Errors
+    resume: Callable[[Any], FlowLike] | None
+
+    @property
+    def arguments(self) -> str:
+        """The flow, and how often it is tried."""
+        return f"{label(self.flow)}, {self.policy.max_retries if self.short else label(self.policy)}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -30,28 +43,79 @@ class Retry(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the first attempt."""
-        attempts = Attempts(inlet, self.flow, self.max_retries, self.errors)
+        attempts = Attempts(inlet, self)
         attempts.advance(self.flow)
         return attempts
 
 
 @define(eq=False)
-class Attempts(Coordinator):
-    """Subscribes anew after a failure, as long as there are retries left in this subscription."""
+class Attempts(Waiting):
+    """Waits after a failure, and subscribes anew; in one subscription."""
 
-    flow: FlowLike
-    left: int | None
-    errors: Errors
+    given: Retry[Any]
+    _retries: int = field(init=False, default=0)
+    """How many there have been, since the last element where that resets them."""
+    _delay: float = field(init=False)
+    """The next one, without its share of chance."""
+    _last: list[Any] = field(init=False, factory=list[Any])
+    """The last element of all attempts, where it is needed to go on from it."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._delay = self.given.policy.first
+
+    def on_source_chunk(self, items: list[Any]) -> None:
+        """Pass elements on: a success."""
+        if self._retries and self.given.policy.reset:
+            self._retries, self._delay = 0, self.given.policy.first
+        if self.given.resume is not None:
+            self._last = items[-1:]
+        super().on_source_chunk(items)
 
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""
         self.complete()
 
     def on_source_error(self, error: BaseException) -> None:
-        """Try once more, or give up with the last failure."""
-        if self.left == 0 or not isinstance(error, self.errors):
+        """Wait for the next attempt, or give up with this failure."""
+        policy = self.given.policy
+        if not isinstance(error, self.given.errors):
             self.fail(error)
+        elif self._retries == policy.max_retries:
+            if self._retries:
+                add_note(error, f"given up after {self._retries} retries: {self.inlet.where}")
+            self.fail(error)
+        else:
+            self._retries += 1
+            delay, self._delay = self._delay, policy.after(self._delay)
+            if delay:
+                self._wait(delay)
+            else:
+                self.on_time()
+
+    def _wait(self, delay: float) -> None:
+        # Guarded, because a generator of random numbers may be of a class of the user's.
+        spread = guarded(self.inlet.context, self.given.policy.spread, delay)
+        if isinstance(spread, Failed):
+            self.fail(spread.error)
+        else:
+            self.timer.start(spread)
+
+    def on_time(self) -> None:
+        """Try once more."""
+        resume = self.given.resume
+        if resume is None or not self._last:
+            self.advance(self.given.flow)
             return
-        if self.left is not None:
-            self.left -= 1
-        self.advance(self.flow)
+        flow = guarded(self.inlet.context, _resumed, resume, self._last[0])
+        if isinstance(flow, Failed):
+            add_note(flow.error, f"raised by the resume of {self.inlet.where}")
+            self.fail(flow.take())
+        else:
+            self.advance(flow)
+
+
+def _resumed(resume: Callable[[Any], FlowLike], last: Any) -> FlowLike:
+    flow = resume(last)
+    check_flow("retry(resume=...)", flow)
+    return flow

@@ -20,7 +20,7 @@ class Scheduling(Fluent[T_co]):
 
     __slots__ = ()
 
-    def publish_on(self, scheduler: Scheduler | Workers, prefetch: int = 256) -> Flow[T_co]:
+    def publish_on(self, scheduler: Scheduler | Workers, *, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
         That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``; the flows that they

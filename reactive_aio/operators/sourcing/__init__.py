@@ -227,7 +227,7 @@ class Sourcing(Computed[T_co]):
         cls,
         register: Callable[[Emitter[U]], Callable[[], object] | None],
         *,
-        size: int = 256,
+        max_size: int = 256,
         overflow: Overflow = "error",
     ) -> Flow[U]:
         """Emit what callbacks hand over, from any thread: a source that can't be slowed.
@@ -236,11 +236,11 @@ class Sourcing(Computed[T_co]):
         ``emitter.error(error)`` and ``emitter.complete()`` called, and may return a function that undoes this, called
         when the subscription ends. They may be called from any thread and return at once.
 
-        Demand: one for one; at most ``size`` elements are buffered. When they are ``size`` and one more comes,
+        Demand: one for one; at most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
         ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one
         that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
         thread that called.
-        Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``size`` below
+        Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
         1 and another ``overflow`` are refused with ValueError, an ``async def`` with TypeError, when the flow is
         built.
         Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``.
@@ -259,9 +259,9 @@ class Sourcing(Computed[T_co]):
         ['rang']
         """
         check_function("from_callback", register, "register callbacks in an ordinary function")
-        check_count("from_callback", "size", size, 1)
+        check_count("from_callback", "max_size", max_size, 1)
         check_overflow("from_callback", overflow)
-        return cls.begin(FromCallback(register, size, overflow))
+        return cls.begin(FromCallback(register, max_size, overflow))
 
     @classmethod
     def interval(cls, period: float, *, delay: float | None = None) -> Flow[int]:

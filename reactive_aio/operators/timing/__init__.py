@@ -24,13 +24,13 @@ class Timing(Fluent[T_co]):
 
     __slots__ = ()
 
-    def delay(self, seconds: float, *, size: int = 256) -> Flow[T_co]:
+    def delay(self, seconds: float, *, max_size: int = 256) -> Flow[T_co]:
         """Emit each element ``seconds`` after it has come, so that the distances between elements stay as they are.
 
-        Demand: passed on as far as there is room; at most ``size`` elements are asked for and not yet emitted, so that
-        no more than ``size`` pass in any ``seconds``. ``size`` elements are buffered.
+        Demand: passed on as far as there is room; at most ``max_size`` elements are asked for and not yet emitted, so that
+        no more than ``max_size`` pass in any ``seconds``. ``max_size`` elements are buffered.
         Errors: stand behind the elements that wait, as the end does, and wait no longer than these. Seconds below 0 and
-        a ``size`` below 1 are refused with ValueError when the flow is built.
+        a ``max_size`` below 1 are refused with ValueError when the flow is built.
         Cancel: the elements that wait go to ``hooks.on_discard``.
         (RxJava, RxPY: ``delay``; Reactor: ``delaySequence``; its ``delayElements`` spaces elements, as ``rate_limit(1,
         seconds)`` does here.)
@@ -41,8 +41,8 @@ class Timing(Fluent[T_co]):
         '----a-b--(c|)'
         """
         check_seconds("delay", "seconds", seconds)
-        check_count("delay", "size", size, 1)
-        return self.begin(Delay[T_co](self.as_flow(), seconds, size))
+        check_count("delay", "max_size", max_size, 1)
+        return self.begin(Delay[T_co](self.as_flow(), seconds, max_size))
 
     def delay_subscription(self, seconds: float) -> Flow[T_co]:
         """Subscribe to this flow ``seconds`` after it was subscribed to.
@@ -113,13 +113,13 @@ class Timing(Fluent[T_co]):
         check_seconds("sample", "seconds", seconds, above=True)
         return self.begin(Sample[T_co](self.as_flow(), seconds))
 
-    def rate_limit(self, n: int, per: float) -> Flow[T_co]:
-        """Emit at most ``n`` elements in any ``per`` seconds: as soon as that allows, and all of them.
+    def rate_limit(self, max_elements: int, per: float) -> Flow[T_co]:
+        """Emit at most ``max_elements`` elements in any ``per`` seconds: as soon as that allows, and all of them.
 
-        It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``n`` elements
+        It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``max_elements`` elements
         leave here in it. (The clock of uvloop counts milliseconds, and stands still while a callback runs.)
-        Demand: passed on as far as elements may be emitted, so no more than ``n`` at a time; nothing is buffered.
-        Errors: those of this flow. An ``n`` below 1 and seconds that are not above 0 are refused with ValueError when
+        Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time; nothing is buffered.
+        Errors: those of this flow. An ``max_elements`` below 1 and seconds that are not above 0 are refused with ValueError when
         the flow is built.
         Cancel: a wait ends at once.
         (Pekko: ``throttle``, by tokens; aiostream: ``spaceout``; Mutiny: ``paceDemand``.)
@@ -129,9 +129,9 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(Flow.of(*"abcde").rate_limit(2, 5)))
         '(ab)-(cd)-(e|)'
         """
-        check_count("rate_limit", "n", n, 1)
+        check_count("rate_limit", "max_elements", max_elements, 1)
         check_seconds("rate_limit", "per", per, above=True)
-        return self.begin(RateLimit[T_co](self.as_flow(), n, per))
+        return self.begin(RateLimit[T_co](self.as_flow(), max_elements, per))
 
     def timestamp(self) -> Flow[tuple[float, T_co]]:
         """Emit each element with the time at which it came, in seconds, by the clock of the loop.

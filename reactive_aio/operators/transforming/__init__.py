@@ -69,10 +69,10 @@ class Transforming(Fluent[T_co]):
         return self.then(FlatMapIterable(fn))
 
     @overload
-    def map_batches(self, fn: Callable[[list[T_co]], Iterable[R]], size: int = ...) -> Flow[R]: ...
+    def map_batches(self, fn: Callable[[list[T_co]], Iterable[R]], *, size: int = ...) -> Flow[R]: ...
     @overload
-    def map_batches(self, fn: Callable[[B], Iterable[R]], size: int = ..., *, as_: type[B]) -> Flow[R]: ...
-    def map_batches(self, fn: Callable[[Any], Iterable[R]], size: int = 1024, *, as_: type[Any] = list) -> Flow[R]:
+    def map_batches(self, fn: Callable[[B], Iterable[R]], *, size: int = ..., as_: type[B]) -> Flow[R]: ...
+    def map_batches(self, fn: Callable[[Any], Iterable[R]], *, size: int = 1024, as_: type[Any] = list) -> Flow[R]:
         """Call ``fn`` with batches of up to ``size`` elements, and emit the elements of the iterables that it gives.
 
         For functions that are quicker over many elements at once: of numpy, of a model, of a service that takes lists.
@@ -94,7 +94,7 @@ class Transforming(Fluent[T_co]):
         >>> def shares(amounts: list[int]) -> list[float]:
         ...     print(amounts)
         ...     return [amount / 10 for amount in amounts]
-        >>> Flow.of(1, 2, 3).map_batches(shares, 2).run_sync()
+        >>> Flow.of(1, 2, 3).map_batches(shares, size=2).run_sync()
         [1, 2]
         [3]
         [0.1, 0.2, 0.3]

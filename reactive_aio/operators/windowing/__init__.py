@@ -27,12 +27,12 @@ class Windowing(Fluent[T_co]):
 
     __slots__ = ()
 
-    def buffer(self, n: int) -> Flow[list[T_co]]:
-        """Emit lists of ``n`` elements; the last one has what is left, if there is any.
+    def buffer(self, size: int) -> Flow[list[T_co]]:
+        """Emit lists of ``size`` elements; the last one has what is left, if there is any.
 
-        Demand: ``n`` elements are asked for where one list is wanted; fewer than ``n`` are held.
+        Demand: ``size`` elements are asked for where one list is wanted; fewer than ``size`` are held.
         Errors: when the source fails, what did not make up a list goes to ``hooks.on_discard``, as it does on
-        cancel. ``n`` below 1 is refused with ValueError when the flow is built.
+        cancel. ``size`` below 1 is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``buffer``; Pekko: ``grouped``; the builtin ``itertools.batched``.)
 
@@ -40,8 +40,8 @@ class Windowing(Fluent[T_co]):
         >>> Flow.range(5).buffer(2).run_sync()
         [[0, 1], [2, 3], [4]]
         """
-        check_count("buffer", "n", n, 1)
-        return self.then(Buffer[T_co](n))
+        check_count("buffer", "size", size, 1)
+        return self.then(Buffer[T_co](size))
 
     def buffer_timeout(self, size: int, seconds: float) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, or of what has come within ``seconds`` of the first of a list.
@@ -65,7 +65,7 @@ class Windowing(Fluent[T_co]):
         check_seconds("buffer_timeout", "seconds", seconds, above=True)
         return self.begin(BufferTimeout[T_co](self.as_flow(), size, seconds))
 
-    def sliding(self, size: int, step: int = 1) -> Flow[list[T_co]]:
+    def sliding(self, size: int, *, step: int = 1) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, each beginning ``step`` elements after the one before.
 
         With a ``step`` below ``size`` they overlap, with one above it elements are left out between them. A list is
@@ -79,7 +79,7 @@ class Windowing(Fluent[T_co]):
         >>> from reactive_aio import Flow
         >>> Flow.range(5).sliding(3).run_sync()
         [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
-        >>> Flow.range(5).sliding(1, 2).run_sync()
+        >>> Flow.range(5).sliding(1, step=2).run_sync()
         [[0], [2], [4]]
         """
         check_count("sliding", "size", size, 1)

@@ -328,7 +328,7 @@ class Grouping(Gathering):
             StalledError(
                 f"nothing has moved for {self.by.stall_after} s: all of the prefetch, {self.by.ahead} elements, is taken "
                 f"up by groups that nobody reads ({len(unread)}: {named}), while those that are read wait for elements "
-                f"({waiting}). Read as many groups at a time as there are keys, by the concurrency of what reads them; or "
+                f"({waiting}). Read as many groups at a time as there are keys, by the max_concurrency of what reads them; or "
                 f"leave groups that are done with, or make fewer keys: {self.inlet.where}"
             )
         )

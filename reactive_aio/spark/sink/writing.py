@@ -30,7 +30,7 @@ async def to_spark(
     batch: int,
     seconds: float | None,
     offset: int,
-    retries: int,
+    max_retries: int,
     progress: Callable[[Committed], object] | None,
 ) -> Committed:
     """Write a flow; the arguments are those of ``Flow.to_spark``."""
@@ -42,10 +42,12 @@ async def to_spark(
         )
     check_running("to_spark", writer.session)
     check_schema("to_spark", schema)
-    if retries and not writer.repeatable:
-        raise ValueError(f"to_spark(retries={retries}): {writer} can't tell what is there of a batch that has failed")
+    if max_retries and not writer.repeatable:
+        raise ValueError(
+            f"to_spark(max_retries={max_retries}): {writer} can't tell what is there of a batch that has failed"
+        )
     async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
-        sink = Sink(writer, calls, retries)
+        sink = Sink(writer, calls, max_retries)
         committed = await sink.begin(schema)
         first = committed.rows - offset
         if first < 0:
@@ -82,7 +84,7 @@ class Sink:
 
     writer: BatchWriter
     calls: Calls
-    retries: int
+    max_retries: int
     done: Committed = field(init=False)
     _columns: Columns = field(init=False)
 
@@ -111,7 +113,7 @@ class Sink:
 
     def _add(self, items: list[Any], batch: Batch) -> None:
         table = self._columns.table(items, batch.before)
-        for left in range(self.retries, -1, -1):
+        for left in range(self.max_retries, -1, -1):
             try:
                 frame = self.writer.session.createDataFrame(table, self._columns.struct)
                 self.writer.write(frame, batch)

@@ -28,7 +28,9 @@ async def doubled(n: int) -> int:
 
 
 def test_the_plan_shows_it_on_spark(sc: Any) -> None:
-    flow = Flow.from_spark(sc.parallelize(range(9), 2)).map_async(doubled, 4).filter_when(doubled).map(str)
+    flow = (
+        Flow.from_spark(sc.parallelize(range(9), 2)).map_async(doubled, max_concurrency=4).filter_when(doubled).map(str)
+    )
 
     assert (
         flow.describe()
@@ -61,7 +63,7 @@ async def test_flows_put_together_await_where_each_is(sc: Any) -> None:
 
 
 async def test_elements_may_travel_as_results_too(sc: Any) -> None:
-    flow = Flow.from_spark(sc.parallelize(range(20), 2), wire="results").map_async(doubled, 3)
+    flow = Flow.from_spark(sc.parallelize(range(20), 2), wire="results").map_async(doubled, max_concurrency=3)
 
     assert "map_async(doubled, 3)" in flow.describe().splitlines()[0]
     assert [2 * n for n in range(20)] == await flow.to_list()
@@ -88,11 +90,15 @@ async def test_no_more_are_under_way_than_concurrency_in_each_task(sc: Any, tmp_
         os.remove(mine)
         return found
 
-    assert 3 == await Flow.from_spark(sc.parallelize(range(30), 1)).map_async(most, 3).max()
+    assert 3 == await Flow.from_spark(sc.parallelize(range(30), 1)).map_async(most, max_concurrency=3).max()
 
 
 async def test_nothing_is_taken_up_that_nobody_has_asked_for(sc: Any, tally: Tally) -> None:
-    flow = Flow.from_spark(sc.parallelize(range(100), 1)).map(tally.counting(lambda n: n)).map_async(doubled, 1)
+    flow = (
+        Flow.from_spark(sc.parallelize(range(100), 1))
+        .map(tally.counting(lambda n: n))
+        .map_async(doubled, max_concurrency=1)
+    )
 
     assert [0, 2, 4] == await flow.take(3).to_list()
     assert 3 == tally.count
@@ -106,7 +112,7 @@ async def test_a_failure_arrives_behind_the_results_with_its_own_type_and_traceb
         return 1 / (5 - n)
 
     recorder = Recorder(request=100)
-    Flow.from_spark(sc.parallelize(range(9), 1)).map_async(reciprocal, 3).subscribe(recorder)
+    Flow.from_spark(sc.parallelize(range(9), 1)).map_async(reciprocal, max_concurrency=3).subscribe(recorder)
     await recorder.over.wait()
 
     assert [1 / (5 - n) for n in range(5)] == recorder.items
@@ -144,7 +150,7 @@ async def test_a_cancel_ends_what_is_awaited(sc: Any, tmp_path: Path) -> None:
         return n
 
     recorder = Recorder(request=1)
-    Flow.from_spark(sc.parallelize(range(3), 1)).map_async(hang, 2).subscribe(recorder)
+    Flow.from_spark(sc.parallelize(range(3), 1)).map_async(hang, max_concurrency=2).subscribe(recorder)
     async with asyncio.timeout(LIMIT):
         await until(begun.exists)
         recorder.cancel()
@@ -167,7 +173,7 @@ async def test_a_killed_worker_costs_no_element_and_doubles_none(sc: Any, tmp_pa
             os.kill(os.getpid(), signal.SIGKILL)
         return n
 
-    flow = Flow.from_spark(sc.parallelize(range(100), 1), prefetch=16).map_async(kill_once, 8)
+    flow = Flow.from_spark(sc.parallelize(range(100), 1), prefetch=16).map_async(kill_once, max_concurrency=8)
     async with asyncio.timeout(LIMIT):
         assert list(range(100)) == await flow.to_list()
 
@@ -185,7 +191,7 @@ async def test_what_is_awaited_goes_on_while_nothing_is_wanted(sc: Any, tmp_path
         return n
 
     recorder = Recorder(request=1)
-    Flow.from_spark(sc.parallelize(range(2), 1), prefetch=1).map_async(tell, 2).subscribe(recorder)
+    Flow.from_spark(sc.parallelize(range(2), 1), prefetch=1).map_async(tell, max_concurrency=2).subscribe(recorder)
     await until(mark.exists)
     recorder.request(9)
     await recorder.over.wait()

@@ -49,10 +49,10 @@ CHAINS: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
         flow.filter(lambda n: n % 3).flat_map_iterable(lambda n: range(n % 4)).index().map(backwards)
     ),
     "behind_what_keeps_some": lambda flow: (
-        flow.map_batches(lambda items: [n + 1 for n in items], 4).index(-3).map(backwards)
+        flow.map_batches(lambda items: [n + 1 for n in items], size=4).index(-3).map(backwards)
     ),
     "before_what_leaves_out": lambda flow: flow.index(1).filter(lambda pair: pair[0] % 4 == 1).map(backwards),
-    "before_what_is_awaited": lambda flow: flow.index().map_async(halved, 3),
+    "before_what_is_awaited": lambda flow: flow.index().map_async(halved, max_concurrency=3),
     "before_a_part_of_it": lambda flow: flow.index()[3:20:2],
     "before_what_ends_it": lambda flow: flow.index().take_while(lambda pair: pair[1] < 7),
     "twice": lambda flow: flow.index().filter(lambda pair: pair[1] % 2).index(100).map(lambda pair: pair[::-1]),

@@ -68,7 +68,7 @@ ENDS: dict[str, End] = {
     "reduce": joined,
     "reduce, from a start": lambda flow: flow.reduce(lambda text, n: f"{text},{n}", "", combine=operator.add),
     "to_set": Flow.to_set,
-    "to_dict": lambda flow: flow.to_dict(lambda n: n % 5, str),
+    "to_dict": lambda flow: flow.to_dict(lambda n: n % 5, value=str),
     "all": lambda flow: flow.all(lambda n: n > -40),
     "any": lambda flow: flow.any(lambda n: n > 40),
     "contains": lambda flow: flow.contains(3),
@@ -83,7 +83,7 @@ ENDS: dict[str, End] = {
     "drain": Flow.drain,
     "first": lambda flow: flow.first(default=None),
     "element_at": lambda flow: flow.element_at(5, default=None),
-    "collect": lambda flow: flow.collect(Counter, lambda all_, n: all_.update([n % 3]), Counter.update),
+    "collect": lambda flow: flow.collect(Counter, lambda all_, n: all_.update([n % 3]), combine=Counter.update),
     "distinct": lambda flow: flow.map(lambda n: n % 11).distinct(max_keys=100).to_list(),
     "take": lambda flow: flow.take(7).to_list(),
     "take_last": lambda flow: flow.take_last(7).to_list(),
@@ -92,10 +92,10 @@ ENDS: dict[str, End] = {
     "slice": lambda flow: flow[2:20:3].to_list(),
     "sort_by": lambda flow: flow.sort_by(lambda n: n % 9, reverse=True).map(str).to_list(),
     "sort_by_pairs": lambda flow: flow.index().map(lambda pair: (pair[1] % 4, pair[0])).sort_by().to_list(),
-    "map_batches": lambda flow: flow.map_batches(lambda items: [n + 1 for n in items], 3).to_list(),
-    "sample_fraction": lambda flow: flow.sample_fraction(0.5, 7).to_list(),
-    "map_async": lambda flow: flow.map_async(doubled, 3).to_list(),
-    "filter_when": lambda flow: flow.filter_when(is_even, 3).map(str).to_list(),
+    "map_batches": lambda flow: flow.map_batches(lambda items: [n + 1 for n in items], size=3).to_list(),
+    "sample_fraction": lambda flow: flow.sample_fraction(0.5, seed=7).to_list(),
+    "map_async": lambda flow: flow.map_async(doubled, max_concurrency=3).to_list(),
+    "filter_when": lambda flow: flow.filter_when(is_even, max_concurrency=3).map(str).to_list(),
 }
 PARTS = st.lists(st.lists(st.integers(-50, 50), max_size=12), max_size=5)
 

@@ -77,13 +77,19 @@ def holding() -> Held:
 
 @pytest.mark.parametrize("prefetch", [1, 7, 256])
 async def test_results_come_in_the_order_of_the_elements(cluster: Cluster, prefetch: int) -> None:
-    flow = Flow.range(200).publish_on(cluster.workers(), prefetch).map(abs).map_async(slower_first, 3).map(str)
+    flow = (
+        Flow.range(200)
+        .publish_on(cluster.workers(), prefetch=prefetch)
+        .map(abs)
+        .map_async(slower_first, max_concurrency=3)
+        .map(str)
+    )
 
     assert [str(n) for n in range(200)] == await flow.to_list()
 
 
 async def test_the_plan_shows_it_on_spark(cluster: Cluster) -> None:
-    flow = Flow.range(9).publish_on(cluster.workers(2)).map(abs).map_async(held, 3).take(1)
+    flow = Flow.range(9).publish_on(cluster.workers(2)).map(abs).map_async(held, max_concurrency=3).take(1)
 
     regions = [line for line in flow.describe().splitlines() if line.startswith("R")]
     assert regions[1].split("  ")[1:] == ["spark(by hand, slots=2)", " map(abs) -> map_async(held, 3)"]
@@ -116,14 +122,14 @@ def only_waiting_takes_time(monkeypatch: pytest.MonkeyPatch, still: list[float])
 async def test_waiting_is_not_taken_for_work_so_that_a_task_has_many_under_way(cluster: Cluster) -> None:
     """A task that works for long on an element is given one at a time."""
     under_way.clear()
-    flow = Flow.range(200).publish_on(cluster.workers(1), 256).map_async(waiting, 8)
+    flow = Flow.range(200).publish_on(cluster.workers(1), prefetch=256).map_async(waiting, max_concurrency=8)
 
     assert 8 == max(await flow.to_list())
 
 
 async def test_a_failure_comes_behind_the_results_before_it(cluster: Cluster) -> None:
     recorder = Recorder(request=10)
-    Flow.range(9).publish_on(cluster.workers()).map_async(reciprocal, 3).subscribe(recorder)
+    Flow.range(9).publish_on(cluster.workers()).map_async(reciprocal, max_concurrency=3).subscribe(recorder)
     await recorder.over.wait()
 
     assert [1 / (5 - n) for n in range(5)] == recorder.items
@@ -133,7 +139,7 @@ async def test_a_failure_comes_behind_the_results_before_it(cluster: Cluster) ->
 
 async def test_a_cancel_ends_what_is_awaited(cluster: Cluster, holding: Held) -> None:
     recorder = Recorder(request=10)
-    Flow.range(9).publish_on(cluster.workers()).map_async(held, 3).subscribe(recorder)
+    Flow.range(9).publish_on(cluster.workers()).map_async(held, max_concurrency=3).subscribe(recorder)
     await until(lambda: holding.begun)
     recorder.cancel()
 
@@ -143,7 +149,7 @@ async def test_a_cancel_ends_what_is_awaited(cluster: Cluster, holding: Held) ->
 
 async def test_a_lost_task_has_its_chunks_awaited_again_in_order(cluster: Cluster, holding: Held) -> None:
     recorder = Recorder(request=100)
-    Flow.range(50).publish_on(cluster.workers(1)).map_async(held, 4).subscribe(recorder)
+    Flow.range(50).publish_on(cluster.workers(1)).map_async(held, max_concurrency=4).subscribe(recorder)
     await until(lambda: holding.begun)
     cluster.kill(0)
     holding.free.set()
@@ -181,7 +187,7 @@ async def test_on_spark_elements_are_awaited_in_the_workers_in_order(spark: Any,
         await asyncio.sleep(0.001)
         return n, os.getpid() != here
 
-    flow = Flow.range(300).publish_on(schedulers.spark(spark, 2)).map_async(elsewhere, 8)
+    flow = Flow.range(300).publish_on(schedulers.spark(spark, 2)).map_async(elsewhere, max_concurrency=8)
     assert [(n, True) for n in range(300)] == await flow.to_list()
     assert not active_jobs(sc)
 

@@ -46,7 +46,7 @@ async def through(items: Any) -> list[Any]:
 
 @pytest.mark.parametrize("prefetch", [1, 3, 256])
 async def test_elements_go_there_and_back_in_order(cluster: Cluster, prefetch: int) -> None:
-    flow = Flow.range(500).publish_on(cluster.workers(), prefetch).map(work.square).filter(lambda n: n % 2)
+    flow = Flow.range(500).publish_on(cluster.workers(), prefetch=prefetch).map(work.square).filter(lambda n: n % 2)
 
     assert [n * n for n in range(500) if n % 2] == await flow.to_list()
 
@@ -240,7 +240,10 @@ async def test_tasks_that_never_connect_fail_the_flow_at_once(cluster: Cluster) 
 
 
 async def test_tasks_that_do_nothing_but_fail_fail_the_flow(cluster: Cluster) -> None:
-    async with asyncio.timeout(LIMIT), Flow.range(9).publish_on(cluster.workers(1), 1).map(work.square).open() as items:
+    async with (
+        asyncio.timeout(LIMIT),
+        Flow.range(9).publish_on(cluster.workers(1), prefetch=1).map(work.square).open() as items,
+    ):
         assert 0 == await anext(items)
         cluster.failing = [SparkJobError(f"failure {n}") for n in range(9)]
         cluster.kill(0)

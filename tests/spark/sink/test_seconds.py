@@ -34,7 +34,7 @@ async def test_a_batch_that_is_not_full_is_written_when_its_time_is_up(spark: An
 
     async with asyncio.timeout(60):
         done = await Flow.from_async_iterable(slow()).to_spark(
-            Frames(spark, write, run="a"), "n long", batch=100, seconds=0.001
+            Frames(spark, write, run="a"), "n long", size=100, seconds=0.001
         )
 
     assert Committed("a", batches=3, rows=3) == done
@@ -42,7 +42,7 @@ async def test_a_batch_that_is_not_full_is_written_when_its_time_is_up(spark: An
 
 
 async def test_a_batch_that_is_full_waits_for_no_time(spark: Any) -> None:
-    done = await Flow.range(5).to_spark(Frames(spark, lambda *_: None, run="a"), "n long", batch=2, seconds=1e6)
+    done = await Flow.range(5).to_spark(Frames(spark, lambda *_: None, run="a"), "n long", size=2, seconds=1e6)
 
     assert Committed("a", batches=3, rows=5) == done
 

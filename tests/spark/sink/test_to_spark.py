@@ -47,7 +47,7 @@ def nothing_left() -> bool:
 async def test_files_hold_the_elements_and_their_batches(spark: Any, tmp_path: Path) -> None:
     told: list[Committed] = []
 
-    done = await readings(5).to_spark(Files(spark, tmp_path, run="a"), Reading, batch=2, progress=told.append)
+    done = await readings(5).to_spark(Files(spark, tmp_path, run="a"), Reading, size=2, progress=told.append)
 
     assert Committed("a", batches=3, rows=5) == done
     assert [Committed("a", 1, 2), Committed("a", 2, 4), Committed("a", 3, 5)] == told
@@ -75,8 +75,8 @@ async def test_a_table_of_the_catalog(spark: Any, tmp_path: Path) -> None:
     spark.sql(f"CREATE DATABASE sink LOCATION '{tmp_path}/db'")
     try:
         writer = Table(spark, "sink.readings", run="a")
-        assert Committed("a", 3, 5) == await readings(5).to_spark(writer, Reading, batch=2)
-        assert Committed("a", 4, 8) == await readings(8).to_spark(writer, Reading, batch=3)  # goes on behind
+        assert Committed("a", 3, 5) == await readings(5).to_spark(writer, Reading, size=2)
+        assert Committed("a", 4, 8) == await readings(8).to_spark(writer, Reading, size=3)  # goes on behind
         assert Committed("b", 1, 2) == await readings(2).to_spark(attrs.evolve(writer, run="b"), Reading)
         rows = spark.table("sink.readings").orderBy("batch", "id").collect()
         assert [*range(8), 0, 1] == [row.id for row in rows]
@@ -99,7 +99,7 @@ async def test_a_function_is_given_frames_and_numbers(spark: Any) -> None:
     def write(frame: Any, batch: int) -> None:
         seen.append((batch, [row.id for row in frame.collect()]))
 
-    done = await readings(5).to_spark(Frames(spark, write), Reading, batch=2)
+    done = await readings(5).to_spark(Frames(spark, write), Reading, size=2)
 
     assert [(0, [0, 1]), (1, [2, 3]), (2, [4])] == seen
     assert (3, 5) == (done.batches, done.rows)
@@ -118,7 +118,7 @@ async def test_no_more_is_asked_for_than_the_batch_that_is_written(spark: Any) -
             made = n
             yield n
 
-    await Flow.from_iterable(numbers()).to_spark(Frames(spark, lambda *_: ahead.append(made)), "n long", batch=4)
+    await Flow.from_iterable(numbers()).to_spark(Frames(spark, lambda *_: ahead.append(made)), "n long", size=4)
 
     assert [4, 8, 10] == ahead
 
@@ -149,7 +149,7 @@ async def test_an_element_that_does_not_fit_is_named_before_anything_of_its_batc
     flow = Flow.range(9).map(lambda n: Reading(n, wrong if n == 7 else None))
 
     with pytest.raises(SchemaMismatchError, match="element #7, field name: 5 is not string") as caught:
-        await flow.to_spark(Files(spark, tmp_path, run="a"), Reading, batch=3)
+        await flow.to_spark(Files(spark, tmp_path, run="a"), Reading, size=3)
 
     assert ["to_spark: 2 batches of run 'a' are committed, 6 rows"] == caught.value.__notes__
     assert [*range(6)] == ids(spark, tmp_path)
@@ -223,7 +223,7 @@ every_moment = pytest.mark.parametrize("when", ["before", "in the middle", "afte
 async def test_a_batch_that_fails_is_tried_again_and_doubles_nothing(spark: Any, tmp_path: Path, when: str) -> None:
     writer = Faulty(spark, tmp_path, run="a", when=when)
 
-    assert Committed("a", 3, 5) == await readings(5).to_spark(writer, Reading, batch=2, retries=1)
+    assert Committed("a", 3, 5) == await readings(5).to_spark(writer, Reading, size=2, max_retries=1)
 
     assert not writer.left
     assert [*range(5)] == ids(spark, tmp_path)
@@ -232,12 +232,12 @@ async def test_a_batch_that_fails_is_tried_again_and_doubles_nothing(spark: Any,
 async def test_a_run_that_failed_is_repeated_and_goes_on_behind_what_is_there(spark: Any, tmp_path: Path) -> None:
     writer = Faulty(spark, tmp_path, run="a", when="in the middle")
     with pytest.raises(SparkJobError, match=r"batch #1 was not written: the disk is gone") as caught:
-        await readings(5).to_spark(writer, Reading, batch=2)
+        await readings(5).to_spark(writer, Reading, size=2)
     assert ["to_spark: 1 batches of run 'a' are committed, 2 rows"] == caught.value.__notes__
     assert [0, 1] == ids(spark, tmp_path)
 
     # In batches of another size, too: what counts is how many rows are there.
-    assert Committed("a", 2, 5) == await readings(5).to_spark(Files(spark, tmp_path, run="a"), Reading, batch=9)
+    assert Committed("a", 2, 5) == await readings(5).to_spark(Files(spark, tmp_path, run="a"), Reading, size=9)
     assert [*range(5)] == ids(spark, tmp_path)
 
 
@@ -266,7 +266,7 @@ async def test_what_a_function_raises_comes_as_it_is(spark: Any) -> None:
             raise KeyError("no such customer")
 
     with pytest.raises(KeyError, match="no such customer") as caught:
-        await readings(5).to_spark(Frames(spark, write, run="a"), Reading, batch=2)
+        await readings(5).to_spark(Frames(spark, write, run="a"), Reading, size=2)
 
     assert ["to_spark: 1 batches of run 'a' are committed, 2 rows"] == caught.value.__notes__
     assert nothing_left()
@@ -276,7 +276,7 @@ async def test_the_failure_of_the_source_leaves_whole_batches(spark: Any, tmp_pa
     flow = readings(5).map(lambda each: Reading(10 // (3 - each.id)))
 
     with pytest.raises(ZeroDivisionError) as caught:
-        await flow.to_spark(Files(spark, tmp_path, run="a"), Reading, batch=2)
+        await flow.to_spark(Files(spark, tmp_path, run="a"), Reading, size=2)
 
     assert "to_spark: 1 batches of run 'a' are committed, 2 rows" in caught.value.__notes__
     assert [3, 5] == ids(spark, tmp_path)
@@ -298,7 +298,7 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
         def write(self, frame: Any, batch: Batch) -> None:
             super().write(frame.mapInArrow(slow, frame.schema) if batch.id else frame, batch)
 
-    end = asyncio.create_task(readings(5).to_spark(Slow(spark, tmp_path, run="a"), Reading, batch=2))
+    end = asyncio.create_task(readings(5).to_spark(Slow(spark, tmp_path, run="a"), Reading, size=2))
     await until(lambda: tally.count)
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.glob("batch=*")]  # none that is only begun
     end.cancel()

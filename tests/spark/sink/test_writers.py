@@ -29,7 +29,7 @@ async def test_two_writers_of_a_run_never_mix_their_rows(spark: Any, tmp_path: P
     """Whichever renames its batch first has written it; for the other one it is there, or it fails."""
 
     def written() -> Any:
-        return Flow.range(6).to_spark(Files(spark, tmp_path, run="a"), "id long", batch=2)
+        return Flow.range(6).to_spark(Files(spark, tmp_path, run="a"), "id long", size=2)
 
     for ended in await asyncio.gather(written(), written(), written(), return_exceptions=True):
         assert ended == Committed("a", 3, 6) or isinstance(ended, SparkJobError), ended
@@ -51,7 +51,7 @@ async def test_a_batch_of_another_writer_is_not_taken_for_ones_own(spark: Any, t
             super().write(frame, batch)
 
     with pytest.raises(SparkJobError, match="batch #0 was not written"):
-        await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", batch=2)
+        await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", size=2)
 
 
 async def test_what_a_writer_that_was_killed_has_left_goes_with_the_commit_of_its_batch(

@@ -317,14 +317,14 @@ async def test_a_folder_that_to_spark_writes_is_a_stream_that_outlives_its_write
     from reactive_aio.spark.sink import Files
 
     writer = Files(spark, tmp_path / "spool", run="a")
-    await readings(4).to_spark(writer, Reading, batch=2)
+    await readings(4).to_spark(writer, Reading, size=2)
     stream = spark.readStream.schema("id long, name string, batch string").parquet(writer.path)
 
     def read() -> Flow[MicroBatch[Reading]]:
         return Flow.from_spark(stream, as_=Reading, checkpoint=checkpoint, trigger=NOW)
 
     first = joined(await taken(read()))
-    await readings(7).to_spark(writer, Reading, batch=2)
+    await readings(7).to_spark(writer, Reading, size=2)
     second = joined(await taken(read()))
 
     assert [0, 1, 2, 3] == sorted(first)

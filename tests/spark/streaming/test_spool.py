@@ -34,7 +34,7 @@ async def test_what_has_been_read_of_it_is_deleted_and_its_run_goes_on_behind(
         flow = Flow.from_spark(stream, as_=tuple, checkpoint=checkpoint, trigger={"availableNow": True})
         await flow.for_each(take)
 
-    await Flow.range(2).to_spark(spool, "n long", batch=1)
+    await Flow.range(2).to_spark(spool, "n long", size=1)
     half = tmp_path / "spool" / "_writing-a-00000002"
     half.mkdir()
     (half / "part-0.parquet").write_bytes(b"PAR1, and no more")
@@ -44,6 +44,6 @@ async def test_what_has_been_read_of_it_is_deleted_and_its_run_goes_on_behind(
         while len([*tmp_path.glob("spool/batch=*/*.parquet")]) > 1:  # of the last one Spark can't be sure yet
             await asyncio.sleep(0.01)
 
-    assert Committed("a", batches=3, rows=3) == await Flow.range(3).to_spark(spool, "n long", batch=1)
+    assert Committed("a", batches=3, rows=3) == await Flow.range(3).to_spark(spool, "n long", size=1)
     await read()
     assert [0, 1, 2] == sorted(found)

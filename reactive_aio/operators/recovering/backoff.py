@@ -1,0 +1,71 @@
+"""How often to subscribe again, and how long to wait before."""
+
+from __future__ import annotations
+
+from random import Random, uniform
+from typing import Final
+
+from attrs import field, frozen
+
+from ...segments import label
+from .._fluent import check_count, check_flag, check_seconds
+
+MOST: Final = 1e9
+"""The largest factor, so that no wait comes out as infinite."""
+
+
+@frozen
+class Backoff:
+    """A policy for `Flow.retry`: how long it waits before it tries again, and how often it does.
+
+    The first wait is ``first`` seconds, each that follows ``factor`` times as long, and none is longer than ``max_delay``
+    seconds; each differs by chance from what it would be by up to the share ``jitter``, from 0 to 1, drawn from
+    ``random``. ``max_retries``, or None for no end, holds for each subscription; with ``reset`` retries and waits begin
+    anew behind an element.
+
+    >>> from reactive_aio import Backoff
+    >>> Backoff(0.5, max_retries=3)
+    Backoff(first=0.5, max_retries=3, factor=2.0, max_delay=60.0, jitter=0.5, reset=True)
+    """
+
+    first: float
+    max_retries: int | None = field(kw_only=True, default=None)
+    factor: float = field(kw_only=True, default=2.0)
+    max_delay: float = field(kw_only=True, default=60.0)
+    jitter: float = field(kw_only=True, default=0.5)
+    reset: bool = field(kw_only=True, default=True)
+    random: Random | None = field(kw_only=True, default=None, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_seconds("Backoff", "first", self.first)
+        check_seconds("Backoff", "max_delay", self.max_delay)
+        check_flag("Backoff", "reset", self.reset)
+        if self.max_retries is not None:
+            check_count("Backoff", "max_retries", self.max_retries, 0)
+        if self.max_delay < self.first:
+            raise ValueError(f"Backoff(max_delay={self.max_delay:g}): it is below the first wait, {self.first:g}")
+        _check_number("factor", self.factor, 1, MOST)
+        _check_number("jitter", self.jitter, 0, 1)
+        random: object = self.random
+        if random is not None and not isinstance(random, Random):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"Backoff(random=...) takes a random.Random, not {type(random).__name__}")
+
+    def spread(self, delay: float) -> float:
+        """Give the delay with its share of chance, which keeps those apart that have failed together."""
+        share = delay * self.jitter
+        draw = uniform if self.random is None else self.random.uniform
+        return draw(delay - share, min(delay + share, self.max_delay)) if share else delay
+
+    def after(self, delay: float) -> float:
+        """Give the delay that follows another."""
+        return min(delay * self.factor, self.max_delay)
+
+
+def at_once(max_retries: int | None) -> Backoff:
+    """Give the policy that stands behind a number: no waits, and no more retries behind an element than before it."""
+    return Backoff(0.0, max_retries=max_retries, reset=False)
+
+
+def _check_number(name: str, value: object, least: float, most: float) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"Backoff({name}={label(value)}): {name} is a number from {least:g} to {most:g}")
