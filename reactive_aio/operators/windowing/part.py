@@ -19,7 +19,7 @@ from ...schedulers.loop import LoopScheduler
 from ...segments import Inlet, Placed, Pushed, SubscribeOn
 from ...segments.origin import Origin
 from ...segments.plan import Step
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import Subscription, add_demand, subtract_demand
 
 T = TypeVar("T")
 
@@ -141,8 +141,7 @@ class Reading(Drain):
             items, self.part.kept = list(kept), deque()
         else:
             items = [kept.popleft() for _ in range(self.demand)]
-        if self.demand != UNBOUNDED:
-            self.demand -= len(items)
+        self.demand = subtract_demand(self.demand, len(items))
         return items
 
     def _finish(self) -> None:
