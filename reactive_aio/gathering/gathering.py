@@ -8,11 +8,11 @@ from typing import Any
 from attrs import define, field
 
 from .. import budgets
+from ..arbiter import Drain
 from ..guard import FAILURES
 from ..hooks import drop_error
 from ..segments.plan import FlowLike
 from ..spec import add_demand, subtract_demand
-from .drain import Drain
 from .inner import Inner
 
 

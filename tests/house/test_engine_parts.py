@@ -351,3 +351,23 @@ def test_a_clock_that_is_imported_by_name_is_found(code: str) -> None:
 )
 def test_a_conversion_is_found(code: str) -> None:
     assert [1] == conversions(code)
+
+
+# -- one drain
+
+
+def drains(code: str) -> list[int]:
+    """Give the lines that ask whether a failure is being handled, which only a drain has to know."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.exception"
+    ]
+
+
+def test_work_by_steps_is_drained_in_one_loop() -> None:
+    assert ["arbiter/drain.py"] == [name for name, code in in_engine() for _ in drains(code)]
+
+
+def test_a_drain_is_found() -> None:
+    assert [1] == drains("if sys.exception() is None: pass")

@@ -10,8 +10,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
+from ...arbiter import Drain
 from ...errors import SourceConsumedError
-from ...gathering import Drain, Gathering
+from ...gathering import Gathering
 from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
