@@ -197,6 +197,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
     "operators/observing/__init__.py": (1, "shows a demand"),
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
+    "operators/sourcing/task.py": (1, "each element of an async generator comes through"),
     "runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
     "runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
     "runtime/inputs.py": (

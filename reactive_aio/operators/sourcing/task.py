@@ -21,7 +21,7 @@ from ...errors import SourceCancelledError, SourceConsumedError
 from ...guard import FAILURES, as_failure, is_closed_with
 from ...hooks import also_failed
 from ...segments import Inlet, Pushed
-from ...spec import Subscription, add_demand, subtract_demand
+from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
 
 T = TypeVar("T")
@@ -108,7 +108,8 @@ class Production:
 
     def deliver(self, items: list[Any]) -> None:
         """Deliver elements that are wanted."""
-        self.wanted = subtract_demand(self.wanted, len(items))
+        if self.wanted != UNBOUNDED:
+            self.wanted -= len(items)
         self.inlet.on_chunk(items)
 
     async def _run(self) -> None:
