@@ -31,9 +31,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from .arbiter import Coordinator
+from .arbiter import Coordinator, Drain
 from .flow import Flow
-from .gathering import Drain, Gathering, Inner
+from .gathering import Gathering, Inner
 from .operators.timing.clockwork import Clocked, Clockwork
 from .runtime.connect import connect
 from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers

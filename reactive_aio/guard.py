@@ -75,6 +75,24 @@ def as_failure(error: BaseException) -> BaseException:
     return failure
 
 
+Ending = type[BaseException] | tuple[type[BaseException], ...]
+
+
+def as_of_a_generator(error: BaseException, what: str = "generator", ending: Ending = StopIteration) -> BaseException:
+    """Return a failure, or in the place of what would end an iteration the RuntimeError that a generator makes of it (PEP 479).
+
+    >>> as_of_a_generator(StopIteration(), "len")
+    RuntimeError('len raised StopIteration')
+    >>> as_of_a_generator(OSError("gone"))
+    OSError('gone')
+    """
+    if not isinstance(error, ending):
+        return error
+    failure = RuntimeError(f"{what} raised {type(error).__name__}")
+    failure.__cause__ = error
+    return failure
+
+
 def brief(error: BaseException) -> str:
     """Return the type and the text of an exception, whatever its own methods do.
 

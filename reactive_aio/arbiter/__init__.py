@@ -2,3 +2,4 @@
 
 from .arbiter import SubscriptionArbiter as SubscriptionArbiter
 from .coordinator import Coordinator as Coordinator
+from .drain import Drain as Drain

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from ..spec import UNBOUNDED, Subscription, add_demand
+from ..spec import Subscription, add_demand, subtract_demand
 
 
 @define(eq=False)
@@ -59,8 +59,7 @@ class SubscriptionArbiter:
 
     def produced(self, n: int) -> None:
         """Count elements that the current source has delivered, before they are passed on."""
-        if self.requested != UNBOUNDED:
-            self.requested = max(0, self.requested - n)
+        self.requested = subtract_demand(self.requested, n)
 
     def ended(self) -> None:
         """Note that the current source has ended, so that demand gathers until the next."""

@@ -6,38 +6,34 @@ source ends.
 
 from __future__ import annotations
 
-import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 from attrs import define, field
 
-from .. import budgets
-from ..budgets import Budget
 from ..guard import FAILURES
 from ..hooks import discard, drop_error
 from ..segments.nodes import FlowLike
-from ..segments.source import Abandonable, Inlet
+from ..segments.source import Abandonable
 from ..spec import Subscription
 from .arbiter import SubscriptionArbiter
+from .drain import Drain
 
 
 @define(eq=False)
-class Coordinator(ABC):
+class Coordinator(Drain):
     """Subscribes to the sources of a combinator in turn; the Subscription of the region.
 
-    However many sources end at once, the stack does not grow: a source that ends while it is being subscribed
-    to is noted, and the loop in `_go_on` takes the next.
+    However many sources end at once, the stack does not grow: what follows a source that ends while it is being
+    subscribed to is noted, and the drain takes it.
     """
 
-    inlet: Inlet[Any]
     arbiter: SubscriptionArbiter = field(init=False, factory=SubscriptionArbiter)
     emitted: bool = field(init=False, default=False)
     """Whether a source has emitted anything."""
     _next: FlowLike | None = field(init=False, default=None)
     _inner: Inner | None = field(init=False, default=None)
     """The subscriber of the source that is read now."""
-    _advancing: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
         """Pass demand to the arbiter."""
@@ -64,28 +60,19 @@ class Coordinator(ABC):
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""
         self._next = flow
-        if self._advancing:
-            return
-        if sys.exception() is None:
-            self._go_on(None)
-        else:
-            # A failure is still being handled below us on the stack, and Python would make it the context of whatever
-            # fails in the next source.
-            self.inlet.post(self._go_on, None)
+        self.go()
 
-    def _go_on(self, _: None) -> None:
-        self._advancing = True
-        until = Budget.of(self.inlet.loop).deadline()
+    def step(self) -> bool:
+        """Subscribe to the flow that is next."""
+        flow, self._next = self._next, None
+        if flow is None or self.arbiter.cancelled:
+            return False
+        inner = self._inner = Inner(self)
         try:
-            while (flow_now := self._next) is not None and not self.arbiter.cancelled:
-                self._next = None
-                inner = self._inner = Inner(self)
-                try:
-                    self.inlet.subscribe(flow_now, inner, at_once=budgets.clock() < until)
-                except FAILURES as error:
-                    inner.on_error(error)
-        finally:
-            self._advancing = False
+            self.inlet.subscribe(flow, inner, at_once=True)
+        except FAILURES as error:
+            inner.on_error(error)
+        return self._next is not None
 
     def complete(self) -> None:
         """Complete the whole."""

@@ -1,6 +1,5 @@
 """What the operators that read several flows at a time, or wait for time, are made of."""
 
-from .drain import Drain as Drain
 from .gathering import Gathering as Gathering
 from .in_order import InOrder as InOrder
 from .inner import Inner as Inner

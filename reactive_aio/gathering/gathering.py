@@ -8,11 +8,11 @@ from typing import Any
 from attrs import define, field
 
 from .. import budgets
+from ..arbiter import Drain
 from ..guard import FAILURES
 from ..hooks import drop_error
 from ..segments.nodes import FlowLike
-from ..spec import UNBOUNDED, add_demand
-from .drain import Drain
+from ..spec import add_demand, subtract_demand
 from .inner import Inner
 
 
@@ -120,8 +120,7 @@ class Gathering(Drain):
 
     def emit(self, items: list[Any]) -> None:
         """Give elements to the region: no more of them than `demand`."""
-        if self.demand != UNBOUNDED:
-            self.demand -= len(items)
+        self.demand = subtract_demand(self.demand, len(items))
         self.inlet.on_chunk(items)
 
     def complete(self) -> None:

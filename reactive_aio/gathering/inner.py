@@ -9,7 +9,7 @@ from attrs import define, field
 
 from ..hooks import discard, drop_error
 from ..segments.source import Inlet
-from ..spec import UNBOUNDED, Subscription, add_demand
+from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
 
 class Owner(Protocol):
@@ -59,7 +59,7 @@ class Inner:
     def __attrs_post_init__(self) -> None:
         if self.prefetch is not None:
             self._wanted = self.prefetch
-            self.limit = self.prefetch - (self.prefetch >> 2)
+            self.limit = refill_after(self.prefetch)
 
     @property
     def spent(self) -> bool:

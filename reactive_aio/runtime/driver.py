@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..guard import FAILURES, as_failure, close_all
 from ..hooks import also_failed, drop_error
 from ..segments import STARTING, Elsewhere, Gauge, Pulled, Receiver, Region, RegionRun, TasksSnapshot
-from ..spec import UNBOUNDED, Subscription, demand_error
+from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
 from .handover import Handover
 from .host import Host, begun
@@ -91,7 +91,7 @@ class RegionDriver(Emission):
             self.post(self._add_demand, n)
 
     def _add_demand(self, n: int) -> None:
-        self._demand = min(self._demand + n, UNBOUNDED)
+        self._demand = add_demand(self._demand, n)
 
     def cancel(self) -> None:
         """Stop; cleaning up is a scheduled callback."""

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from .. import budgets
-from ..guard import FAILURES
+from ..guard import FAILURES, as_of_a_generator
 from ..segments import FINISHING, OVER, READING, STARTING, Call, Pulled, Receiver, RegionRun
 from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .handover import Handover
@@ -25,15 +25,6 @@ NOTHING: Final = object()
 
 MANY: Final = 8
 """From how much demand on a list is filled by a call; fewer are taken of a generator, which can be suspended."""
-
-
-def _as_of_a_generator(error: BaseException) -> BaseException:
-    """Turn a StopIteration into what Python makes of one that leaves a generator."""
-    if not isinstance(error, StopIteration):
-        return error
-    failure = RuntimeError("generator raised StopIteration")
-    failure.__cause__ = error
-    return failure
 
 
 def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
@@ -211,7 +202,7 @@ class Emission(Turns):
             # What came before the failure is in `out`, and goes first.
             if out:
                 self._deliver(out)
-            self._fail(_as_of_a_generator(error), locate=True)
+            self._fail(as_of_a_generator(error), locate=True)
             return True
         ended = gather is not None or len(out) < demand
         if out:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..hooks import discard
 from ..segments import Pulled, RegionRun, sized
-from ..spec import UNBOUNDED, Subscription
+from ..spec import UNBOUNDED, Subscription, add_demand, refill_after, subtract_demand
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024
@@ -97,7 +97,7 @@ class PushedInput:
     def __init__(self, prefetch: int | None, run: RegionRun) -> None:
         self.run = run
         self.prefetch = prefetch
-        self._limit = 0 if prefetch is None else prefetch - (prefetch >> 2)
+        self._limit = 0 if prefetch is None else refill_after(prefetch)
         self.upstream: Subscription | None = None
         self._chunks: deque[list[Any]] = deque()  # bounded by what was requested
         self._items: Iterator[Any] | None = None
@@ -182,7 +182,7 @@ class PushedInput:
             return not self.at_end
         if self.prefetch is None:
             need = self.run.demand(demand) if demand else 0
-            missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
+            missing = subtract_demand(need, self.outstanding + self.buffered)
             if missing > 0:
                 self._request(missing)
         else:
@@ -198,8 +198,8 @@ class PushedInput:
         return True
 
     def _request(self, n: int) -> None:
-        self.outstanding = UNBOUNDED if n >= UNBOUNDED else self.outstanding + n
-        self.requested = min(self.requested + n, UNBOUNDED)
+        self.outstanding = add_demand(self.outstanding, n)
+        self.requested = add_demand(self.requested, n)
         if self.upstream is not None:
             self.upstream.request(n)
 

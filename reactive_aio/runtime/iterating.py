@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol, cast
 from attrs import define, field
 
 from .. import budgets
-from ..guard import FAILURES, as_failure
+from ..guard import FAILURES, as_failure, as_of_a_generator
 from ..hooks import discard, drop_error
 from ..notes import add_note
 from ..segments import FlowLike, Plan, Snapshot, label
@@ -98,11 +98,8 @@ class Steps:
             return item
         await self.lifetime.ended()
         self.error = self.lifetime.outcome(self.error)
-        if isinstance(self.error, StopAsyncIteration):
-            # As a generator does (PEP 479): a failure is never taken for the end.
-            failed = RuntimeError("a function or source of the flow raised StopAsyncIteration")
-            failed.__cause__, self.error = self.error, failed
         if self.error is not None:
+            self.error = as_of_a_generator(self.error, "a function or source of the flow", StopAsyncIteration)
             raise_held(self)
         raise StopAsyncIteration
 

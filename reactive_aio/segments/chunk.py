@@ -15,7 +15,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from .. import budgets
-from ..guard import FAILURES, close_all
+from ..guard import FAILURES, as_of_a_generator, close_all
 from .fuse import Call, Fused, Pace, gathering
 from .nodes import Placed
 from .passes import OVER
@@ -103,15 +103,11 @@ class GatheringRun:
         self._pace.deadline = budgets.clock() + SLICE
         function, bound = self._call
         try:
-            try:
-                function(self._items, self._pace, given, most, *bound)
-            except StopIteration as stop:
-                # As Python has it where a generator is left by one.
-                raise RuntimeError("generator raised StopIteration") from stop
+            function(self._items, self._pace, given, most, *bound)
         except FAILURES as error:
             self.over = True
-            self._work.locate(error, self._index + len(self._chunk), self._pace)
-            self.failure = error
+            self.failure = as_of_a_generator(error)
+            self._work.locate(self.failure, self._index + len(self._chunk), self._pace)
         else:
             self.over = self._pace.ended
         return given

@@ -14,7 +14,7 @@ from typing import Any
 from .. import budgets
 from ..guard import close_all, raise_all
 from ..notes import add_note
-from ..spec import UNBOUNDED
+from ..spec import bounded
 from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
 from .nodes import Placed
 from .parts import Placing
@@ -234,7 +234,7 @@ class RegionRun(Passes):
         """Say how much input to ask for when ``n`` elements of output are wanted."""
         for transform in reversed(self.transforms):
             n = transform.demand(n)
-        return min(n, UNBOUNDED)
+        return bounded(n)
 
     # -- failures
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from ..spec import quarter
 from .delivery import Delivery, Partition
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class UnorderedDelivery(Delivery):
 
     def _resize(self) -> None:
         others = min(self._width, self._left) - 1
-        self._window = max(1, (self.prefetch >> 2) // others) if others > 0 else self.prefetch
+        self._window = max(1, quarter(self.prefetch) // others) if others > 0 else self.prefetch
 
     def may_ask(self) -> bool:
         """Let as many run as there may be slots for: any of them goes on while the others wait."""

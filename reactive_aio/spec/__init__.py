@@ -3,7 +3,11 @@
 from .demand import MOST_AT_ONCE as MOST_AT_ONCE
 from .demand import UNBOUNDED as UNBOUNDED
 from .demand import add_demand as add_demand
+from .demand import bounded as bounded
 from .demand import demand_error as demand_error
+from .demand import quarter as quarter
+from .demand import refill_after as refill_after
+from .demand import subtract_demand as subtract_demand
 from .protocols import Processor as Processor
 from .protocols import Publisher as Publisher
 from .protocols import Subscriber as Subscriber

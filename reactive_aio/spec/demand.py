@@ -26,7 +26,47 @@ def add_demand(demand: int, n: int) -> int:
     >>> add_demand(UNBOUNDED, 1) == UNBOUNDED
     True
     """
-    return min(demand + n, UNBOUNDED)
+    return bounded(demand + n)
+
+
+def subtract_demand(demand: int, n: int) -> int:
+    """Give what is left of a demand when ``n`` of it have been met; what is unbounded stays so, and nothing is below zero.
+
+    >>> subtract_demand(5, 3)
+    2
+    >>> subtract_demand(1, 3)
+    0
+    >>> subtract_demand(UNBOUNDED, 3) == UNBOUNDED
+    True
+    """
+    return demand if demand == UNBOUNDED else max(0, demand - n)
+
+
+def bounded(n: int) -> int:
+    """Give a number that has been reckoned as a demand: ``UNBOUNDED`` at most.
+
+    >>> bounded(3 * UNBOUNDED) == UNBOUNDED
+    True
+    """
+    return min(n, UNBOUNDED)
+
+
+def quarter(prefetch: int) -> int:
+    """Give a quarter of a prefetch, for what is to keep others busy: so much at a time is asked for or handed out.
+
+    >>> quarter(256)
+    64
+    """
+    return prefetch >> 2
+
+
+def refill_after(prefetch: int) -> int:
+    """Give how many elements of a prefetch are consumed before as many are asked for again: three quarters.
+
+    >>> refill_after(256), refill_after(1)
+    (192, 1)
+    """
+    return prefetch - quarter(prefetch)
 
 
 def demand_error(n: object) -> Exception | None:

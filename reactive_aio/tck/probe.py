@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from ..guard import FAILURES
-from ..spec import UNBOUNDED, Subscription, add_demand, quote
+from ..spec import Subscription, add_demand, quote, subtract_demand
 
 
 def nothing(*_: Any) -> None:
@@ -119,8 +119,7 @@ class HandPublisher:
     def send(self, *items: Any) -> None:
         """Send elements, whatever the demand."""
         for item in items:
-            if self.demand != UNBOUNDED:
-                self.demand = max(0, self.demand - 1)
+            self.demand = subtract_demand(self.demand, 1)
             self.subscriber.on_next(item)
 
     def _send(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from attrs import define, field
 
 from ..errors import ProtocolViolation
-from ..spec import UNBOUNDED, Subscriber, add_demand, demand_error, quote
+from ..spec import Subscriber, add_demand, demand_error, quote, subtract_demand
 from .snapshot import shown
 
 T = TypeVar("T")
@@ -121,8 +121,7 @@ class TestPublisher(Generic[T]):
                 f"next({item!r}) with no demand left of {shown(link.requested)}: {quote('1.1')}; "
                 "TestPublisher(Breach.OVERFLOW) sends it"
             )
-        if link.demand and link.demand != UNBOUNDED:
-            link.demand -= 1
+        link.demand = subtract_demand(link.demand, 1)
         self._send(partial(link.subscriber.on_next, item))
 
     def complete(self) -> None:

@@ -14,6 +14,8 @@ from reactive_aio import budgets, hooks
 from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
 from reactive_aio.spec import UNBOUNDED
 
+pytestmark = pytest.mark.usefixtures("still")
+
 
 @define
 class Played:
@@ -40,6 +42,7 @@ class Inlet:
     signals: list[Any] = field(factory=list)
     posted: list[Any] = field(factory=list)
     loop: Any = field(factory=SimpleNamespace)
+    context: Any = None
 
     def subscribe(self, flow: Any, receiver: Any, *, at_once: bool) -> None:
         self.sources.append(Played(receiver, at_once))
@@ -105,18 +108,20 @@ def test_each_source_has_a_receiver_of_its_own() -> None:
     assert len({id(source.receiver) for source in inlet.sources}) == 4
 
 
-def test_sources_are_taken_at_once_for_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(budgets, "clock", lambda: now[0])
-
+def test_sources_follow_each_other_for_a_millisecond_and_then_in_another_turn(still: list[float]) -> None:
     def ends_later(source: Played) -> None:
-        now[0] = len(inlet.sources) * budgets.TURN / 2
+        still[0] = len(inlet.sources) * budgets.TURN / 2
         ends(source)
 
     inlet = Inlet(ends_later)
+    calls: list[tuple[Callable[[None], None], None]] = []
+    inlet.loop.call_soon = lambda call, value, context: calls.append((call, value))
     InARow(inlet, 3).advance("first")
+    assert (2, 1) == (len(inlet.sources), len(calls))
 
-    assert [source.at_once for source in inlet.sources] == [True, True, False, False]
+    call, value = calls.pop()
+    call(value)
+    assert (4, []) == (len(inlet.sources), inlet.signals[:-1])
     assert budgets.TURN == 1e-3
 
 

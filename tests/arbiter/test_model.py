@@ -20,7 +20,7 @@ import attrs
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Subscription, hooks
+from reactive_aio import UNBOUNDED, Subscription, budgets, hooks
 from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
 from reactive_aio.arbiter.coordinator import Inner
 from reactive_aio.segments import FlowLike, Inlet
@@ -272,7 +272,15 @@ class World:
         return (
             self.moves_left,
             len(self.posted),
-            (self.demand, self.cancelled, self.ended, self.chain.read, self.chain._advancing, self.chain._next),
+            (
+                self.demand,
+                self.cancelled,
+                self.ended,
+                self.chain.read,
+                self.chain.busy,
+                self.chain._next,
+                self.chain._noted,
+            ),
             tuple(self._name(getattr(arbiter, each.name)) for each in attrs.fields(type(arbiter))),
             tuple(
                 (*each.state, each.receiver._owner is None, each.receiver._subscription is not None)
@@ -301,6 +309,7 @@ def explore_all(arbiter_type: type[SubscriptionArbiter], moves: int) -> set[str]
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let errors that come after a cancellation go unreported."""
+    monkeypatch.setattr(budgets, "clock", lambda: 1.0)  # no time is ever up
     let_pass(monkeypatch)
     with hooks.using(on_error_dropped=lambda error: None):
         yield

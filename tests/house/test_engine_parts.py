@@ -187,3 +187,188 @@ def test_a_move_of_a_region_is_found(code: str) -> None:
 @pytest.mark.parametrize("code", ["self.over = True", "if passes.phase is Phase.OVER: pass", "Iteration.over(flow)"])
 def test_what_only_looks_is_let_through(code: str) -> None:
     assert [] == moves(code)
+
+
+# -- one clock, one arithmetic of demand, one rule of refilling, one StopIteration
+
+DEMAND = "spec/demand.py"
+
+BY_HAND: dict[str, tuple[int, str]] = {
+    "operators/observing/__init__.py": (1, "shows a demand"),
+    "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
+    "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
+    "operators/sourcing/task.py": (1, "each element of an async generator comes through"),
+    "runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
+    "runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
+    "runtime/inputs.py": (
+        2,
+        "each list that arrives comes through; and what is asked without bound is not asked again",
+    ),
+    "testing/snapshot.py": (1, "shows a demand"),
+}
+"""Where something is compared with UNBOUNDED beside the functions for that, how often, and why."""
+
+CLOCKS: dict[str, str] = {
+    "budgets.py": "the one clock",
+    "cli/running.py": "tells how long a run took",
+    "spec/recorder.py": "tells when a signal came, where there is no event loop",
+}
+"""Where Python's clock is read, and why."""
+
+LENGTHS = ("TURN", "SHORT")
+
+
+def bounds(code: str) -> list[int]:
+    """Give the lines that compare with UNBOUNDED, or take the least of something and it."""
+    found: list[int] = []
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Compare():
+                parts = [node.left, *node.comparators]
+            case ast.Call(func=ast.Name(id="min" | "max")):
+                parts = node.args
+            case _:
+                continue
+        if any(
+            isinstance(each, ast.Name) and each.id == "UNBOUNDED" for part in parts for each in [part, *elements(part)]
+        ):
+            found.append(node.lineno)
+    return found
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, (ast.Set, ast.Tuple, ast.List)) else []
+
+
+def quarters(code: str) -> list[int]:
+    """Give the lines that reckon a quarter."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.RShift)
+        and isinstance(node.right, ast.Constant)
+        and node.right.value == 2
+    ]
+
+
+def clocks(code: str) -> list[int]:
+    """Give the lines that name Python's clock of performance."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if (isinstance(node, ast.alias) and node.name.startswith("perf_counter"))
+        or (isinstance(node, ast.Attribute) and node.attr.startswith("perf_counter"))
+    ]
+
+
+def lengths(code: str) -> list[str]:
+    """Give the names of lengths of turns that are assigned."""
+    return [
+        node.id
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in LENGTHS
+    ]
+
+
+def by_name(code: str) -> list[int]:
+    """Give the lines that import the clock or a length of turns by name, where a test can't put another."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").endswith("budgets")
+        and {"clock", *LENGTHS} & {each.name for each in node.names}
+    ]
+
+
+def conversions(code: str) -> list[int]:
+    """Give the lines that make the RuntimeError which stands for what would end an iteration."""
+    found: list[int] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RuntimeError":
+            text = ast.unparse(node)
+            if "raised Stop" in text or "raised {type(error)" in text:
+                found.append(node.lineno)
+    return found
+
+
+def test_demand_is_reckoned_in_one_module() -> None:
+    found = {name: len(lines) for name, code in modules() if name != DEMAND and (lines := bounds(code))}
+
+    assert {name: count for name, (count, _) in BY_HAND.items()} == found, (
+        "call add_demand(), subtract_demand(), bounded()"
+    )
+
+
+def test_when_more_is_asked_for_is_said_once() -> None:
+    assert [DEMAND] == [name for name, code in modules() for _ in quarters(code)], "call refill_after() or quarter()"
+
+
+def test_work_is_measured_by_one_clock() -> None:
+    assert set(CLOCKS) == {name for name, code in modules() if clocks(code)}, "call budgets.clock()"
+
+
+def test_how_long_a_turn_lasts_is_said_once() -> None:
+    assert [("budgets.py", "TURN"), ("budgets.py", "SHORT")] == [
+        (n, each) for n, code in modules() for each in lengths(code)
+    ]
+    assert [] == [name for name, code in modules() if by_name(code)]
+
+
+def test_what_would_end_an_iteration_becomes_a_failure_in_one_function() -> None:
+    assert ["guard.py"] == [name for name, code in modules() for _ in conversions(code)], "call as_of_a_generator()"
+
+
+@pytest.mark.parametrize(
+    "code", ["if demand != UNBOUNDED: pass", "min(a + b, UNBOUNDED)", "n in {0, UNBOUNDED}", "max(UNBOUNDED, 1)"]
+)
+def test_reckoning_with_demand_is_found(code: str) -> None:
+    assert [1] == bounds(code)
+
+
+@pytest.mark.parametrize("code", ["subscription.request(UNBOUNDED)", "n = UNBOUNDED if m else 0"])
+def test_what_only_asks_for_all_is_let_through(code: str) -> None:
+    assert [] == bounds(code)
+
+
+@pytest.mark.parametrize(
+    "code", ["from time import perf_counter", "time.perf_counter()", "from time import perf_counter_ns"]
+)
+def test_a_clock_is_found(code: str) -> None:
+    assert [1] == clocks(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["from ..budgets import clock", "from .budgets import TURN, Budget", "from reactive_aio.budgets import SHORT"],
+)
+def test_a_clock_that_is_imported_by_name_is_found(code: str) -> None:
+    assert [1] == by_name(code)
+
+
+@pytest.mark.parametrize(
+    "code", ['RuntimeError("generator raised StopIteration")', 'RuntimeError(f"{what} raised {type(error).__name__}")']
+)
+def test_a_conversion_is_found(code: str) -> None:
+    assert [1] == conversions(code)
+
+
+# -- one drain
+
+
+def drains(code: str) -> list[int]:
+    """Give the lines that ask whether a failure is being handled, which only a drain has to know."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.exception"
+    ]
+
+
+def test_work_by_steps_is_drained_in_one_loop() -> None:
+    assert ["arbiter/drain.py"] == [name for name, code in in_engine() for _ in drains(code)]
+
+
+def test_a_drain_is_found() -> None:
+    assert [1] == drains("if sys.exception() is None: pass")

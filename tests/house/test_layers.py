@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remote": {"budgets", "errors", "guard", "notes"},
     "schedulers": BASE | {"clocks", "remote"},
     "arbiter": BASE | {"segments"},
-    "gathering": BASE | {"segments"},
+    "gathering": BASE | {"segments", "arbiter"},
     "operators": STAGES | {"arbiter", "gathering"},
     "reductions": STAGES | {"operators"},
     "ends": STAGES | {"operators", "reductions"},

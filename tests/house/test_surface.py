@@ -51,7 +51,7 @@ def test_a_method_says_what_it_does_and_where_its_name_comes_from(
 
 PARAMETERS = [
     (name, at, parameter)
-    for family, name, fn in METHODS
+    for _, name, fn in METHODS
     for at, parameter in enumerate(list(inspect.signature(fn).parameters.values())[1:])
     if parameter.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 ]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, hooks, schedulers
+from reactive_aio.arbiter import Drain
 from reactive_aio.arbiter.coordinator import Coordinator
 from reactive_aio.arbiter.coordinator import Inner as Source
 from reactive_aio.gathering import Inner
-from reactive_aio.gathering.drain import Drain
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.emission import Emission
 from reactive_aio.runtime.ends import _Result

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from reactive_aio.spec import MOST_AT_ONCE, UNBOUNDED, add_demand, demand_error
+from reactive_aio.spec import (
+    MOST_AT_ONCE,
+    UNBOUNDED,
+    add_demand,
+    bounded,
+    demand_error,
+    quarter,
+    refill_after,
+    subtract_demand,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +61,29 @@ def test_bad_demand_is_answered_by_the_rule(n: Any) -> None:
 def test_what_is_asked_of_python_at_once_is_no_more_than_it_counts() -> None:
     assert MOST_AT_ONCE <= min(UNBOUNDED, sys.maxsize)
     assert [0, 1] == [*islice(range(2), MOST_AT_ONCE)]
+
+
+@pytest.mark.parametrize(
+    ("demand", "n", "left"),
+    [
+        (3, 1, 2),
+        (3, 3, 0),
+        (3, 4, 0),
+        (UNBOUNDED - 1, 1, UNBOUNDED - 2),
+        (UNBOUNDED, 1, UNBOUNDED),
+        (UNBOUNDED, UNBOUNDED, UNBOUNDED),
+    ],
+)
+def test_what_is_met_of_a_demand_comes_off_it_unless_it_is_unbounded(demand: int, n: int, left: int) -> None:
+    assert left == subtract_demand(demand, n)
+
+
+@pytest.mark.parametrize(("n", "demand"), [(0, 0), (5, 5), (UNBOUNDED, UNBOUNDED), (2 * UNBOUNDED, UNBOUNDED)])
+def test_what_is_reckoned_is_unbounded_at_most(n: int, demand: int) -> None:
+    assert demand == bounded(n)
+
+
+@pytest.mark.parametrize(("prefetch", "consumed"), [(1, 1), (2, 2), (3, 3), (4, 3), (16, 12), (256, 192)])
+def test_more_is_asked_for_when_three_quarters_of_a_prefetch_are_consumed(prefetch: int, consumed: int) -> None:
+    assert consumed == refill_after(prefetch)
+    assert prefetch == consumed + quarter(prefetch)

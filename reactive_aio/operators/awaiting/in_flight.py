@@ -12,12 +12,12 @@ from attrs import define, field
 
 from ... import budgets
 from ...gathering import Gathering, Inner
-from ...guard import FAILURES, is_closed_with
+from ...guard import FAILURES, as_of_a_generator, is_closed_with
 from ...hooks import discard
 from ...notes import add_note
 from ...segments import label
 from ...segments.nodes import FlowLike
-from ...spec import UNBOUNDED
+from ...spec import UNBOUNDED, quarter
 from .lines import REJECTED, Line, Ticket
 
 AHEAD: Final = 4
@@ -133,7 +133,7 @@ class InFlight(Gathering):
             return
         most = max(self.max_concurrency, min(self.demand, AHEAD * self.max_concurrency))
         missing = most - self.line.held - self._requested
-        if missing > 0 and (missing >= most >> 2 or len(self.line.waiting) + self._requested < most >> 2):
+        if missing > 0 and (missing >= quarter(most) or len(self.line.waiting) + self._requested < quarter(most)):
             self._requested += missing
             self._flow.request(missing)
 
@@ -227,10 +227,7 @@ class InFlight(Gathering):
             if not isinstance(error, asyncio.CancelledError):
                 self.inlet.dropped(error)
             return
-        if isinstance(error, (StopIteration, StopAsyncIteration)):
-            # What would end a generator is an error here.
-            error, stop = RuntimeError(f"{label(self.fn)} raised {type(error).__name__}"), error
-            error.__cause__ = stop
+        error = as_of_a_generator(error, label(self.fn), (StopIteration, StopAsyncIteration))
         add_note(error, f"in {self.inlet.where}{'' if number is None else f', on element #{number}'}")
         late, self._failure = self._failure, error
         self._ended = True

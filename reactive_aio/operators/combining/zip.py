@@ -9,7 +9,7 @@ from attrs import define, frozen
 from ...gathering import Gathering, Inner
 from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
-from ...spec import Subscription
+from ...spec import Subscription, refill_after
 from .concat import first_of
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Zip(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with all flows."""
-        zipping = Zipping(inlet, self.ahead - (self.ahead >> 2))
+        zipping = Zipping(inlet, refill_after(self.ahead))
         zipping.start(self.flows, self.ahead)
         return zipping
 

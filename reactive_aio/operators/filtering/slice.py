@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, frozen
 
 from ...segments import Parts, Stage, Template, Transform, label
-from ...spec import UNBOUNDED
+from ...spec import UNBOUNDED, bounded
 from .take import Take
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Slicing(Transform[T, T]):
     def demand(self, n: int) -> int:
         """Ask for what is wanted and for what lies in front of and between it, never beyond the last."""
         wanted = min(n, self.left)
-        return min(self.gap + (wanted - 1) * self.step + 1, UNBOUNDED) if wanted else 0
+        return bounded(self.gap + (wanted - 1) * self.step + 1) if wanted else 0
 
     @property
     def done(self) -> bool:

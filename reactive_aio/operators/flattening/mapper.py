@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from ...gathering import Inner
-from ...guard import Failed, guarded
+from ...guard import Failed, as_of_a_generator, guarded
 from ...notes import add_note
 from ...segments import Inlet
 from ...segments.nodes import FlowLike
@@ -42,7 +42,7 @@ class Mapper:
         try:
             flow = self.fn(item)
         except StopIteration as stop:
-            raise RuntimeError(f"the function of {self.method}() raised StopIteration") from stop
+            raise as_of_a_generator(stop, f"the function of {self.method}()") from stop
         if not is_flow(flow):
             raise TypeError(
                 f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}: "

@@ -14,7 +14,7 @@ from ...hooks import discard, drop_error
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.nodes import FlowLike
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
 from .backlog import Backlog
 
 T = TypeVar("T")
@@ -141,8 +141,7 @@ class Intake:
             self._upstream.request(UNBOUNDED)
 
     def _give(self, chunk: list[Any]) -> None:
-        if self._demand != UNBOUNDED:
-            self._demand -= len(chunk)
+        self._demand = subtract_demand(self._demand, len(chunk))
         self.inlet.on_chunk(chunk)
 
     def _keep(self, items: list[Any]) -> None:

@@ -12,7 +12,7 @@ from attrs import define, field
 from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...segments import ChunkWork, FlowLike, Inlet
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import Subscription, add_demand, quarter, subtract_demand
 
 if TYPE_CHECKING:
     from ...schedulers.base import Hired, Report, Workers
@@ -100,7 +100,7 @@ class Crew:
         # Twice as many chunks as workers have to fit in.
         largest = max(1, self.prefetch // (2 * workers.count))
         self._pace = Pace(workers.count, largest)
-        self._portion = largest * max(1, (self.prefetch >> 2) // largest)
+        self._portion = largest * max(1, quarter(self.prefetch) // largest)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         try:
             self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
@@ -247,8 +247,7 @@ class Crew:
         if len(part) > self._demand:
             chunk.results.appendleft(part[self._demand :])
             part = part[: self._demand]
-        if self._demand != UNBOUNDED:
-            self._demand -= len(part)
+        self._demand = subtract_demand(self._demand, len(part))
         self.inlet.on_chunk(part)
 
     def _ask(self, n: int) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ...guard import FAILURES
+from ...guard import FAILURES, as_of_a_generator
 from ...notes import add_note
 from ...segments import Pulled, label
 from .task import Production, TaskSource
@@ -49,4 +49,4 @@ class FromCallable(Pulled[T]):
         try:
             return iter((self.fn(),))
         except StopIteration as stop:
-            raise RuntimeError(f"{label(self.fn)} raised StopIteration") from stop
+            raise as_of_a_generator(stop, label(self.fn)) from stop

@@ -12,7 +12,7 @@ from ...errors import BackpressureOverflowError
 from ...guard import Failed, close_all, guarded
 from ...hooks import also_failed, discard, drop_error
 from ...segments import Inlet, Pushed
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
 from ..overflow.backlog import Backlog, Overflow
 
 T = TypeVar("T")
@@ -158,8 +158,7 @@ class Emission:
                 self._due = bool(items)
             if not items:
                 break
-            if self._demand != UNBOUNDED:
-                self._demand -= len(items)
+            self._demand = subtract_demand(self._demand, len(items))
             self.inlet.on_chunk(items)
         else:
             return

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...errors import BackpressureOverflowError
 from ...segments import Inlet, Pushed
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import Subscription, add_demand, subtract_demand
 
 
 @frozen
@@ -76,8 +76,7 @@ class Ticking:
                 )
             )
             return
-        if self._demand != UNBOUNDED:
-            self._demand -= 1
+        self._demand = subtract_demand(self._demand, 1)
         self._ticks += 1
         self._wind()
         self.inlet.on_chunk([tick])

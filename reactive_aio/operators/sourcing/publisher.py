@@ -10,7 +10,7 @@ from ...errors import ProtocolViolation
 from ...guard import FAILURES
 from ...hooks import discard, drop_error
 from ...segments import Inlet, Pushed
-from ...spec import UNBOUNDED, Publisher, Subscription, add_demand, quote
+from ...spec import Publisher, Subscription, add_demand, quote, subtract_demand
 
 
 @frozen
@@ -130,8 +130,7 @@ class PublisherEdge:
             discard([item])
             self._break(ProtocolViolation(f"an element that was not requested: {quote('1.1')}"))
         else:
-            if self._outstanding != UNBOUNDED:
-                self._outstanding -= 1
+            self._outstanding = subtract_demand(self._outstanding, 1)
             self.inlet.on_chunk([item])
 
     def _error(self, error: BaseException) -> None:

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Stage, Template, Transform
-from ...spec import UNBOUNDED
+from ...spec import bounded
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Buffering(Transform[T, list[T]]):
 
     def demand(self, n: int) -> int:
         """Ask for as many elements as the wanted lists have room for."""
-        return min(n * self.n - len(self.held), UNBOUNDED) if n else 0
+        return bounded(n * self.n - len(self.held)) if n else 0
 
     def finish(self) -> Iterable[list[T]]:
         """Give the last list, which is shorter."""

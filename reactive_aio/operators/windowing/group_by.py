@@ -13,13 +13,13 @@ from ... import budgets
 from ...errors import LimitExceededError, SourceCancelledError, StalledError
 from ...gathering import Gathering, Inner
 from ...gathering.timer import Timer
-from ...guard import FAILURES
+from ...guard import FAILURES, as_of_a_generator
 from ...hooks import discard
 from ...notes import add_note
 from ...segments import Inlet, Pushed, label
 from ...segments.nodes import FlowLike
 from ...segments.origin import Origin
-from ...spec import Subscription
+from ...spec import Subscription, refill_after
 from .part import Part, placed, soon
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Grouping(Gathering):
         """Ask for more when three quarters have been consumed or nothing is on its way; see whether anything can move."""
         ahead = self.by.ahead
         consumed = ahead - self._outstanding - self._kept
-        if consumed and (not self._outstanding or consumed >= ahead - (ahead >> 2)):
+        if consumed and (not self._outstanding or consumed >= refill_after(ahead)):
             self._outstanding += consumed
             self.upstream.request(consumed)
         if not self._is_stuck():
@@ -306,10 +306,7 @@ class Grouping(Gathering):
             self.fail(error)
 
     def _located(self, error: BaseException, index: int) -> BaseException:
-        if isinstance(error, StopIteration):
-            # What would end a generator is an error here.
-            error, stop = RuntimeError(f"{label(self.by.key)} raised StopIteration"), error
-            error.__cause__ = stop
+        error = as_of_a_generator(error, label(self.by.key))
         add_note(error, f"in {self.inlet.where}, on element #{index}")
         return error
 

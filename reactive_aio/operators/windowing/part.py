@@ -10,15 +10,16 @@ from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
+from ...arbiter import Drain
 from ...errors import SourceConsumedError
-from ...gathering import Drain, Gathering
+from ...gathering import Gathering
 from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
 from ...segments import Inlet, Nodes, Placed, Pushed, SubscribeOn
 from ...segments.origin import Origin
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import Subscription, add_demand, subtract_demand
 
 T = TypeVar("T")
 
@@ -140,8 +141,7 @@ class Reading(Drain):
             items, self.part.kept = list(kept), deque()
         else:
             items = [kept.popleft() for _ in range(self.demand)]
-        if self.demand != UNBOUNDED:
-            self.demand -= len(items)
+        self.demand = subtract_demand(self.demand, len(items))
         return items
 
     def _finish(self) -> None:

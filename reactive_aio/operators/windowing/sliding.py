@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...hooks import discard
 from ...segments import Stage, Template, Transform
-from ...spec import MOST_AT_ONCE, UNBOUNDED
+from ...spec import MOST_AT_ONCE, bounded
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class SlidingOn(Transform[T, list[T]]):
 
     def demand(self, n: int) -> int:
         """Ask for what the wanted lists take."""
-        return min(self.left + (n - 1) * self.step, UNBOUNDED) if n else 0
+        return bounded(self.left + (n - 1) * self.step) if n else 0
 
     def close(self) -> None:
         """Let go of what was in no list."""

@@ -13,7 +13,7 @@ from ...hooks import discard
 from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
 from ...segments.origin import Origin
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import Subscription, add_demand, bounded
 from .part import Part, placed, soon
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Windows(Gathering):
     def request(self, n: int) -> None:
         """Ask for the elements of so many windows."""
         self.demand = add_demand(self.demand, n)
-        self.upstream.request(min(n * self.size, UNBOUNDED))
+        self.upstream.request(bounded(n * self.size))
 
     def cancel(self) -> None:
         """Cancel the flow, unless the window at hand is being read, or was emitted just now and will be."""

@@ -62,7 +62,7 @@ class Drain(ABC):
         self.busy = True
         budget = self.budget
         outer = budget.until
-        until = outer or budget.begin(self)
+        until = outer or budget.begin(self)  # its flow is counted by the regions that it feeds
         try:
             while self._noted:
                 self._noted = False
@@ -75,7 +75,6 @@ class Drain(ABC):
             budget.until = outer
         if self._noted and not self._due:
             self._due = True
-            budget.waiting.add(self)
             self.next_turn(self._turn)
 
     def next_turn(self, call: Callable[[None], None]) -> None:
