@@ -76,7 +76,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import subscribe
 
-        subscribe(self.as_flow(), subscriber)
+        subscribe(self._as_flow(), subscriber)
 
     def __aiter__(self) -> FlowIterator[T_co]:
         """Iterate over a subscription of its own, asking for one element at a time.
@@ -85,7 +85,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.iterating import Iteration
 
-        return Iteration.over(self.as_flow())
+        return Iteration.over(self._as_flow())
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
         """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
@@ -108,7 +108,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.iterating import Opened
 
-        return Opened(self.as_flow())
+        return Opened(self._as_flow())
 
     async def to_list(self) -> list[T_co]:
         """Give all elements.
@@ -124,7 +124,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        return await value_of(come_home(self.as_flow()).then(ToList()), [], gathered=True)
+        return await value_of(come_home(self._as_flow()).then(ToList()), [], gathered=True)
 
     @overload
     async def first(self) -> T_co: ...
@@ -145,7 +145,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        return self._or_empty("first", await value_of(come_home(self.as_flow()).take(1), default))
+        return self._or_empty("first", await value_of(come_home(self._as_flow()).take(1), default))
 
     @overload
     async def last(self) -> T_co: ...
@@ -167,7 +167,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        return self._or_empty("last", await value_of(come_home(self.as_flow()).then(Last[T_co]()), default))
+        return self._or_empty("last", await value_of(come_home(self._as_flow()).then(Last[T_co]()), default))
 
     @overload
     async def reduce(
@@ -204,7 +204,7 @@ class Ends(Reductions[T_co]):
 
         for function in (fn,) if combine is None else (fn, combine):
             check_function("reduce", function, "combine with an ordinary function")
-        reduced = come_home(self.as_flow()).then(Reduce(fn, initial, combine))
+        reduced = come_home(self._as_flow()).then(Reduce(fn, initial, combine))
         return self._or_empty("reduce", await value_of(reduced, initial))
 
     async def collect(
@@ -238,7 +238,7 @@ class Ends(Reductions[T_co]):
         check_function("collect", accumulate, "put elements in by an ordinary function")
         if combine is not None:
             check_function("collect", combine, "put containers together by an ordinary function")
-        return await value_of(come_home(self.as_flow()).then(Collect(factory, accumulate, combine)), MISSING)
+        return await value_of(come_home(self._as_flow()).then(Collect(factory, accumulate, combine)), MISSING)
 
     async def count(self) -> int:
         """Give the number of elements.
@@ -254,7 +254,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import come_home, value_of
 
-        return await value_of(come_home(self.as_flow()).then(Count()), 0)
+        return await value_of(come_home(self._as_flow()).then(Count()), 0)
 
     @overload
     async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> None: ...
@@ -284,11 +284,11 @@ class Ends(Reductions[T_co]):
         check_count("for_each", "max_concurrency", max_concurrency, 1)
         if max_concurrency == 1:
             if is_async(fn):
-                await for_each_async(self.as_flow(), fn)
+                await for_each_async(self._as_flow(), fn)
             else:
-                await value_of(come_home(self.as_flow()).then(ForEach(fn)), None)
+                await value_of(come_home(self._as_flow()).then(ForEach(fn)), None)
         elif is_async(fn):
-            await value_of(self.begin(ForEachAsync(self.as_flow(), fn, max_concurrency)), None)
+            await value_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
         else:
             raise ValueError(
                 "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
@@ -344,7 +344,7 @@ class Ends(Reductions[T_co]):
         check_count("to_spark", "max_retries", max_retries, 0)
         if progress is not None:
             check_function("to_spark", progress, "report with an ordinary function")
-        return await to_spark(self.as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
+        return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
 
     @overload
     def run_sync(self) -> list[T_co]: ...
@@ -370,7 +370,7 @@ class Ends(Reductions[T_co]):
         """
         from .runtime.ends import run_in_loop
 
-        flow = self.as_flow()
+        flow = self._as_flow()
         if end is None:
             return run_in_loop(flow, flow.to_list)
         check_function("run_sync", end)

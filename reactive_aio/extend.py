@@ -29,10 +29,8 @@ R1  the subscriber's loop   doubled((1, 2))
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from .arbiter import Coordinator, Drain
-from .flow import Flow
+from .flow import flow_of
 from .gathering import Gathering, Inner
 from .operators.timing.clockwork import Clocked, Clockwork
 from .runtime.connect import connect
@@ -90,20 +88,3 @@ __all__ = [
     "flow_of",
     "run_stages",
 ]
-
-T = TypeVar("T")
-
-
-def flow_of(source: Source[T]) -> Flow[T]:
-    """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
-
-    >>> from attrs import frozen
-    >>> @frozen
-    ... class Letters(Pulled[str]):
-    ...     word: str
-    ...     def iterate(self):
-    ...         return iter(self.word)
-    >>> flow_of(Letters("abc")).take(2).run_sync()
-    ['a', 'b']
-    """
-    return Flow.begin(source)

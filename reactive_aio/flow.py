@@ -67,13 +67,9 @@ class Flow(
     __nodes__: Nodes = field(validator=_are_nodes, alias="nodes")
 
     @classmethod
-    def begin(cls, source: Source[U]) -> Flow[U]:
+    def _begin(cls, source: Source[U]) -> Flow[U]:
         """Give the flow of a source."""
-        if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-            raise TypeError(f"begin() takes a source, not {type(source).__name__}: for elements take from_iterable()")
-        placed = Placed(source, calling_line())
-        check_source(placed)
-        return Flow(Nodes(placed, (), source.capabilities))
+        return flow_of(source)
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
@@ -96,11 +92,11 @@ class Flow(
             raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
         return Flow(self.__nodes__.then(Placed(stage, calling_line())))
 
-    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
+    def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
         return Flow(self.__nodes__.then(Placed(mark, calling_line())))
 
-    def as_flow(self) -> Flow[T_co]:
+    def _as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
         return self
 
@@ -143,3 +139,25 @@ class Flow(
 
     def __repr__(self) -> str:
         return f"Flow.{self.__nodes__}"
+
+
+def flow_of(source: Source[U]) -> Flow[U]:
+    """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
+
+    >>> from attrs import frozen
+    >>> from reactive_aio.extend import Pulled, flow_of
+    >>> @frozen
+    ... class Letters(Pulled[str]):
+    ...     word: str
+    ...     def iterate(self):
+    ...         return iter(self.word)
+    >>> flow_of(Letters("abc")).take(2).run_sync()
+    ['a', 'b']
+    """
+    if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(
+            f"flow_of() takes a source, not {type(source).__name__}: for elements take Flow.from_iterable()"
+        )
+    placed = Placed(source, calling_line())
+    check_source(placed)
+    return Flow(Nodes(placed, (), source.capabilities))

@@ -351,7 +351,7 @@ class Reductions(Fluent[T_co]):
     async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:
         from .runtime.ends import come_home, value_of
 
-        return await value_of(come_home(self.as_flow()).then(stage), default, gathered=gathered)
+        return await value_of(come_home(self._as_flow()).then(stage), default, gathered=gathered)
 
     def _or_empty(self, method: str, value: Any) -> Any:
         if value is MISSING:

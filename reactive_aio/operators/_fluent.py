@@ -23,12 +23,12 @@ class Fluent(ABC, Generic[T_co]):
     __slots__ = ()
 
     @abstractmethod
-    def as_flow(self) -> Flow[T_co]:
+    def _as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
 
     @classmethod
     @abstractmethod
-    def begin(cls, source: Source[U]) -> Flow[U]:
+    def _begin(cls, source: Source[U]) -> Flow[U]:
         """Give the flow of a source."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Fluent(ABC, Generic[T_co]):
         """Give this flow continued by a synchronous operator."""
 
     @abstractmethod
-    def place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
+    def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
 
 

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from attrs import define, field, frozen
 
-from reactive_aio import Flow, Subscription, hooks
+from reactive_aio import Subscription, hooks
+from reactive_aio.extend import flow_of
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
 from reactive_aio.runtime.host import Host
@@ -139,7 +140,7 @@ class World:
         """Put the boundary together and make moves until none is left, then let all come to rest."""
         self.source = Source(self)
         flow = (
-            Flow.begin(Origin(self))
+            flow_of(Origin(self))
             .subscribe_on(Place(self.loops[UP]))
             .publish_on(Place(self.loops[DOWN]), prefetch=self.prefetch)
         )

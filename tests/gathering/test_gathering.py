@@ -10,6 +10,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio.extend import flow_of
 from reactive_aio.gathering import Gathering, Inner
 from reactive_aio.segments import FlowLike, Inlet, Pushed
 from reactive_aio.spec import Subscription
@@ -202,7 +203,7 @@ class Gathered(Pushed[Any]):
 async def test_a_call_from_inside_a_step_leaves_a_note_and_the_stack_does_not_grow() -> None:
     source = Gathered([Flow.range(50)], Emitting.go)
 
-    assert [*range(50)] == await Flow.begin(source).to_list()
+    assert [*range(50)] == await flow_of(source).to_list()
     assert {1} == set(source.opened.steps)
 
 
@@ -235,7 +236,7 @@ async def test_the_event_loop_has_its_turn_in_the_middle_of_a_long_drain() -> No
 
     recorder = Recorder(1)
     source = Working([], look)
-    Flow.begin(source).subscribe(recorder)
+    flow_of(source).subscribe(recorder)
     await idle(1)
     while source.opened.left > 0:
         turns += 1
@@ -250,7 +251,7 @@ async def test_the_first_failure_ends_the_whole_and_all_others_are_cancelled() -
     first, second, third = Sessions(), Sessions(), Sessions()
     source = Gathered([Flow.from_publisher(publisher) for publisher in (first, second, third)])
     with hooks.using(on_error_dropped=dropped.append, on_discard=discarded.append):
-        Flow.begin(source).subscribe(recorder)
+        flow_of(source).subscribe(recorder)
     await idle()
     first.last.next(1, 2)
     first.last.error(OSError("behind"))
@@ -268,7 +269,7 @@ async def test_the_first_failure_ends_the_whole_and_all_others_are_cancelled() -
 
 async def test_what_cannot_be_subscribed_to_fails_the_whole() -> None:
     recorder = Recorder(1)
-    Flow.begin(Gathered([Flow.never(), 5])).subscribe(recorder)  # what is no flow can't be assembled
+    flow_of(Gathered([Flow.never(), 5])).subscribe(recorder)  # what is no flow can't be assembled
     await idle()
 
     assert isinstance(recorder.error, AttributeError)
@@ -282,4 +283,4 @@ async def test_a_flow_that_is_removed_is_cancelled_and_the_others_go_on() -> Non
 
     source = Gathered([Flow.range(9), Flow.of("a", "b")], without_the_first)
 
-    assert ["a", "b"] == await Flow.begin(source).to_list()
+    assert ["a", "b"] == await flow_of(source).to_list()

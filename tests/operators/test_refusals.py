@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
+from reactive_aio.extend import flow_of
 
 AWAITING = {
     "map": "map_async",
@@ -79,4 +80,4 @@ def test_a_flow_that_is_made_of_elements_is_refused_with_how_to_write_it(element
 @pytest.mark.parametrize("elements", [[1], None, Flow.of(1)])
 def test_what_is_no_source_is_refused(elements: Any) -> None:
     with pytest.raises(TypeError, match=r"begin\(\) takes a source, not .*from_iterable\(\)"):
-        Flow.begin(elements)
+        flow_of(elements)

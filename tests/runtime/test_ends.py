@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from reactive_aio import EmptyFlowError, Flow, SourceCancelledError, SourceConsumedError, hooks, schedulers
+from reactive_aio.extend import flow_of
 from reactive_aio.operators.sourcing.iterable import Of
 from reactive_aio.segments import ELEMENT, Capabilities
 from tests.subscribers import idle
@@ -469,4 +470,4 @@ async def test_a_failure_in_planning_a_flow_is_not_taken_for_the_want_of_a_loop(
             raise RuntimeError("of its own")
 
     with pytest.raises(RuntimeError, match=r"^of its own$"):
-        Flow.begin(Unplannable((1,))).map(str).subscribe(Recorder())
+        flow_of(Unplannable((1,))).map(str).subscribe(Recorder())

@@ -9,6 +9,7 @@ import pytest
 from attrs import field, frozen
 
 from reactive_aio import Flow
+from reactive_aio.extend import flow_of
 from reactive_aio.operators.sourcing.iterable import Of
 from reactive_aio.runtime.assemble import assemble
 from reactive_aio.runtime.driver import RegionDriver
@@ -51,7 +52,7 @@ async def begun(flow: Flow[Any]) -> RegionDriver:
 @pytest.mark.parametrize(("prefetch", "asked"), [(None, []), (4, [4])])
 async def test_what_is_read_ahead_is_the_sources_to_say(prefetch: int | None, asked: list[int]) -> None:
     source = Far(prefetch)
-    driver = await begun(Flow.begin(source))
+    driver = await begun(flow_of(source))
 
     assert source.upstream.requests == asked
     driver.cancel()
@@ -61,7 +62,7 @@ async def test_what_is_read_ahead_is_the_sources_to_say(prefetch: int | None, as
 @pytest.mark.parametrize("tasks", [None, TasksSnapshot(4, 2, 1)])
 async def test_the_place_where_elements_are_made_is_the_first_of_a_snapshot(tasks: TasksSnapshot | None) -> None:
     source = Far(8, tasks)
-    driver = await begun(Flow.begin(source).map(str))
+    driver = await begun(flow_of(source).map(str))
     source.inlets[0].on_chunk([1, 2, 3])
     driver.request(1)
     await idle()
@@ -77,7 +78,7 @@ async def test_the_place_where_elements_are_made_is_the_first_of_a_snapshot(task
 
 async def test_a_source_hears_of_its_place_and_of_whether_lists_are_welcome() -> None:
     source = Far()
-    driver = await begun(Flow.begin(source))
+    driver = await begun(flow_of(source))
     (inlet,) = source.inlets
 
     assert inlet.loop is driver.loop
@@ -93,8 +94,8 @@ async def test_a_source_hears_of_its_place_and_of_whether_lists_are_welcome() ->
 @pytest.mark.parametrize("ahead", [True, False])
 async def test_what_is_kept_ahead_of_an_inner_flow_is_said_to_its_source(ahead: bool) -> None:
     outer, inner = Far(), Far()
-    driver = await begun(Flow.begin(outer))
-    outer.inlets[0].subscribe(Flow.begin(inner), Signals(), at_once=True, ahead=ahead)
+    driver = await begun(flow_of(outer))
+    outer.inlets[0].subscribe(flow_of(inner), Signals(), at_once=True, ahead=ahead)
 
     assert inner.inlets[0].ahead is ahead
     assert driver.inner is not None
@@ -107,7 +108,7 @@ async def test_what_is_kept_ahead_of_an_inner_flow_is_said_to_its_source(ahead: 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_an_inner_flow_does_what_it_can_there_and_then_or_in_a_turn_of_its_own(at_once: bool) -> None:
     outer, signals, ended = Far(), Signals(), list[str]()
-    driver = await begun(Flow.begin(outer))
+    driver = await begun(flow_of(outer))
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
     outer.inlets[0].subscribe(Flow.of(1, 2), signals, at_once=at_once, ended=lambda: ended.append("ended"))
     assert signals.heard == (["subscribed", [1, 2], "complete"] if at_once else ["subscribed"])
@@ -120,7 +121,7 @@ async def test_an_inner_flow_does_what_it_can_there_and_then_or_in_a_turn_of_its
 
 async def test_the_deepest_level_of_combinators_begins_in_a_turn_of_its_own() -> None:
     outer, signals = Far(), Signals()
-    driver = await begun(Flow.begin(outer))
+    driver = await begun(flow_of(outer))
     driver.hops = True
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
     outer.inlets[0].subscribe(Flow.of(1, 2), signals, at_once=True)
@@ -143,8 +144,8 @@ async def test_a_flow_that_is_read_again_is_planned_once() -> None:
             return Of((1,))
 
     outer = Far()
-    driver = await begun(Flow.begin(outer))
-    once, other = (Flow.begin(Planned((n,))).map(str) for n in range(2))
+    driver = await begun(flow_of(outer))
+    once, other = (flow_of(Planned((n,))).map(str) for n in range(2))
     counts: list[int] = []
     for flow in (once, once, other, once):
         planned.clear()

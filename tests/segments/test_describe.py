@@ -8,6 +8,7 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio.extend import flow_of
 from reactive_aio.runtime.places import PREFETCH
 from reactive_aio.segments import Elsewhere, Inlet, Pushed
 from reactive_aio.segments.layout import HOMEWARD
@@ -164,7 +165,7 @@ class Far(Pushed[int]):
 
 
 def test_a_region_that_is_run_elsewhere_is_the_first() -> None:
-    assert Flow.begin(Far("far() -> map(f)")).map(p).describe().splitlines() == [
+    assert flow_of(Far("far() -> map(f)")).map(p).describe().splitlines() == [
         "R1  far away                far() -> map(f)",
         " |  credit boundary",
         "R2  the subscriber's loop   map(p)",
@@ -173,14 +174,14 @@ def test_a_region_that_is_run_elsewhere_is_the_first() -> None:
 
 
 def test_a_region_elsewhere_in_which_nothing_is_done_says_so() -> None:
-    assert Flow.begin(Far("(reads)")).describe().splitlines()[:2] == [
+    assert flow_of(Far("(reads)")).describe().splitlines()[:2] == [
         "R1  far away                (elements pass as they are)",
         " |  credit boundary",
     ]
 
 
 def test_boundaries_with_nothing_to_do_between_them_become_one() -> None:
-    flow = Flow.begin(Far("far()")).publish_on(schedulers.current(), prefetch=4).map(p)
+    flow = flow_of(Far("far()")).publish_on(schedulers.current(), prefetch=4).map(p)
 
     assert flow.describe().splitlines()[1:3] == [
         " |  credit boundary, then boundary, prefetch 4",
@@ -191,7 +192,7 @@ def test_boundaries_with_nothing_to_do_between_them_become_one() -> None:
 def test_a_region_elsewhere_stands_behind_the_flow_that_it_reads() -> None:
     read = origin().map(f)
 
-    assert Flow.begin(Far("far()", "chunks of 8", (read,))).describe().splitlines() == [
+    assert flow_of(Far("far()", "chunks of 8", (read,))).describe().splitlines() == [
         "R1  the subscriber's loop   of('origin') -> map(f)",
         " |  chunks of 8",
         "R2  far away                far()",

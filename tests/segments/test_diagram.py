@@ -10,6 +10,7 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio.extend import flow_of
 from reactive_aio.segments import Elsewhere, Inlet, Pushed
 from reactive_aio.segments.layout import Box, Layout
 from reactive_aio.segments.svg import LONGEST, draw
@@ -88,7 +89,7 @@ class Far(Pushed[int]):
 
 
 def test_a_region_outside_the_process_is_one_more_box() -> None:
-    svg = picture(Flow.begin(Far()).map(str))
+    svg = picture(flow_of(Far()).map(str))
 
     assert ["R1", "R2"] == texts(svg, "r")
     assert ["Cluster <local>", "the subscriber's loop"] == texts(svg, "p")

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve, field, frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio.extend import flow_of
 from reactive_aio.operators.awaiting.map_async import MapAsync
 from reactive_aio.operators.combining.concat import Concat
 from reactive_aio.operators.filtering import Take
@@ -258,7 +259,7 @@ def test_a_stage_that_awaits_is_run_where_the_engine_has_an_event_loop() -> None
         return n
 
     for runs, expected in (engine(ELEMENT, AWAIT), "map_async"), (engine(ELEMENT), None):
-        flow = Flow.begin(Engine(runs)).map(abs).map_async(fetch).map(str)
+        flow = flow_of(Engine(runs)).map(abs).map_async(fetch).map(str)
         source = Plan.of(flow).source.operator
 
         assert isinstance(flow.__nodes__.source.operator, MapAsync)  # built the same
@@ -300,13 +301,13 @@ def test_a_stage_is_checked_once_where_it_is_chained_if_the_engine_would_run_it(
     build: Callable[[Flow[Any]], object], checked: list[str]
 ) -> None:
     seen: list[str] = []
-    build(Flow.begin(refusing(seen, ELEMENT, PART, AWAIT)))
+    build(flow_of(refusing(seen, ELEMENT, PART, AWAIT)))
 
     assert checked == seen
 
 
 def test_what_can_be_run_is_known_without_a_look_at_the_steps_before() -> None:
-    flow = Flow.begin(Engine(engine(ELEMENT)))
+    flow = flow_of(Engine(engine(ELEMENT)))
     for _ in range(50):
         flow = flow.map(abs)
 

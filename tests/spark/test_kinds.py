@@ -121,7 +121,7 @@ async def test_a_function_of_the_rdd_that_spark_can_not_pickle(
 
 
 async def test_the_key_of_a_sort(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactive_aio.spark.source.ROOM", 1)
+    monkeypatch.setattr("reactive_aio.operators.transforming.sort_by.ROOM", 1)
     for kind in (1, 3, 8):  # since each takes a second
         flow = Flow.from_spark(sc.parallelize(range(9), 2)).sort_by(partial(raised_at_3, kind), max_size=99)
 

@@ -66,7 +66,7 @@ class Awaiting(Fluent[T_co]):
         check_function("map_async", fn)
         check_count("map_async", "max_concurrency", max_concurrency, 1)
         check_order("map_async", order)
-        return self.begin(MapAsync(self.as_flow(), fn, max_concurrency, order))
+        return self._begin(MapAsync(self._as_flow(), fn, max_concurrency, order))
 
     def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> Flow[T_co]:
         """Emit the elements for which ``await predicate(item)`` gives something true, in their order.
@@ -88,4 +88,4 @@ class Awaiting(Fluent[T_co]):
         """
         check_function("filter_when", predicate)
         check_count("filter_when", "max_concurrency", max_concurrency, 1)
-        return self.begin(FilterWhen[T_co](self.as_flow(), predicate, max_concurrency))
+        return self._begin(FilterWhen[T_co](self._as_flow(), predicate, max_concurrency))

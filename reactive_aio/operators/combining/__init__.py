@@ -50,8 +50,8 @@ class Combining(Fluent[T_co]):
         [1, 2, 3, 'four']
         """
         check_flows("concat", self, *others)
-        flows = tuple(chain.from_iterable(map(parts, (self.as_flow(), *others))))
-        return self.begin(Concat(flows))
+        flows = tuple(chain.from_iterable(map(parts, (self._as_flow(), *others))))
+        return self._begin(Concat(flows))
 
     def concat_eager(self, *others: Flow[U], prefetch: int = 32) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.
@@ -75,7 +75,7 @@ class Combining(Fluent[T_co]):
         """
         check_flows("concat_eager", self, *others)
         check_count("concat_eager", "prefetch", prefetch, 1)
-        return self.begin(ConcatEager[T_co | U]((self.as_flow(), *others), prefetch))
+        return self._begin(ConcatEager[T_co | U]((self._as_flow(), *others), prefetch))
 
     def merge(self, *others: Flow[U], prefetch: int = 128, delay_errors: bool = False) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
@@ -100,7 +100,7 @@ class Combining(Fluent[T_co]):
         check_flows("merge", self, *others)
         check_count("merge", "prefetch", prefetch, 1)
         check_flag("merge", "delay_errors", delay_errors)
-        return self.begin(Merge[T_co | U]((self.as_flow(), *others), prefetch, delay_errors))
+        return self._begin(Merge[T_co | U]((self._as_flow(), *others), prefetch, delay_errors))
 
     def start_with(self, *items: U) -> Flow[T_co | U]:
         """Emit ``items``, then the elements of this flow.
@@ -145,7 +145,7 @@ class Combining(Fluent[T_co]):
         ['other']
         """
         check_flows("switch_if_empty", self, other)
-        return self.begin(SwitchIfEmpty[T_co | U](self.as_flow(), other))
+        return self._begin(SwitchIfEmpty[T_co | U](self._as_flow(), other))
 
     def race(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit the elements of whichever of the flows signals first: an element, a failure or its end.
@@ -162,7 +162,7 @@ class Combining(Fluent[T_co]):
         ['first', 'of all']
         """
         check_flows("race", self, *others)
-        return self.begin(Race[T_co | U]((self.as_flow(), *others)))
+        return self._begin(Race[T_co | U]((self._as_flow(), *others)))
 
     @overload
     def zip(self, a: Flow[A], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A]]: ...
@@ -195,7 +195,7 @@ class Combining(Fluent[T_co]):
         """
         check_flows("zip", self, *others)
         check_count("zip", "prefetch", prefetch, 1)
-        return self.begin(Zip[Any]((self.as_flow(), *others), prefetch))
+        return self._begin(Zip[Any]((self._as_flow(), *others), prefetch))
 
     @overload
     def combine_latest(self, a: Flow[A], /, *, prefetch: int = ...) -> Flow[tuple[T_co, A]]: ...
@@ -232,7 +232,7 @@ class Combining(Fluent[T_co]):
         """
         check_flows("combine_latest", self, *others)
         check_count("combine_latest", "prefetch", prefetch, 1)
-        return self.begin(CombineLatest[Any]((self.as_flow(), *others), prefetch))
+        return self._begin(CombineLatest[Any]((self._as_flow(), *others), prefetch))
 
     def with_latest_from(self, other: Flow[U]) -> Flow[tuple[T_co, U]]:
         """Emit each element of this flow with the latest one of ``other``.
@@ -250,4 +250,4 @@ class Combining(Fluent[T_co]):
         [(0, 'new'), (1, 'new'), (2, 'new')]
         """
         check_flows("with_latest_from", self, other)
-        return self.begin(WithLatestFrom[tuple[T_co, U]](self.as_flow(), other))
+        return self._begin(WithLatestFrom[tuple[T_co, U]](self._as_flow(), other))

@@ -149,7 +149,7 @@ class Filtering(Fluent[T_co]):
         [0, 1, 2]
         """
         check_flow("take_until_other", other)
-        return self.begin(TakeUntilOther[T_co](self.as_flow(), other))
+        return self._begin(TakeUntilOther[T_co](self._as_flow(), other))
 
     def skip_last(self, n: int) -> Flow[T_co]:
         """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.

@@ -50,7 +50,7 @@ class Flattening(Fluent[T_co]):
         check_function("flat_map", fn, INSTEAD)
         check_count("flat_map", "max_concurrency", max_concurrency, 1)
         check_count("flat_map", "prefetch", prefetch, 1)
-        return self.begin(FlatMap[U](self.as_flow(), fn, max_concurrency, prefetch))
+        return self._begin(FlatMap[U](self._as_flow(), fn, max_concurrency, prefetch))
 
     def concat_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element to its end, one after another, and emit its elements.
@@ -66,7 +66,7 @@ class Flattening(Fluent[T_co]):
         [0, 1, 0, 1, 2]
         """
         check_function("concat_map", fn, INSTEAD)
-        return self.begin(ConcatMap[U](self.as_flow(), fn))
+        return self._begin(ConcatMap[U](self._as_flow(), fn))
 
     def concat_map_eager(
         self, fn: Callable[[T_co], Flow[U]], *, max_concurrency: int = 16, prefetch: int = 32
@@ -95,7 +95,7 @@ class Flattening(Fluent[T_co]):
         check_function("concat_map_eager", fn, INSTEAD)
         check_count("concat_map_eager", "max_concurrency", max_concurrency, 1)
         check_count("concat_map_eager", "prefetch", prefetch, 1)
-        return self.begin(ConcatMapEager[U](self.as_flow(), fn, max_concurrency, prefetch))
+        return self._begin(ConcatMapEager[U](self._as_flow(), fn, max_concurrency, prefetch))
 
     def switch_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of the latest element: one that comes ends the reading of the flow before.
@@ -115,7 +115,7 @@ class Flattening(Fluent[T_co]):
         [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
         """
         check_function("switch_map", fn, INSTEAD)
-        return self.begin(SwitchMap[U](self.as_flow(), fn))
+        return self._begin(SwitchMap[U](self._as_flow(), fn))
 
     def exhaust_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of an element to its end, and leave out the elements that come meanwhile.
@@ -134,4 +134,4 @@ class Flattening(Fluent[T_co]):
         [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (2, 2)]
         """
         check_function("exhaust_map", fn, INSTEAD)
-        return self.begin(ExhaustMap[U](self.as_flow(), fn))
+        return self._begin(ExhaustMap[U](self._as_flow(), fn))

@@ -157,7 +157,7 @@ class Observing(Fluent[T_co]):
         [[1, 2]]
         """
         check_function("do_on_discard", fn, "an ordinary function is needed")
-        return self.begin(DoOnDiscard[T_co](self.as_flow(), fn))
+        return self._begin(DoOnDiscard[T_co](self._as_flow(), fn))
 
     def log(self, name: str = "reactive_aio.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
@@ -193,7 +193,7 @@ class Observing(Fluent[T_co]):
             on_error=lambda error: failed("error(%s)", shown(error)),
             on_complete=partial(write, "complete"),
         )
-        return self.begin(Peek[T_co]("log", self.then(LogNext(partial(write, "next(%r)"))), listener, name))
+        return self._begin(Peek[T_co]("log", self.then(LogNext(partial(write, "next(%r)"))), listener, name))
 
     def checkpoint(self, description: str) -> Flow[T_co]:
         """Add a note with ``description`` and this line to each failure that passes here.
@@ -211,11 +211,11 @@ class Observing(Fluent[T_co]):
         if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"checkpoint() takes a description, not {type(description).__name__}")
         listener = Listener(on_error=partial(_note, description, calling_line()))
-        return self.begin(Peek[T_co]("checkpoint", self.as_flow(), listener, description))
+        return self._begin(Peek[T_co]("checkpoint", self._as_flow(), listener, description))
 
     def _peek(self, method: str, fn: object, listener: Listener) -> Flow[T_co]:
         check_function(method, fn, "an ordinary function is needed")
-        return self.begin(Peek[T_co](method, self.as_flow(), listener, fn))
+        return self._begin(Peek[T_co](method, self._as_flow(), listener, fn))
 
     def strict(self) -> Flow[T_co]:
         """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
@@ -231,7 +231,7 @@ class Observing(Fluent[T_co]):
         >>> Flow.range(3).strict().map(str).run_sync()
         ['0', '1', '2']
         """
-        return self.begin(Strict[T_co](self.as_flow()))
+        return self._begin(Strict[T_co](self._as_flow()))
 
 
 def _note(description: str, origin: Origin, error: BaseException) -> None:

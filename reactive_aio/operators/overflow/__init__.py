@@ -59,7 +59,7 @@ class Overflowing(Fluent[T_co]):
             raise ValueError(
                 "on_backpressure_buffer(on_drop=...) needs overflow='drop_latest' or 'drop_oldest': 'error' drops nothing"
             )
-        return self.begin(OnBackpressureBuffer[T_co](self.as_flow(), max_size, overflow, on_drop))
+        return self._begin(OnBackpressureBuffer[T_co](self._as_flow(), max_size, overflow, on_drop))
 
     def on_backpressure_drop(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """Drop elements that nobody wants when they come.
@@ -77,7 +77,7 @@ class Overflowing(Fluent[T_co]):
         ([0, 1, 2, 3], 1000)
         """
         _check_on_drop("on_backpressure_drop", on_drop)
-        return self.begin(OnBackpressureDrop[T_co](self.as_flow(), on_drop))
+        return self._begin(OnBackpressureDrop[T_co](self._as_flow(), on_drop))
 
     def on_backpressure_latest(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """Keep the latest element until it is wanted, dropping the one before it.
@@ -99,7 +99,7 @@ class Overflowing(Fluent[T_co]):
         999
         """
         _check_on_drop("on_backpressure_latest", on_drop)
-        return self.begin(OnBackpressureLatest[T_co](self.as_flow(), on_drop))
+        return self._begin(OnBackpressureLatest[T_co](self._as_flow(), on_drop))
 
     def on_backpressure_error(self) -> Flow[T_co]:
         """Fail when an element comes that nobody wants.
@@ -117,7 +117,7 @@ class Overflowing(Fluent[T_co]):
         ...
         reactive_aio.errors.BackpressureOverflowError: an element came without demand...
         """
-        return self.begin(OnBackpressureError[T_co](self.as_flow()))
+        return self._begin(OnBackpressureError[T_co](self._as_flow()))
 
 
 def _check_on_drop(method: str, on_drop: Callable[..., object] | None) -> None:

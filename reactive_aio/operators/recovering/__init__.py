@@ -45,7 +45,7 @@ class Recovering(Fluent[T_co]):
         """
         if times is not None:
             check_count("repeat", "times", times, 0)
-        return self.begin(Repeat(self.as_flow(), times))
+        return self._begin(Repeat(self._as_flow(), times))
 
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.
@@ -69,7 +69,7 @@ class Recovering(Fluent[T_co]):
         ['a', 'b', 'a', 'b', 'a', 'b']
         """
         check_function("repeat_when", decide)
-        return self.begin(RepeatWhen[T_co](self.as_flow(), decide))
+        return self._begin(RepeatWhen[T_co](self._as_flow(), decide))
 
     def retry(
         self,
@@ -117,7 +117,7 @@ class Recovering(Fluent[T_co]):
         check_errors("retry", errors)
         if resume is not None:
             check_function("retry", resume, "return the flow from an ordinary function")
-        return self.begin(Retry[T_co](self.as_flow(), policy, short, errors, resume))
+        return self._begin(Retry[T_co](self._as_flow(), policy, short, errors, resume))
 
     @overload
     def retry_if(self, predicate: Callable[[Exception, int], object]) -> Flow[T_co]: ...
@@ -145,7 +145,7 @@ class Recovering(Fluent[T_co]):
         """
         check_function("retry_if", predicate, "use retry_when()")
         check_errors("retry_if", errors)
-        return self.begin(RetryIf[T_co](self.as_flow(), predicate, errors))
+        return self._begin(RetryIf[T_co](self._as_flow(), predicate, errors))
 
     @overload
     def on_error_resume_next(self, fallback: Flow[U] | Callable[[Exception], Flow[U]]) -> Flow[T_co | U]: ...
@@ -173,13 +173,13 @@ class Recovering(Fluent[T_co]):
         """
         check_errors("on_error_resume_next", errors)
         if is_flow(fallback):
-            return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), Always(fallback), errors))
+            return self._begin(OnErrorResumeNext[T_co | U](self._as_flow(), Always(fallback), errors))
         if not callable(fallback):
             raise TypeError(
                 f"on_error_resume_next() takes a flow or a function that returns one, not {type(fallback).__name__}"
             )
         check_function("on_error_resume_next", fallback, "return the flow from an ordinary function")
-        return self.begin(OnErrorResumeNext[T_co | U](self.as_flow(), fallback, errors))
+        return self._begin(OnErrorResumeNext[T_co | U](self._as_flow(), fallback, errors))
 
     def on_error_return(self, value: U, *, errors: Errors = Exception) -> Flow[T_co | U]:
         """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
@@ -194,7 +194,7 @@ class Recovering(Fluent[T_co]):
         [5, 0]
         """
         check_errors("on_error_return", errors)
-        return self.begin(OnErrorReturn[T_co | U](self.as_flow(), Always(self.begin(Of((value,)))), errors))
+        return self._begin(OnErrorReturn[T_co | U](self._as_flow(), Always(self._begin(Of((value,)))), errors))
 
     def on_error_complete(self, *, errors: Errors = Exception) -> Flow[T_co]:
         """Complete when this flow fails, by an error of the types ``errors``.
@@ -209,7 +209,7 @@ class Recovering(Fluent[T_co]):
         [5]
         """
         check_errors("on_error_complete", errors)
-        return self.begin(OnErrorComplete[T_co](self.as_flow(), Always(self.begin(Empty())), errors))
+        return self._begin(OnErrorComplete[T_co](self._as_flow(), Always(self._begin(Empty())), errors))
 
     @overload
     def on_error_map(self, fn: Callable[[Exception], BaseException]) -> Flow[T_co]: ...
@@ -232,7 +232,7 @@ class Recovering(Fluent[T_co]):
         """
         check_function("on_error_map", fn, "return the exception from an ordinary function")
         check_errors("on_error_map", errors)
-        return self.begin(OnErrorMap[T_co](self.as_flow(), fn, errors))
+        return self._begin(OnErrorMap[T_co](self._as_flow(), fn, errors))
 
     def timeout(self, seconds: float, *, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
         """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
@@ -254,7 +254,7 @@ class Recovering(Fluent[T_co]):
         check_seconds("timeout", "seconds", seconds, above=True)
         if fallback is not None:
             check_flow("timeout", fallback)
-        return self.begin(Timeout[T_co | U](self.as_flow(), seconds, fallback))
+        return self._begin(Timeout[T_co | U](self._as_flow(), seconds, fallback))
 
     @overload
     def retry_when(self, decide: Callable[[Exception, int], Awaitable[object]]) -> Flow[T_co]: ...
@@ -289,4 +289,4 @@ class Recovering(Fluent[T_co]):
         """
         check_function("retry_when", decide)
         check_errors("retry_when", errors)
-        return self.begin(RetryWhen[T_co](self.as_flow(), decide, errors))
+        return self._begin(RetryWhen[T_co](self._as_flow(), decide, errors))

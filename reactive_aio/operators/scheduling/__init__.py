@@ -43,8 +43,8 @@ class Scheduling(Fluent[T_co]):
         """
         check_count("publish_on", "prefetch", prefetch, 1)
         if _are_workers(scheduler):
-            return self.begin(OnWorkers(self.as_flow(), scheduler, prefetch, calling_line()))
-        return self.place(PublishOn(_checked("publish_on", scheduler), prefetch))
+            return self._begin(OnWorkers(self._as_flow(), scheduler, prefetch, calling_line()))
+        return self._place(PublishOn(_checked("publish_on", scheduler), prefetch))
 
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and what follows it up to the next boundary, on ``scheduler``.
@@ -64,7 +64,7 @@ class Scheduling(Fluent[T_co]):
                 f"subscribe_on({scheduler.name}): workers apply functions to elements and run no source; put the "
                 "elements before .publish_on(...) and the work behind it, or use schedulers.thread('name') here"
             )
-        return self.place(SubscribeOn(_checked("subscribe_on", scheduler)))
+        return self._place(SubscribeOn(_checked("subscribe_on", scheduler)))
 
 
 def _are_workers(scheduler: object) -> TypeGuard[Workers]:

@@ -49,7 +49,7 @@ class Sourcing(Computed[T_co]):
         >>> Flow.of(1, None, 3).run_sync()
         [1, None, 3]
         """
-        return cls.begin(Of(items))
+        return cls._begin(Of(items))
 
     @classmethod
     def from_iterable(cls, items: Iterable[U] | Callable[[], Iterable[U]]) -> Flow[U]:
@@ -77,7 +77,7 @@ class Sourcing(Computed[T_co]):
         """
         if isinstance(items, Iterable):
             given = cast("Iterable[Any]", items)
-            return cls.begin(FromIterator(given) if isinstance(given, Iterator) else FromIterable(given))
+            return cls._begin(FromIterator(given) if isinstance(given, Iterator) else FromIterable(given))
         if not callable(items):
             hint = "; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
             raise TypeError(f"from_iterable() takes an iterable or a function, not {type(items).__name__}{hint}")
@@ -86,7 +86,7 @@ class Sourcing(Computed[T_co]):
                 f"from_iterable() takes a function, but {label(items)} is async: use Flow.from_async_iterable"
             )
         check_function("from_iterable", items, "use Flow.from_async_iterable with an async generator")
-        return cls.begin(FromMade(items))
+        return cls._begin(FromMade(items))
 
     @classmethod
     def range(cls, start: int, stop: int | None = None, step: int = 1) -> Flow[int]:
@@ -103,7 +103,7 @@ class Sourcing(Computed[T_co]):
             numbers = builtins.range(0, start, step) if stop is None else builtins.range(start, stop, step)
         except (TypeError, ValueError) as error:
             raise type(error)(f"Flow.range(): {error}") from None
-        return cls.begin(Range(numbers))
+        return cls._begin(Range(numbers))
 
     @classmethod
     def empty(cls) -> Flow[NoReturn]:
@@ -116,7 +116,7 @@ class Sourcing(Computed[T_co]):
         >>> Flow.empty().run_sync()
         []
         """
-        return cls.begin(Empty[NoReturn]())
+        return cls._begin(Empty[NoReturn]())
 
     @classmethod
     def never(cls) -> Flow[NoReturn]:
@@ -129,7 +129,7 @@ class Sourcing(Computed[T_co]):
         >>> Flow.never().take(0).run_sync()
         []
         """
-        return cls.begin(Never[NoReturn]())
+        return cls._begin(Never[NoReturn]())
 
     @classmethod
     def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[NoReturn]:
@@ -146,7 +146,7 @@ class Sourcing(Computed[T_co]):
             if not callable(error):
                 raise TypeError(f"error() takes an exception or a function that makes one, not {type(error).__name__}")
             check_function("error", error, "make the exception in an ordinary function")
-        return cls.begin(Error[NoReturn](error))
+        return cls._begin(Error[NoReturn](error))
 
     @classmethod
     def defer(cls, factory: Callable[[], Flow[U]]) -> Flow[U]:
@@ -162,7 +162,7 @@ class Sourcing(Computed[T_co]):
         (['a', 'b'], ['a', 'b'])
         """
         check_function("defer", factory, "return the flow from an ordinary function")
-        return cls.begin(Defer(factory))
+        return cls._begin(Defer(factory))
 
     @classmethod
     def from_async_iterable(cls, items: AsyncIterable[U] | Callable[[], AsyncIterable[U]]) -> Flow[U]:
@@ -188,7 +188,7 @@ class Sourcing(Computed[T_co]):
         ['tick', 'tock', 'tick', 'tock']
         """
         if isinstance(items, AsyncIterable):
-            return cls.begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
+            return cls._begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
         if not callable(items):
             hint = "; use Flow.from_iterable" if isinstance(items, Iterable) else ""
             raise TypeError(
@@ -197,7 +197,7 @@ class Sourcing(Computed[T_co]):
         check_function(
             "from_async_iterable", items, "yield the elements, or return the iterable from an ordinary function"
         )
-        return cls.begin(FromAsyncMade(items))
+        return cls._begin(FromAsyncMade(items))
 
     @classmethod
     def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:
@@ -220,7 +220,7 @@ class Sourcing(Computed[T_co]):
         check_function("create", producer)
         if not is_async(producer):
             raise TypeError("create() takes an `async def` that awaits emit(item)")
-        return cls.begin(Create(producer))
+        return cls._begin(Create(producer))
 
     @classmethod
     def from_callback(
@@ -261,7 +261,7 @@ class Sourcing(Computed[T_co]):
         check_function("from_callback", register, "register callbacks in an ordinary function")
         check_count("from_callback", "max_size", max_size, 1)
         check_overflow("from_callback", overflow)
-        return cls.begin(FromCallback(register, max_size, overflow))
+        return cls._begin(FromCallback(register, max_size, overflow))
 
     @classmethod
     def interval(cls, period: float, *, delay: float | None = None) -> Flow[int]:
@@ -285,7 +285,7 @@ class Sourcing(Computed[T_co]):
         check_seconds("interval", "period", period, above=True)
         if delay is not None:
             check_seconds("interval", "delay", delay)
-        return cls.begin(Interval(period, period if delay is None else delay))
+        return cls._begin(Interval(period, period if delay is None else delay))
 
     @classmethod
     def from_publisher(cls, publisher: Publisher[U]) -> Flow[U]:
@@ -303,7 +303,7 @@ class Sourcing(Computed[T_co]):
         """
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"from_publisher() takes an object with subscribe(), not {type(publisher).__name__}")
-        return cls.begin(FromPublisher(publisher))
+        return cls._begin(FromPublisher(publisher))
 
     @overload
     @classmethod
@@ -472,5 +472,5 @@ class Sourcing(Computed[T_co]):
                 )
             from ...spark.streaming.source import from_stream
 
-            return cls.begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
-        return cls.begin(from_spark(data, as_, prefetch, ordered, wire, context))
+            return cls._begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
+        return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context))

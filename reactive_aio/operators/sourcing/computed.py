@@ -50,7 +50,7 @@ class Computed(Fluent[T_co]):
                 f"from_awaitable() takes a function that gives an awaitable, not a {type(factory).__name__}: "
                 "write from_awaitable(lambda: ...), so that each subscription awaits one of its own"
             )
-        return cls.begin(FromAwaitable(factory))
+        return cls._begin(FromAwaitable(factory))
 
     @classmethod
     def from_callable(cls, fn: Callable[[], U]) -> Flow[U]:
@@ -68,7 +68,7 @@ class Computed(Fluent[T_co]):
         True
         """
         check_function("from_callable", fn, "use Flow.from_awaitable")
-        return cls.begin(FromCallable(fn))
+        return cls._begin(FromCallable(fn))
 
     @classmethod
     def generate(cls, step: Callable[[S], tuple[U, S] | None], initial: S) -> Flow[U]:
@@ -89,7 +89,7 @@ class Computed(Fluent[T_co]):
         [1, 3, 9, 27, 81]
         """
         check_function("generate", step, "use Flow.from_async_iterable with an async generator")
-        return cls.begin(Generate[U](step, initial))
+        return cls._begin(Generate[U](step, initial))
 
     @classmethod
     def using(
@@ -129,7 +129,7 @@ class Computed(Fluent[T_co]):
             )
         check_function("using", resource, "let it give an async context manager, and await on entering that")
         check_function("using", fn, "return the flow from an ordinary function")
-        return cls.begin(Using[U](resource, fn))
+        return cls._begin(Using[U](resource, fn))
 
     @classmethod
     def timer(cls, delay: float) -> Flow[int]:
@@ -146,4 +146,4 @@ class Computed(Fluent[T_co]):
         [0]
         """
         check_seconds("timer", "delay", delay)
-        return cls.begin(Timer(delay))
+        return cls._begin(Timer(delay))

@@ -42,7 +42,7 @@ class Timing(Fluent[T_co]):
         """
         check_seconds("delay", "seconds", seconds)
         check_count("delay", "max_size", max_size, 1)
-        return self.begin(Delay[T_co](self.as_flow(), seconds, max_size))
+        return self._begin(Delay[T_co](self._as_flow(), seconds, max_size))
 
     def delay_subscription(self, seconds: float) -> Flow[T_co]:
         """Subscribe to this flow ``seconds`` after it was subscribed to.
@@ -58,7 +58,7 @@ class Timing(Fluent[T_co]):
         '---(ab|)'
         """
         check_seconds("delay_subscription", "seconds", seconds)
-        return self.begin(DelaySubscription[T_co](self.as_flow(), seconds))
+        return self._begin(DelaySubscription[T_co](self._as_flow(), seconds))
 
     def debounce(self, seconds: float) -> Flow[T_co]:
         """Emit an element when ``seconds`` have passed behind it in which nothing else has come, or with the end.
@@ -76,7 +76,7 @@ class Timing(Fluent[T_co]):
         '------c----(e|)'
         """
         check_seconds("debounce", "seconds", seconds, above=True)
-        return self.begin(Debounce[T_co](self.as_flow(), seconds))
+        return self._begin(Debounce[T_co](self._as_flow(), seconds))
 
     def throttle_first(self, seconds: float) -> Flow[T_co]:
         """Emit an element, and drop what comes in the ``seconds`` behind it.
@@ -93,7 +93,7 @@ class Timing(Fluent[T_co]):
         '-a--d--g|'
         """
         check_seconds("throttle_first", "seconds", seconds, above=True)
-        return self.begin(ThrottleFirst[T_co](self.as_flow(), seconds))
+        return self._begin(ThrottleFirst[T_co](self._as_flow(), seconds))
 
     def sample(self, seconds: float) -> Flow[T_co]:
         """Emit the latest element every ``seconds``, if one has come since, and with the end.
@@ -111,7 +111,7 @@ class Timing(Fluent[T_co]):
         '---b--d----(e|)'
         """
         check_seconds("sample", "seconds", seconds, above=True)
-        return self.begin(Sample[T_co](self.as_flow(), seconds))
+        return self._begin(Sample[T_co](self._as_flow(), seconds))
 
     def rate_limit(self, max_elements: int, per: float) -> Flow[T_co]:
         """Emit at most ``max_elements`` elements in any ``per`` seconds: as soon as that allows, and all of them.
@@ -131,7 +131,7 @@ class Timing(Fluent[T_co]):
         """
         check_count("rate_limit", "max_elements", max_elements, 1)
         check_seconds("rate_limit", "per", per, above=True)
-        return self.begin(RateLimit[T_co](self.as_flow(), max_elements, per))
+        return self._begin(RateLimit[T_co](self._as_flow(), max_elements, per))
 
     def timestamp(self) -> Flow[tuple[float, T_co]]:
         """Emit each element with the time at which it came, in seconds, by the clock of the loop.

@@ -233,8 +233,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.error(OSError("down")).materialize().run_sync()
         [Failed(error=OSError('down'))]
         """
-        last: Callable[[Any], Flow[Any]] = lambda signal: self.begin(Of((signal,)))  # noqa: E731 - a typed field
-        return self.begin(Materialize[T_co](self.then(AsNext()), last))
+        last: Callable[[Any], Flow[Any]] = lambda signal: self._begin(Of((signal,)))  # noqa: E731 - a typed field
+        return self._begin(Materialize[T_co](self.then(AsNext()), last))
 
     def dematerialize(self: Transforming[Signal[R]]) -> Flow[R]:
         """Make signals of elements again, up to the first ``Completed()`` or ``Failed(error)``.
@@ -264,4 +264,4 @@ class Transforming(Fluent[T_co]):
         [0, 2, 4]
         """
         check_function("through", operator)
-        return operator(self.as_flow())
+        return operator(self._as_flow())

@@ -63,7 +63,7 @@ class Windowing(Fluent[T_co]):
         """
         check_count("buffer_timeout", "size", size, 1)
         check_seconds("buffer_timeout", "seconds", seconds, above=True)
-        return self.begin(BufferTimeout[T_co](self.as_flow(), size, seconds))
+        return self._begin(BufferTimeout[T_co](self._as_flow(), size, seconds))
 
     def sliding(self, size: int, *, step: int = 1) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, each beginning ``step`` elements after the one before.
@@ -130,8 +130,8 @@ class Windowing(Fluent[T_co]):
         [1, 5, 4]
         """
         check_count("window", "size", size, 1)
-        source: Pushed[Flow[T_co]] = Window(self.as_flow(), size, calling_line())
-        return self.begin(source)
+        source: Pushed[Flow[T_co]] = Window(self._as_flow(), size, calling_line())
+        return self._begin(source)
 
     def group_by(
         self,
@@ -171,6 +171,6 @@ class Windowing(Fluent[T_co]):
         check_count("group_by", "prefetch", prefetch, 1)
         check_seconds("group_by", "stall_after", stall_after, above=True)
         source: Pushed[GroupedFlow[K, T_co]] = GroupBy(
-            self.as_flow(), key, max_groups, prefetch, stall_after, calling_line()
+            self._as_flow(), key, max_groups, prefetch, stall_after, calling_line()
         )
-        return self.begin(source)
+        return self._begin(source)

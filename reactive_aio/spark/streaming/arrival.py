@@ -324,7 +324,7 @@ class WrittenBatch(Consumable[T]):
         It completes when Spark has confirmed all tasks. Errors: SparkJobError where Spark gives the batch up, which
         comes again if the query begins again.
         """
-        from ...flow import Flow
+        from ...flow import flow_of
 
-        rows: Flow[T] = Flow.begin(WrittenRows(self._arrival, self._prefetch))
+        rows: Flow[T] = flow_of(WrittenRows(self._arrival, self._prefetch))
         return rows

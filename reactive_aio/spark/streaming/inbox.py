@@ -153,9 +153,9 @@ class Inbox(Generic[T]):
 
         It completes when the query does that was started here, or when the inbox is closed.
         """
-        from ...flow import Flow
+        from ...flow import flow_of
 
-        batches: Flow[WrittenBatch[T]] = Flow.begin(WrittenBatches(self))
+        batches: Flow[WrittenBatch[T]] = flow_of(WrittenBatches(self))
         return batches
 
     async def start(

@@ -144,8 +144,8 @@ class MicroBatch(Consumable[T]):
 
         Each subscription computes the batch anew; a batch of a stateful query has to be read to its end.
         """
-        from ...flow import Flow
+        from ...flow import flow_of
 
         frame: Any = self.frame  # a classic one: others are refused when the flow is built
-        rows: Flow[T] = Flow.begin(FromSpark(frame, self._reading, self._prefetch, self._ordered))
+        rows: Flow[T] = flow_of(FromSpark(frame, self._reading, self._prefetch, self._ordered))
         return rows

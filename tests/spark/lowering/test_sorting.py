@@ -204,9 +204,8 @@ def test_elements_that_can_not_be_compared(sc: Any, parts: list[list[Any]]) -> N
 
 
 def test_one_element_more_than_there_may_be(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reactive_aio.spark import source
 
-    monkeypatch.setattr(source, "ROOM", 5)
+    monkeypatch.setattr("reactive_aio.operators.transforming.sort_by.ROOM", 5)
 
     flow = Flow.from_spark(sc.parallelize(range(40), 2))
     assert isinstance(failure(flow.sort_by(max_size=39)), LimitExceededError)

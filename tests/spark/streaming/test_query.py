@@ -12,6 +12,7 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, SparkJobError, hooks
+from reactive_aio.extend import flow_of
 from reactive_aio.segments import Elsewhere
 from tests.spark.streaming.writer import Process, hang_up_all
 from tests.subscribers import Recorder
@@ -78,7 +79,7 @@ class FromPlayed(FromSparkStream):
 def batches(checkpoint: object, stuck: threading.Event | None = None) -> tuple[Flow[MicroBatch[Any]], list[Played]]:
     data: Any = None
     source = FromPlayed(data, Reading(tuple), str(checkpoint), "append", {}, 8192, ordered=True, stuck=stuck)
-    return Flow.begin(source), source.queries
+    return flow_of(source), source.queries
 
 
 # -- a failure of the subscriber
