@@ -310,8 +310,8 @@ def discarding(code: Code) -> AnyFlow:
 for method, more in (
     ("on_backpressure_drop", {}),
     ("on_backpressure_latest", {}),
-    ("on_backpressure_buffer", {"size": 1, "overflow": "drop_oldest"}),
-    ("on_backpressure_buffer", {"size": 1, "overflow": "drop_latest"}),
+    ("on_backpressure_buffer", {"max_size": 1, "overflow": "drop_oldest"}),
+    ("on_backpressure_buffer", {"max_size": 1, "overflow": "drop_latest"}),
 ):
     flow(
         method,

@@ -14,7 +14,7 @@ from reactive_aio.ends import Ends
 from reactive_aio.operators._fluent import Fluent
 
 FAMILIES = [base for base in Flow.__mro__ if issubclass(base, Fluent) and base not in {Flow, Fluent}]
-CORE = {name for name in vars(Fluent) if not name.startswith("__")}
+CORE = {name for name in vars(Fluent) if not name.startswith("_")}
 
 
 def own_methods(family: type) -> dict[str, Callable[..., object]]:
@@ -95,6 +95,12 @@ def test_a_size_is_a_shape_and_a_limit_is_called_max() -> None:
                 f"{name}({parameter}): `size` is for {sorted(SHAPES)}, a limit is called max_..., and other names of whole "
                 "numbers stand in this test"
             )
+
+
+def test_what_a_flow_is_made_of_is_hidden() -> None:
+    public = {name for name in dir(Flow) if not name.startswith("_")}
+
+    assert {"then", "describe", "diagram"} == public - {name for _, name, _ in METHODS}
 
 
 def test_what_is_exported_is_what_is_documented() -> None:

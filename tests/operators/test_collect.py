@@ -119,7 +119,7 @@ async def test_a_coroutine_function_is_refused(place: int) -> None:
     functions[place] = wrong
 
     with pytest.raises(TypeError, match="ordinary function"):
-        await Flow.of(1).collect(*functions)
+        await Flow.of(1).collect(*functions[:2], combine=functions[2])
 
 
 async def test_what_is_no_function_is_refused() -> None:

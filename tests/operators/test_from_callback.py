@@ -96,7 +96,7 @@ async def test_the_end_stays_behind_what_waits(end: str) -> None:
 async def test_without_room_the_flow_fails_by_default() -> None:
     bell, discarded = Bell(), list[Any]()
     with hooks.using(on_discard=discarded.append):
-        recorder = await subscribed(bell, size=2)
+        recorder = await subscribed(bell, max_size=2)
 
     assert [True, True, False, False] == bell.ring("a", "b", "c", "d")
     assert ["c", "d"] == discarded
@@ -116,7 +116,7 @@ async def test_without_room_the_flow_fails_by_default() -> None:
 async def test_or_drops(overflow: Any, taken: Any, given: Any, lost: Any) -> None:
     bell, discarded = Bell(), list[Any]()
     with hooks.using(on_discard=discarded.append):
-        recorder = await subscribed(bell, size=2, overflow=overflow)
+        recorder = await subscribed(bell, max_size=2, overflow=overflow)
 
     assert taken == bell.ring(1, 2, 3, 4)
     assert lost == discarded
@@ -128,7 +128,7 @@ async def test_or_drops(overflow: Any, taken: Any, given: Any, lost: Any) -> Non
 
 async def test_equal_elements_that_push_each_other_out_count_as_taken() -> None:
     bell = Bell()
-    await subscribed(bell, size=1, overflow="drop_oldest")
+    await subscribed(bell, max_size=1, overflow="drop_oldest")
 
     assert [True, True] == bell.ring("same", "same")
 

@@ -46,7 +46,7 @@ class Overflowing(Fluent[T_co]):
         >>> from reactive_aio import Flow
         >>> from reactive_aio.testing import run_virtual
         >>> async def main():
-        ...     async with Flow.range(1000).on_backpressure_buffer(3, "drop_oldest").open() as items:
+        ...     async with Flow.range(1000).on_backpressure_buffer(3, overflow="drop_oldest").open() as items:
         ...         await asyncio.sleep(1)
         ...         return [n async for n in items], items.snapshot().dropped
         >>> run_virtual(main())

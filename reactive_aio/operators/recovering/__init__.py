@@ -109,15 +109,13 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(read(0).retry(Backoff(0.5, max_retries=3), resume=lambda last: read(last + 1)).to_list())
         [0, 1, 2, 3, 4]
         """
-        short = not isinstance(policy, Backoff)
-        if not isinstance(policy, Backoff):
-            if policy is not None:
-                check_count("retry", "policy", policy, 0)
-            policy = at_once(policy)
+        if policy is not None and not isinstance(policy, Backoff):
+            check_count("retry", "policy", policy, 0)
         check_errors("retry", errors)
         if resume is not None:
             check_function("retry", resume, "return the flow from an ordinary function")
-        return self._begin(Retry[T_co](self._as_flow(), policy, short, errors, resume))
+        backoff = policy if isinstance(policy, Backoff) else at_once(policy)
+        return self._begin(Retry[T_co](self._as_flow(), policy, backoff, errors, resume))
 
     @overload
     def retry_if(self, predicate: Callable[[Exception, int], object]) -> Flow[T_co]: ...

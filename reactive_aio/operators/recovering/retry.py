@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from ...guard import Failed, guarded
 from ...notes import add_note
-from ...segments import Inlet, Pushed, label
+from ...segments import Inlet, Pushed
 from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
@@ -25,16 +25,11 @@ class Retry(Pushed[T]):
     """Source of ``Flow.retry``."""
 
     flow: FlowLike
-    policy: Backoff
-    short: bool
-    """Whether a number stands for the policy, and shows it."""
-    errors: Errors
-    resume: Callable[[Any], FlowLike] | None
-
-    @property
-    def arguments(self) -> str:
-        """The flow, and how often it is tried."""
-        return f"{label(self.flow)}, {self.policy.max_retries if self.short else label(self.policy)}"
+    given: int | Backoff | None
+    """The policy, or the number that stands for one."""
+    policy: Backoff = field(repr=False)
+    errors: Errors = field(repr=False)
+    resume: Callable[[Any], FlowLike] | None = field(repr=False)
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
