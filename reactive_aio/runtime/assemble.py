@@ -342,7 +342,11 @@ def _begin(
 
 def _run(plan: Plan, region: Region) -> RegionRun:
     source = plan.source.operator
-    return RegionRun(region, counted=region.boundary is not None or not isinstance(source, Pulled) or source.plain)
+    return RegionRun(
+        region.stages,
+        region.feed,
+        counted=region.boundary is not None or not isinstance(source, Pulled) or source.plain,
+    )
 
 
 def _driver(

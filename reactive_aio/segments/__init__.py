@@ -1,28 +1,21 @@
 """The fusion engine: stages, the one function they are fused into, and the plan of a flow."""
 
 from .applied import run_stages as run_stages
-from .capabilities import AWAIT as AWAIT
-from .capabilities import ELEMENT as ELEMENT
 from .capabilities import LOOP as LOOP
-from .capabilities import OFFSET as OFFSET
-from .capabilities import PART as PART
-from .capabilities import SORT as SORT
-from .capabilities import WHOLE as WHOLE
 from .capabilities import Capabilities as Capabilities
-from .capabilities import Requirement as Requirement
 from .chunk import ChunkRun as ChunkRun
 from .chunk import ChunkWork as ChunkWork
 from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .nodes import FlowLike as FlowLike
 from .nodes import Nodes as Nodes
-from .nodes import Placed as Placed
 from .nodes import PublishOn as PublishOn
 from .nodes import Step as Step
 from .nodes import SubscribeOn as SubscribeOn
 from .nodes import reach_of as reach_of
 from .nodes import scheduler_of as scheduler_of
 from .origin import Origin as Origin
+from .origin import Placed as Placed
 from .origin import calling_line as calling_line
 from .parts import Combine as Combine
 from .parts import InTurn as InTurn
@@ -38,6 +31,13 @@ from .passes import InputBroken as InputBroken
 from .passes import Phase as Phase
 from .plan import Plan as Plan
 from .plan import Region as Region
+from .requirement import AWAIT as AWAIT
+from .requirement import ELEMENT as ELEMENT
+from .requirement import OFFSET as OFFSET
+from .requirement import PART as PART
+from .requirement import SORT as SORT
+from .requirement import WHOLE as WHOLE
+from .requirement import Requirement as Requirement
 from .rewrites import check_source as check_source
 from .rewrites import reach_of_awaiting as reach_of_awaiting
 from .rewrites import reach_of_sequence as reach_of_sequence
@@ -57,6 +57,6 @@ from .source import Pushed as Pushed
 from .source import Receiver as Receiver
 from .source import Source as Source
 from .stage import Stage as Stage
-from .stage import Template as Template
 from .stage import Transform as Transform
 from .stage import label as label
+from .template import Template as Template

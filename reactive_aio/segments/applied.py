@@ -7,9 +7,8 @@ from math import inf
 from typing import Any
 
 from ..guard import FAILURES
-from .nodes import Placed
+from .origin import Placed
 from .passes import OVER
-from .plan import Region
 from .run import RegionRun
 from .stage import Stage
 
@@ -19,7 +18,7 @@ def run_stages(stages: Sequence[Placed[Stage[Any, Any]]], items: Iterable[Any], 
 
     ``where`` names the source of the elements. A failure has a note that names it, the operator and its line.
     """
-    run = RegionRun(Region(where, tuple(stages), None, None), counted=False)
+    run = RegionRun(stages, where, counted=False)
     remaining = iter(items)
     try:
         while run.phase is not OVER:

@@ -9,32 +9,15 @@ be sent to its engine is refused at once, where it is chained.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, field, frozen
 
+from .requirement import AWAIT, ELEMENT, PART, Requirement
+
 if TYPE_CHECKING:
     from .stage import Stage
 
-
-class Requirement(Enum):
-    """What a stage needs of the place where it runs."""
-
-    ELEMENT = "one element after another, whichever they are"
-    AWAIT = "an event loop, for what its function awaits"
-    PART = "a part of the stream, in its order"
-    OFFSET = "the number of elements before its part"
-    SORT = "all elements put in order"
-    WHOLE = "the whole stream, in its order"
-
-
-ELEMENT: Final = Requirement.ELEMENT
-AWAIT: Final = Requirement.AWAIT
-PART: Final = Requirement.PART
-OFFSET: Final = Requirement.OFFSET
-SORT: Final = Requirement.SORT
-WHOLE: Final = Requirement.WHOLE
 
 Check = Callable[[object, "Stage[Any, Any]"], None]
 """Raises TypeError for a stage that can't be sent to the engine: its name and line in words, and what of it would be sent."""

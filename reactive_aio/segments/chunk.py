@@ -17,9 +17,8 @@ from attrs import define, field, frozen
 from .. import budgets
 from ..guard import FAILURES, as_of_a_generator, close_all
 from .fuse import Call, Fused, Pace, gathering
-from .nodes import Placed
+from .origin import Placed
 from .passes import OVER
-from .plan import Region
 from .run import RegionRun
 from .stage import Stage
 
@@ -44,7 +43,7 @@ class ChunkWork:
 
     def region_run(self, total: int, fused: Fused | None = None) -> RegionRun:
         """Give the region, for a chunk that ends at so many elements of the input."""
-        run = RegionRun(Region(self.region, self.stages, None, None), counted=True, fused=fused)
+        run = RegionRun(self.stages, self.region, counted=True, fused=fused)
         run.total = total
         return run
 

@@ -26,17 +26,28 @@ from functools import lru_cache
 from itertools import count, islice
 from operator import length_hint
 from types import CodeType
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 from weakref import finalize
 
 from attrs import define, frozen
 
 from .. import budgets
-from .stage import Template, Transform
+from .template import Template
 
 # The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
 # where they have been put in a row, is `Any` allowed.
-AnyTransform = Transform[Any, Any]
+
+
+class Fusible(Protocol):
+    """What fusion knows of a transform: its template, or else how to apply it. Attributes that the template names come with it."""
+
+    template: ClassVar[Template | None]
+    """The lines that it adds to the loop, if it has any."""
+
+    def paced(self, items: Iterator[Any], pace: Pace, /) -> Iterator[Any]:
+        """Turn a stretch of input into output, by the clock of the pace."""
+        ...
+
 
 NOTHING: Final = object()
 LONGEST_SLICE: Final = 64
@@ -92,7 +103,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 class Fused:
     """A row of transforms, ready to be applied to input."""
 
-    units: tuple[Unit | AnyTransform, ...]
+    units: tuple[Unit | Fusible, ...]
     offsets: tuple[int, ...]
     """The place of the first transform of each unit."""
     _calls: tuple[Call | None, ...]
@@ -119,7 +130,7 @@ class Fused:
         return self.paced(items, Pace())
 
 
-def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
+def fuse(transforms: Sequence[Fusible], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
     """Fuse ``transforms[first:]``; the function is generated once for each row of templates and then reused.
 
     ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
@@ -128,7 +139,7 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
     if first == len(transforms):
         return _through(first, paced, counted)
     longest = _longest(transforms[first:], counted)
-    units: list[Unit | AnyTransform] = []
+    units: list[Unit | Fusible] = []
     offsets: list[int] = []
     place = first
     if paced and transforms[place].template is None:
@@ -150,7 +161,7 @@ def fuse(transforms: Sequence[AnyTransform], first: int = 0, *, paced: bool = Fa
 
 
 def gathering(
-    transforms: Sequence[AnyTransform], *, counted: bool = True, hurried: bool = True, watched: bool = False
+    transforms: Sequence[Fusible], *, counted: bool = True, hurried: bool = True, watched: bool = False
 ) -> Fused | None:
     """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
 
@@ -177,7 +188,7 @@ def gathering(
     return Fused((unit,), (0,), (_call(unit, transforms),))
 
 
-def _longest(transforms: Sequence[AnyTransform], counted: bool) -> int:
+def _longest(transforms: Sequence[Fusible], counted: bool) -> int:
     plain = counted and all(each.template is not None and each.template.plain for each in transforms)
     return LONGEST_PLAIN if plain else LONGEST_SLICE
 
@@ -191,11 +202,11 @@ def _through(first: int, paced: bool, counted: bool) -> Fused:
     return Fused((unit,), (first,), ((unit.function, ()),))
 
 
-def _call(unit: Unit, transforms: Sequence[AnyTransform]) -> Call:
+def _call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
     return (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
 
 
-def _bound(transform: AnyTransform, name: str) -> Any:
+def _bound(transform: Fusible, name: str) -> Any:
     return transform if name == "self" else getattr(transform, name)
 
 

@@ -6,32 +6,20 @@ They are values, and the same whatever engine will run them.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, define, field, frozen
 
-from .capabilities import LOOP, PART, Capabilities
-from .origin import Origin
+from .capabilities import LOOP, Capabilities
+from .origin import Placed
 from .parts import divided
+from .requirement import PART
 
 if TYPE_CHECKING:
     from ..schedulers.base import Scheduler
     from .plan import Plan
     from .source import Source
     from .stage import Stage
-
-O_co = TypeVar("O_co", covariant=True)
-
-
-@frozen
-class Placed(Generic[O_co]):
-    """An operator and the line it was chained on."""
-
-    operator: O_co
-    origin: Origin
-
-    def __str__(self) -> str:
-        return f"{self.operator}, chained at {self.origin}"
 
 
 @frozen

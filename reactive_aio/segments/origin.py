@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from attrs import frozen
+
+O_co = TypeVar("O_co", covariant=True)
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -19,6 +21,17 @@ class Origin:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+@frozen
+class Placed(Generic[O_co]):
+    """An operator and the line it was chained on."""
+
+    operator: O_co
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{self.operator}, chained at {self.origin}"
 
 
 def calling_line() -> Origin:

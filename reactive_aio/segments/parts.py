@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from .capabilities import OFFSET, PART, Requirement
+from .requirement import OFFSET, PART, Requirement
 from .stage import Stage, Transform
 
 T = TypeVar("T")

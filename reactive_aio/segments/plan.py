@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from .nodes import FlowLike, Nodes, Placed, PublishOn, SubscribeOn, followed
+from .nodes import FlowLike, Nodes, PublishOn, SubscribeOn, followed
+from .origin import Placed
 from .rewrites import rewritten
 
 if TYPE_CHECKING:

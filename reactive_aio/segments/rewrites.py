@@ -17,8 +17,10 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from .capabilities import LOOP, OFFSET, Capabilities
-from .nodes import FlowLike, Nodes, Placed, Step, check_step, halves_of, runs
+from .capabilities import LOOP, Capabilities
+from .nodes import FlowLike, Nodes, Step, check_step, halves_of, runs
+from .origin import Placed
+from .requirement import OFFSET
 
 if TYPE_CHECKING:
     from .source import Source

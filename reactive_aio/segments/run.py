@@ -15,12 +15,13 @@ from .. import budgets
 from ..guard import close_all, raise_all
 from ..notes import add_note
 from ..spec import bounded
-from .fuse import NOTHING, AnyTransform, Call, Fused, Unit, fuse, gathering
-from .nodes import Placed
+from .fuse import NOTHING, Call, Fused, Unit, fuse, gathering
+from .origin import Placed
 from .parts import Placing
 from .passes import Passes
-from .plan import Region
 from .stage import Stage, Transform
+
+AnyTransform = Transform[Any, Any]
 
 
 def _finishes(transform: AnyTransform) -> bool:
@@ -54,14 +55,36 @@ class RegionRun(Passes):
     """
 
     __slots__ = (
-        "_at", "_closers", "_counted", "_fused", "_gather", "_gathering", "_gathers", "_holders", "_made", "_only", "_region", "_reticent", "_stages", "_stoppers", "_stretch", "_stretches",
-        "_whole", "empty", "mute", "total", "transforms",
+        "_at",
+        "_closers",
+        "_counted",
+        "_feed",
+        "_fused",
+        "_gather",
+        "_gathering",
+        "_gathers",
+        "_holders",
+        "_made",
+        "_only",
+        "_reticent",
+        "_stages",
+        "_stoppers",
+        "_stretch",
+        "_stretches",
+        "_whole",
+        "empty",
+        "mute",
+        "total",
+        "transforms",
     )  # fmt: skip
 
-    def __init__(self, region: Region, *, counted: bool, fused: Fused | None = None) -> None:
-        self._stages: Sequence[Placed[Stage[Any, Any]]] = region.stages
-        self._region = region
-        self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in region.stages)
+    def __init__(
+        self, stages: Sequence[Placed[Stage[Any, Any]]], feed: object, *, counted: bool, fused: Fused | None = None
+    ) -> None:
+        self._stages = stages
+        self._feed = feed
+        """What feeds the region: its ``str`` is in notes of failures, and takes time."""
+        self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in stages)
         # Most stages neither stop nor hold anything; the few that may are asked often.
         self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
         super().__init__(starts=any(map(_starts, self.transforms)), may_stop=bool(self._stoppers))
@@ -255,9 +278,9 @@ class RegionRun(Passes):
         index = self._index(trail)
         element = "" if index is None else f", on element #{index}"
         if place is None:
-            note = f"in {self._region.source}{element.replace('on', 'after', 1)}"
+            note = f"in {self._feed}{element.replace('on', 'after', 1)}"
         else:
-            note = f"in {self._stages[place]}{element} of {self._region.source}"
+            note = f"in {self._stages[place]}{element} of {self._feed}"
         add_note(error, note)
 
     def _failed_place(self, traceback: TracebackType | None) -> int | None:

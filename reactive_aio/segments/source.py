@@ -19,7 +19,8 @@ from .capabilities import LOOP, Capabilities
 from .stage import label
 
 if TYPE_CHECKING:
-    from .nodes import FlowLike, Placed
+    from .nodes import FlowLike
+    from .origin import Placed
     from .snapshot import TasksSnapshot
     from .stage import Stage
 

@@ -15,57 +15,19 @@ There are two ways to write one.
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
-from attrs import field, frozen
-
 from ..guard import FAILURES
-from .capabilities import ELEMENT, WHOLE, Requirement
+from .fuse import Pace, fuse
+from .requirement import ELEMENT, WHOLE, Requirement
+from .template import Template
 
 if TYPE_CHECKING:
-    from .fuse import Pace
     from .parts import Parts
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def _dedent(text: str) -> tuple[str, ...]:
-    return tuple(textwrap.dedent(text).strip("\n").splitlines())
-
-
-@frozen(cache_hash=True)
-class Template:
-    """The lines that a stage adds to the loop of its region.
-
-    ``item`` is the element, to be rebound at will. ``$rest``, on a line of its own, stands for the stages
-    that follow, at its indentation; without it nothing is passed on. ``$name`` is the attribute ``name`` of
-    the transform, looked up once; ``$self`` is the transform. ``$stop`` ends the region's input for good.
-
-    An attribute named in ``local`` lives in a local variable during a pass, which is quicker to change, and is
-    written back when the pass ends. It is not to be read from outside while a pass is suspended. One in ``tally``
-    does so too, but starts from zero, and what it comes to is added: small numbers cost no memory, and many passes are
-    no longer.
-
-    ``plain`` says that the lines run none of the user's code, so that no element takes much longer than the one before.
-    """
-
-    lines: tuple[str, ...] = field(converter=_dedent)
-    local: tuple[str, ...] = ()
-    tally: tuple[str, ...] = ()
-    plain: bool = False
-
-    single: bool = field(init=False, eq=False, repr=False)
-    """Whether it is plain that it passes on at most one element for each."""
-    mute: bool = field(init=False, eq=False, repr=False)
-    """Whether it passes on nothing, and so never has to wait for demand."""
-
-    def __attrs_post_init__(self) -> None:
-        words = [line.split()[0] for line in self.lines]
-        object.__setattr__(self, "mute", "$rest" not in words)
-        object.__setattr__(self, "single", words.count("$rest") <= 1 and not {"for", "while"} & {*words})
 
 
 class Transform(Generic[T, R]):
@@ -77,8 +39,6 @@ class Transform(Generic[T, R]):
 
     def apply(self, items: Iterator[T]) -> Iterator[R]:
         """Turn a stretch of input into output, lazily: pull an element only to answer for one."""
-        from .fuse import fuse  # the template's own meaning; fuse imports this module
-
         return fuse((self,)).unpaced(items)
 
     def paced(self, items: Iterator[T], pace: Pace) -> Iterator[R]:

@@ -18,7 +18,7 @@ from ..hooks import also_failed, drop_error
 from ..notes import add_note
 from ..remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..remote.variables import Values, reset, set_values
-from ..segments import OVER, InputBroken, Placed, Region, RegionRun, Stage
+from ..segments import OVER, InputBroken, Placed, RegionRun, Stage
 from .connecting import Address, connect
 from .failures import pack
 from .lowering.sparing import read_on
@@ -74,7 +74,7 @@ class PartitionTask(ABC):
         where = f"partition {outlet.partition} of {self.source}"
         try:
             sent: tuple[Stages, Values] = pickle.loads(self.stages)
-            run = RegionRun(Region(where, sent[0], None, None), counted=False)
+            run = RegionRun(sent[0], where, counted=False)
             tokens = set_values(sent[1])
         except FAILURES as error:  # importing a module runs its code
             outlet.fail(pack(error, where, lambda error: add_note(error, "while the region was unpickled in a worker")))

@@ -30,7 +30,7 @@ from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.sort_by import SortBy
-from reactive_aio.segments import InTurn, Origin, Placed, Region, RegionRun, Stage
+from reactive_aio.segments import InTurn, Origin, Placed, RegionRun, Stage
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.booleans(), st.floats(), st.fractions())
 WHOLE = st.integers(-3, 3)
@@ -90,7 +90,7 @@ IN_TURN: list[InTurn[Any, Any]] = [Index(0), Index(-5)]
 
 
 def run_of(stage: Stage[Any, Any]) -> RegionRun:
-    return RegionRun(Region("test", (Placed(stage, Origin("here.py", 1)),), None, None), counted=False)
+    return RegionRun((Placed(stage, Origin("here.py", 1)),), "test", counted=False)
 
 
 def over(stage: Stage[Any, Any], items: Iterable[Any], run: RegionRun | None = None) -> list[Any]:

@@ -22,7 +22,7 @@ from reactive_aio import hooks
 from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
 from reactive_aio.operators.awaiting.worker_loop import _LOOPS
 from reactive_aio.operators.transforming.map import Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Region, RegionRun, Stage
+from reactive_aio.segments import ChunkWork, Origin, Placed, RegionRun, Stage
 
 SECONDS = 30.0
 """For what must not hang."""
@@ -47,7 +47,7 @@ def ends() -> Iterator[None]:
 
 def region(*stages: Stage[Any, Any]) -> RegionRun:
     placed = tuple(Placed(stage, Origin("here.py", 1)) for stage in stages)
-    return RegionRun(Region("partition 0", placed, None, None), counted=False)
+    return RegionRun(placed, "partition 0", counted=False)
 
 
 def passes(run: RegionRun, items: Iterable[Any], slice_: float = 0.0) -> Iterator[Any]:

@@ -115,7 +115,7 @@ def region_of(
     placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
     region = Region("the source", placed, None, None)
     loop, signals, upstream, released = ByTurns(), Signals(), Upstream(), list[str]()
-    run = RegionRun(region, counted=source is None or source.plain)
+    run = RegionRun(region.stages, region.feed, counted=source is None or source.plain)
     driver = RegionDriver(
         run,
         region,

@@ -12,7 +12,7 @@ from reactive_aio import UNBOUNDED, Flow, hooks
 from reactive_aio.operators.filtering import Skip
 from reactive_aio.operators.transforming import Map
 from reactive_aio.runtime.inputs import LONGEST_CHUNK, PulledInput, PushedInput
-from reactive_aio.segments import Origin, Placed, Pulled, Region, RegionRun, Stage
+from reactive_aio.segments import Origin, Placed, Pulled, RegionRun, Stage
 
 
 @define
@@ -31,7 +31,7 @@ class Upstream:
 
 def region(*stages: Stage[Any, Any], counted: bool = True) -> RegionRun:
     placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
-    return RegionRun(Region("the source", placed, None, None), counted=counted)
+    return RegionRun(placed, "the source", counted=counted)
 
 
 def fed(prefetch: int | None, *stages: Stage[Any, Any]) -> tuple[PushedInput, Upstream]:

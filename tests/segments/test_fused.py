@@ -15,7 +15,7 @@ from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.operators.transforming.index import Numbering
-from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, Region, RegionRun, Stage, Transform
+from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, RegionRun, Stage, Transform
 from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
 
 
@@ -171,7 +171,7 @@ def test_a_fused_function_passes_none_of_the_ends_of_its_input() -> None:
 
 def region(*stages: Stage[Any, Any], counted: bool = True) -> RegionRun:
     placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
-    return RegionRun(Region("the source", placed, None, None), counted=counted)
+    return RegionRun(placed, "the source", counted=counted)
 
 
 def test_a_region_gives_many_elements_of_one_by_the_clock(clock: Clock) -> None:

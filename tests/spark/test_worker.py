@@ -19,7 +19,7 @@ from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.operators.transforming.map_batches import MapBatches
 from reactive_aio.remote.failures import unpack
-from reactive_aio.segments import Placed, Region, RegionRun, Stage, calling_line
+from reactive_aio.segments import Placed, RegionRun, Stage, calling_line
 from reactive_aio.spark.rows import Reading
 from reactive_aio.spark.slices import Chunk, Slices
 from reactive_aio.spark.worker import InputLost, PartitionRun, Push, SlicedRun, watched
@@ -71,7 +71,7 @@ class Loop(Push):
 
 def run(loop: Loop, items: Iterator[Any], *stages: Stage[Any, Any]) -> None:
     placed = tuple(Placed(stage, calling_line()) for stage in stages)
-    PartitionRun(RegionRun(Region("data", placed, None, None), counted=False), items, loop, "here").to_end()
+    PartitionRun(RegionRun(placed, "data", counted=False), items, loop, "here").to_end()
 
 
 def test_no_more_is_made_than_granted() -> None:
@@ -161,7 +161,7 @@ def test_no_stage_takes_a_broken_input_for_its_own(stage: Stage[Any, Any]) -> No
 
 
 def cut(loop: Loop, batches: Iterator[Any]) -> None:
-    region = RegionRun(Region("data", (), None, None), counted=False)
+    region = RegionRun((), "data", counted=False)
     SlicedRun(region, Slices(Reading(tuple), batches), loop, "here").to_end()
 
 
