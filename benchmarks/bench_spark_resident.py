@@ -22,7 +22,7 @@ from .spark_session import session
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from reactive_aio.spark.resident.scheduler import SparkWorkers
+    from reactive_aio.spark._resident.scheduler import SparkWorkers
 
 MEDIAN, WORST = "p50 us", "p99 us"
 CHUNK: Final = 1_000

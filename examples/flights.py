@@ -26,8 +26,8 @@ from zipfile import ZipFile
 from attrs import Factory, asdict, astuple, define, frozen
 
 from reactive_aio import UNBOUNDED, Flow
+from reactive_aio._fusion import Stage, Transform
 from reactive_aio.schedulers import current, thread
-from reactive_aio.segments import Stage, Transform
 
 Table = dict[tuple[str, ...], list[float | None]]
 

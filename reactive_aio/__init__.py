@@ -1,13 +1,21 @@
 """Reactive Streams for asyncio, from one event loop to a Spark cluster.
 
-The package in its layers, from the bottom: `spec` is the contract; `segments` fuses synchronous operators
-into regions; `arbiter` moves demand from one source to the next; `operators` has one small module for each
-operator; `schedulers` say where regions run; `flow` is what one writes; `runtime` and `spark` are the two
-engines that run it.
+The package in its layers, from the bottom: `spec` is the contract; `_fusion` makes one function of synchronous operators;
+`_plan` is what a flow is made of, rewritten for the engines and cut into regions; `_arbiter` moves demand from one source to
+the next; `schedulers` say where regions run; `operators` has one small module for each operator; `_flow` is what one writes;
+`_runtime` and `spark` are the two engines that run it. `extend` is for those who build on it.
 """
 
 from . import schedulers as schedulers
-from .ends import FlowIterator as FlowIterator
+from ._flow.ends import FlowIterator as FlowIterator
+from ._flow.flow import Flow as Flow
+from ._flow.grouped import GroupedFlow as GroupedFlow
+from ._flow.processor import processor as processor
+from ._plan import BoundarySnapshot as BoundarySnapshot
+from ._plan import InnerSnapshot as InnerSnapshot
+from ._plan import OverflowSnapshot as OverflowSnapshot
+from ._plan import RegionSnapshot as RegionSnapshot
+from ._plan import Snapshot as Snapshot
 from .errors import BackpressureOverflowError as BackpressureOverflowError
 from .errors import DriverUnreachableError as DriverUnreachableError
 from .errors import EmptyFlowError as EmptyFlowError
@@ -23,8 +31,6 @@ from .errors import SparkJobError as SparkJobError
 from .errors import StalledError as StalledError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .errors import WorkerDiedError as WorkerDiedError
-from .flow import Flow as Flow
-from .grouped import GroupedFlow as GroupedFlow
 from .operators.recovering.backoff import Backoff as Backoff
 from .operators.sourcing.callback import Emitter as Emitter
 from .operators.transforming.handle import SynchronousSink as SynchronousSink
@@ -32,12 +38,6 @@ from .operators.transforming.signal import Completed as Completed
 from .operators.transforming.signal import Failed as Failed
 from .operators.transforming.signal import Next as Next
 from .operators.transforming.signal import Signal as Signal
-from .processor import processor as processor
-from .segments import BoundarySnapshot as BoundarySnapshot
-from .segments import InnerSnapshot as InnerSnapshot
-from .segments import OverflowSnapshot as OverflowSnapshot
-from .segments import RegionSnapshot as RegionSnapshot
-from .segments import Snapshot as Snapshot
 from .spec import UNBOUNDED as UNBOUNDED
 from .spec import Processor as Processor
 from .spec import Publisher as Publisher

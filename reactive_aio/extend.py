@@ -29,29 +29,13 @@ R1  the subscriber's loop   doubled((1, 2))
 
 from __future__ import annotations
 
-from .arbiter import Coordinator, Drain
-from .flow import flow_of
-from .gathering import Gathering, Inner
+from ._arbiter import Coordinator, Drain, Gathering, Inner
+from ._flow.flow import flow_of
+from ._fusion import Parts, Placed, Requirement, Stage, Template, Transform, run_stages
+from ._plan import Capabilities, Elsewhere, FlowLike, Inlet, Pulled, Pushed, Receiver, Source
+from ._runtime.connect import connect
 from .operators.timing.clockwork import Clocked, Clockwork
-from .runtime.connect import connect
 from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
-from .segments import (
-    Capabilities,
-    Elsewhere,
-    FlowLike,
-    Inlet,
-    Parts,
-    Placed,
-    Pulled,
-    Pushed,
-    Receiver,
-    Requirement,
-    Source,
-    Stage,
-    Template,
-    Transform,
-    run_stages,
-)
 from .spec import Subscription
 
 __all__ = [

@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from functools import partial
 
-from .guard import FAILURES, as_failure, brief
-from .notes import add_note
+from ._core.guard import FAILURES, as_failure, brief
+from ._core.notes import add_note
 
 _logger = logging.getLogger("reactive_aio")
 

@@ -12,10 +12,10 @@ from typing import Any, Final, NoReturn, TypeVar, overload
 
 from attrs import define, evolve, field, frozen
 
+from ._core.guard import FAILURES, shown
+from ._fusion import label
 from .errors import ProtocolViolation
-from .guard import FAILURES, shown
 from .hooks import drop_error
-from .segments import label
 from .spec import Publisher, Subscriber, Subscription, add_demand
 from .spec.predicates import Violation, violations
 from .spec.recorder import RecordedSubscriber, Recorder

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from reactive_aio import budgets
+from reactive_aio._core import budgets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

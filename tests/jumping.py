@@ -12,7 +12,7 @@ import time
 import pytest
 from attrs import define, field
 
-from reactive_aio import budgets
+from reactive_aio._core import budgets
 
 JUMP = 2e-3
 """Seconds; longer than any turn."""

@@ -14,8 +14,8 @@ from typing import Any
 from attrs import field, frozen
 
 from reactive_aio import Emitter, Flow, schedulers
+from reactive_aio._fusion import Stage
 from reactive_aio.schedulers.base import Scheduler, Workers
-from reactive_aio.segments import Stage
 from reactive_aio.spec import Publisher
 
 AnyFlow = Flow[Any]

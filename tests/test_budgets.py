@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Flow, budgets, schedulers
-from reactive_aio.budgets import SHARES, TURN, Budget
+from reactive_aio import Flow, schedulers
+from reactive_aio._core import budgets
+from reactive_aio._core.budgets import SHARES, TURN, Budget
 
 STEP: float = TURN / 100
 """What each element costs."""

@@ -18,10 +18,10 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, RegionSnapshot, Snapshot, schedulers
-from reactive_aio.cli import main, screen, words
-from reactive_aio.cli.running import Run, drive
-from reactive_aio.cli.screen import PlainScreen, RichScreen, choose_screen
-from reactive_aio.segments import TasksSnapshot
+from reactive_aio._cli import main, screen, words
+from reactive_aio._cli.running import Run, drive
+from reactive_aio._cli.screen import PlainScreen, RichScreen, choose_screen
+from reactive_aio._plan import TasksSnapshot
 
 HEAD = "from reactive_aio import Flow, schedulers\n"
 
@@ -109,7 +109,7 @@ def test_modules_beside_the_file_can_be_imported_and_are_found_by_other_processe
         ("nowhere/at_all.py:flow", "there is no file 'nowhere/at_all.py'"),
         ("no_such_module:flow", "there is no module 'no_such_module'"),
         ("reactive_aio.nothing:flow", "there is no module 'reactive_aio.nothing'"),
-        ("reactive_aio.flow.nothing:flow", "there is no module 'reactive_aio.flow.nothing'"),
+        ("reactive_aio._flow.flow.nothing:flow", "there is no module 'reactive_aio._flow.flow.nothing'"),
         ("{path}:flwo", "has no attribute 'flwo'; did you mean 'flow'?"),
         ("{path}:xyz", "has no attribute 'xyz'; did you mean 'flow'?"),
         ("{path}:number", "a value of type int, but should be a flow"),

@@ -20,7 +20,8 @@ from typing import TypeVarTuple
 
 import pytest
 
-from reactive_aio import Flow, budgets, schedulers
+from reactive_aio import Flow, schedulers
+from reactive_aio._core import budgets
 
 N = 20_000
 PREFETCH = 256

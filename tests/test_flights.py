@@ -16,7 +16,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from reactive_aio import Flow
-from reactive_aio.cli.loading import build, load
+from reactive_aio._cli.loading import build, load
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "flights.py"
 HEADER = (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Backoff, Flow
-from reactive_aio.notes import add_note, notes_of, set_cause, set_context, set_notes
+from reactive_aio._core.notes import add_note, notes_of, set_cause, set_context, set_notes
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,10 +8,11 @@ from inspect import iscoroutinefunction
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
-from ..segments import PublishOn, Source, Stage, SubscribeOn, label
+from .._fusion import Stage, label
+from .._plan import PublishOn, Source, SubscribeOn
 
 if TYPE_CHECKING:
-    from ..flow import Flow
+    from .._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 from attrs.converters import optional
 
-from ..guard import as_failure
+from .._core.guard import as_failure
 
 
 class Released(Protocol):

@@ -10,12 +10,12 @@ from typing import Any
 
 from attrs import define, field
 
-from ..guard import FAILURES
-from ..notes import add_note
-from ..remote.channel import Channel
-from ..remote.failures import unpack
-from ..remote.frames import CHUNK, FAILED, LAST, Frame
-from ..remote.pickling import Dumps, Parcel
+from .._core.guard import FAILURES
+from .._core.notes import add_note
+from .._remote.channel import Channel
+from .._remote.failures import unpack
+from .._remote.frames import CHUNK, FAILED, LAST, Frame
+from .._remote.pickling import Dumps, Parcel
 from .base import Report
 
 

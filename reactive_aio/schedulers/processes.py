@@ -21,14 +21,14 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from .._core.guard import FAILURES, brief
+from .._remote import worker
+from .._remote.channel import Channel
+from .._remote.failures import unpack
+from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
+from .._remote.pickling import MAIN, by_value_dumps, dumps, main_module
+from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
-from ..guard import FAILURES, brief
-from ..remote import worker
-from ..remote.channel import Channel
-from ..remote.failures import unpack
-from ..remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
-from ..remote.pickling import MAIN, by_value_dumps, dumps, main_module
-from ..remote.variables import Variable, values_in, variables
 from .base import Hired, Released, Report, Reports, Work, not_started
 from .lines import Line, chunk_frame, report
 from .pool import Pool

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.resident.scheduler import SparkWorkers
+    from ..spark._resident.scheduler import SparkWorkers
 
 
 def spark(
@@ -37,6 +37,6 @@ def spark(
     >>> def on_spark(session):
     ...     return Flow.range(3).publish_on(schedulers.spark(session, slots=2)).map(str)
     """
-    from ..spark.resident.scheduler import workers
+    from ..spark._resident.scheduler import workers
 
     return workers(session, slots, idle, context)

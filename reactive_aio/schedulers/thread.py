@@ -10,8 +10,8 @@ from typing import Self
 
 from attrs import define, field
 
+from .._core.guard import FAILURES
 from ..errors import SchedulerClosedError
-from ..guard import FAILURES
 from .base import Attachment, Released, nobody, not_started
 from .kept import Kept
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from attrs import define, field
 
-from .. import budgets
-from ..guard import FAILURES
+from .._core import budgets
+from .._core.guard import FAILURES
 from .base import Hired, Released, Report, Reports, Run, Work, not_started
 from .pool import Pool
 

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from attrs import define, field
 
-from ..clocks import VirtualTimeLoop
+from .._clocks import VirtualTimeLoop
 from .base import Attachment
 from .thread import ThreadScheduler
 

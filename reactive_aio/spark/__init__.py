@@ -3,10 +3,10 @@
 A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of
 elements, never more than it was granted; that is the *credit boundary*.
 
-`source` is the flow's side; `subscription`, `delivery` (with its two kinds, `ordered` and `unordered`), `slots`
-and `link` are the loop's; `job` makes all calls into the JVM, on threads; `worker` and `rows` run in the tasks;
-`connecting`, `failures` and `pickling` are what both sides agree on; what they say to each other is in `remote.frames`.
-`resident` has the regions that the loop feeds, whose tasks come in by the `entrance`.
+Its rooms: `_source` is what is read, and what Spark runs of the operators that follow; `_delivery` brings the chunks of many
+tasks to one subscriber, on the event loop; `_job` makes all calls into the JVM, on threads; `_task` is what runs in the Python
+workers, and what both sides agree on; `_results` does without a way back from the workers; `_resident` has the regions that the
+loop feeds; `sink` writes, and `streaming` is Structured Streaming in both directions. `session` makes one on this machine.
 """
 
 from importlib.util import find_spec

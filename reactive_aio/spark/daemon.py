@@ -12,7 +12,7 @@ import socket
 
 from pyspark import daemon
 
-from .watch import end_process, end_with, hung_up
+from ._task.watch import end_process, end_with, hung_up
 
 _worker = daemon.worker
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from ..guard import shown
+from .._core.guard import shown
 from .rules import quote
 
 UNBOUNDED: Final = 2**63 - 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ..guard import shown
+from .._core.guard import shown
 from .demand import UNBOUNDED, add_demand
 
 

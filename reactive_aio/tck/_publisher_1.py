@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from ..guard import FAILURES, shown
+from .._core.guard import FAILURES, shown
 from ..spec import quote
 from ..spec.trace import Kind
 from ._base import PublisherBase

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from ..guard import FAILURES
+from .._core.guard import FAILURES
 from ..spec import Subscriber
 from ..spec.predicates import NEVER_SEEN
 from .outcome import NotVerifiedError, RuleBrokenError

@@ -9,8 +9,8 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from ..clocks.bystanders import Bystanders
-from ..clocks.windows import settle_here
+from .._clocks.bystanders import Bystanders
+from .._clocks.windows import settle_here
 from .timers import Timers
 
 A_MOMENT: Final = 0.5

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from ..guard import FAILURES
+from .._core.guard import FAILURES
 from ..spec import Subscription, add_demand, quote, subtract_demand
 
 

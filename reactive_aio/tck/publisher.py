@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 
-from ..guard import shown
+from .._core.guard import shown
 from ..spec import UNBOUNDED
 from ._publisher_1 import PublisherTests
 from .outcome import ours, verifies

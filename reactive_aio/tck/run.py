@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from ..guard import FAILURES, shown
+from .._core.guard import FAILURES, shown
 from ..spec import Publisher, quote
 from ..spec.predicates import violations
 from ..spec.recorder import Recorder

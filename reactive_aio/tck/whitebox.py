@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
-from ..guard import shown
+from .._core.guard import shown
 from ..spec import Subscriber
 from ._subscriber import Subject, SubscriberExercises
 from .outcome import RuleBrokenError, verifies

@@ -1,7 +1,7 @@
 """A kit for tests of streams: a loop on virtual time, an adversarial one, probes and publishers driven by hand."""
 
-from ..clocks.virtual import DeadlockError as DeadlockError
-from ..clocks.virtual import VirtualTimeLoop as VirtualTimeLoop
+from .._clocks.virtual import DeadlockError as DeadlockError
+from .._clocks.virtual import VirtualTimeLoop as VirtualTimeLoop
 from .adversarial import AdversarialLoop as AdversarialLoop
 from .adversarial import adversarial as adversarial
 from .leaks import LeakCheck as LeakCheck

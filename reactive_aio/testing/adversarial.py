@@ -27,9 +27,9 @@ from typing import Any, Final, ParamSpec, TypeVarTuple, Unpack, cast
 
 from attrs import field, frozen
 
-from ..clocks.virtual import VirtualTimeLoop
-from ..clocks.windows import callback_of
-from ..runtime.driver import RegionDriver
+from .._clocks.virtual import VirtualTimeLoop
+from .._clocks.windows import callback_of
+from .._runtime.driver import RegionDriver
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")

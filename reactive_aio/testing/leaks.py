@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from types import AsyncGeneratorType, TracebackType
 from typing import Any, Self, TypeVar
 
-from ..clocks.bystanders import is_idle_worker
+from .._clocks.bystanders import is_idle_worker
 from .settling import settle
 
 T = TypeVar("T")

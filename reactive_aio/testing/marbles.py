@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ..clocks.virtual import DeadlockError, VirtualTimeLoop
+from .._clocks.virtual import DeadlockError, VirtualTimeLoop
 from ..spec import UNBOUNDED, Publisher
 from .listening import COMPLETE, ERROR, NEXT, Listener
 from .settling import settle
 
 if TYPE_CHECKING:
-    from ..flow import Flow
+    from .._flow.flow import Flow
 
 SIGNS: Final = {"|": COMPLETE, "#": ERROR}
 RESERVED: Final = frozenset("-()|#^! ")
@@ -77,7 +77,7 @@ def from_marbles(
     >>> run_virtual(record(from_marbles("-a-b--(c|)").map(str.upper)))
     '-A-B--(C|)'
     """
-    from ..flow import Flow
+    from .._flow.flow import Flow
 
     marks = parse(text)
 

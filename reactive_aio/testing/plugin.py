@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from ..clocks.virtual import VirtualTimeLoop
+from .._clocks.virtual import VirtualTimeLoop
 from ..spec import Publisher
 from .leaks import LeakCheck
 from .probing import StreamProbe

@@ -7,7 +7,7 @@ import re
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from ..clocks.virtual import DeadlockError, VirtualTimeLoop
+from .._clocks.virtual import DeadlockError, VirtualTimeLoop
 from ..spec import UNBOUNDED, Publisher
 from .listening import COMPLETE, NEXT, Listener
 from .settling import settle

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from ..clocks.virtual import VirtualTimeLoop
+from .._clocks.virtual import VirtualTimeLoop
 
 T = TypeVar("T")
 

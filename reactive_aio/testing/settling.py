@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from ..clocks.bystanders import Bystanders, is_worker
-from ..clocks.virtual import VirtualTimeLoop
-from ..clocks.windows import settle_here
+from .._clocks.bystanders import Bystanders, is_worker
+from .._clocks.virtual import VirtualTimeLoop
+from .._clocks.windows import settle_here
 
 
 async def settle(*, within: float = 30.0) -> None:

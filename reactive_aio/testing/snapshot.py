@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ..runtime.driver import RegionDriver
-from ..runtime.inputs import PushedInput
+from .._runtime.driver import RegionDriver
+from .._runtime.inputs import PushedInput
 from ..spec import UNBOUNDED, add_demand
 
 

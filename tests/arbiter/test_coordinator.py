@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import budgets, hooks
-from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
+from reactive_aio import hooks
+from reactive_aio._arbiter import Coordinator, SubscriptionArbiter
+from reactive_aio._core import budgets
 from reactive_aio.spec import UNBOUNDED
 
 pytestmark = pytest.mark.usefixtures("still")

@@ -20,10 +20,11 @@ import attrs
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Subscription, budgets, hooks
-from reactive_aio.arbiter import Coordinator, SubscriptionArbiter
-from reactive_aio.arbiter.coordinator import Inner
-from reactive_aio.segments import FlowLike, Inlet
+from reactive_aio import UNBOUNDED, Subscription, hooks
+from reactive_aio._arbiter import Coordinator, SubscriptionArbiter
+from reactive_aio._arbiter.coordinator import Inner
+from reactive_aio._core import budgets
+from reactive_aio._plan import FlowLike, Inlet
 from reactive_aio.spec import add_demand
 from tests.schedules import Choices, Known, Move, Moves, Violation, check, explore, let_pass
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, ProtocolViolation, SchedulerClosedError, Subscription, hooks, schedulers
-from reactive_aio.segments import Stage, Transform
+from reactive_aio._fusion import Stage, Transform
 from tests.arbiter.sessions import Session, Sessions, gives
 from tests.subscribers import Recorder, idle
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from reactive_aio import budgets
-from reactive_aio.runtime import driver, turns
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.inputs import PushedInput
-from reactive_aio.runtime.turns import Turns
+from reactive_aio._core import budgets
+from reactive_aio._runtime import driver, turns
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.inputs import PushedInput
+from reactive_aio._runtime.turns import Turns
 from tests.boundary.world import STRANGER, World
 from tests.schedules import Choices, Violation, explore, let_pass
 

@@ -16,14 +16,14 @@ from typing import Any, cast
 from attrs import define, field, frozen
 
 from reactive_aio import Subscription, hooks
+from reactive_aio._plan import Inlet, Plan, Pushed
+from reactive_aio._runtime.assemble import assemble
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.inputs import PushedInput
+from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio.extend import flow_of
-from reactive_aio.runtime.assemble import assemble
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.host import Host
-from reactive_aio.runtime.inputs import PushedInput
-from reactive_aio.runtime.lifetime import Lifetime
 from reactive_aio.schedulers.current import Staying
-from reactive_aio.segments import Inlet, Plan, Pushed
 from tests.schedules import Choices, Known, Move, check
 
 NOBODY, UP, DOWN, STRANGER = range(4)

@@ -16,7 +16,7 @@ import attrs
 from attrs import define, field, frozen
 
 from reactive_aio import UNBOUNDED, Flow, Subscriber, Subscription, hooks
-from reactive_aio.catalogue import TRAITS
+from reactive_aio._catalogue import TRAITS
 from reactive_aio.operators._fluent import is_async, is_flow
 from reactive_aio.operators.folding.fold import MISSING
 from reactive_aio.operators.sourcing.publisher import FromPublisher

@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from reactive_aio import Flow
-from reactive_aio.catalogue import PEERS, Completes, Fails, Operator, operators
-from reactive_aio.segments import InTurn, Placed, PublishOn, Pushed, Stage, SubscribeOn
+from reactive_aio._catalogue import PEERS, Completes, Fails, Operator, operators
+from reactive_aio._fusion import InTurn, Placed, Stage
+from reactive_aio._plan import PublishOn, Pushed, SubscribeOn
 
 from .examples import Example, all_examples
 from .picture import picture

@@ -28,7 +28,7 @@ from reactive_aio import (
     hooks,
     schedulers,
 )
-from reactive_aio.segments import Stage
+from reactive_aio._fusion import Stage
 from reactive_aio.testing import VirtualTimeLoop, from_marbles, run_virtual
 from reactive_aio.testing.marbles import MarbleError, render
 

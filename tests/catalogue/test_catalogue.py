@@ -7,9 +7,9 @@ import inspect
 
 import pytest
 
-from reactive_aio.catalogue import LEFT_OUT, TRAITS, Operator, methods, names_in, operators
-from reactive_aio.catalogue.docstring import read
-from reactive_aio.segments import Stage
+from reactive_aio._catalogue import LEFT_OUT, TRAITS, Operator, methods, names_in, operators
+from reactive_aio._catalogue.docstring import read
+from reactive_aio._fusion import Stage
 
 from .examples import Example, all_examples
 from .page import PAGE, examples, spark
@@ -31,7 +31,7 @@ each = pytest.mark.parametrize("operator", operators(), ids=lambda operator: ope
 
 def test_every_method_has_its_traits() -> None:
     assert set() == {name for name, _, _ in methods()} - set(TRAITS), (
-        "give it a line in reactive_aio/catalogue, as docs/writing-an-operator.md says, and an example in "
+        "give it a line in reactive_aio/_catalogue, as docs/writing-an-operator.md says, and an example in "
         "tests/catalogue/marbles; then run python -m tests.catalogue.page"
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
-from reactive_aio.catalogue import TRAITS, Completes, Fails
+from reactive_aio._catalogue import TRAITS, Completes, Fails
 from reactive_aio.testing import run_virtual, settle
 from tests.grid.points import HERE
 from tests.registry import Entry, FailureError, failed

@@ -10,7 +10,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from reactive_aio import Flow
-from reactive_aio.segments import Stage
+from reactive_aio._fusion import Stage
 from tests.failures.code import AnyFlow, Code
 
 SOON: Final = 1e-9

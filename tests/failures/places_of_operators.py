@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from reactive_aio import Backoff, Flow
-from reactive_aio.segments import Stage
+from reactive_aio._fusion import Stage
 from tests.failures.code import AnyFlow, Code, Items
 from tests.failures.places import SOON, by_function, flow, followed, held, identity
 

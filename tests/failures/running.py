@@ -17,7 +17,7 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import hooks
-from reactive_aio.clocks.bystanders import is_worker
+from reactive_aio._clocks.bystanders import is_worker
 from reactive_aio.testing import LeakError, no_leaks, settle
 from tests.failures.kinds import shown
 

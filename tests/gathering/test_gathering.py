@@ -10,9 +10,9 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio._arbiter import Gathering, Inner
+from reactive_aio._plan import FlowLike, Inlet, Pushed
 from reactive_aio.extend import flow_of
-from reactive_aio.gathering import Gathering, Inner
-from reactive_aio.segments import FlowLike, Inlet, Pushed
 from reactive_aio.spec import Subscription
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle

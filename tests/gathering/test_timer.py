@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio.gathering.timer import Timer
+from reactive_aio._arbiter.timer import Timer
 from reactive_aio.testing import VirtualTimeLoop, run_virtual
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")

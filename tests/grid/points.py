@@ -18,8 +18,9 @@ import attrs
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, Subscriber, Subscription, hooks
+from reactive_aio._fusion import Placed
+from reactive_aio._plan import Nodes
 from reactive_aio.operators._fluent import is_flow
-from reactive_aio.segments import Nodes, Placed
 from reactive_aio.testing.leaks import _present
 from tests.registry import REGISTRY, AnyFlow
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import UNBOUNDED, Flow, FlowIterator, Snapshot, hooks, schedulers
-from reactive_aio.runtime.snapshot import snapshot
+from reactive_aio._runtime.snapshot import snapshot
 from tests.registry import AnyFlow
 from tests.subscribers import Recorder, idle
 

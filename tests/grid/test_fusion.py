@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.catalogue import TRAITS, Traits
+from reactive_aio._catalogue import TRAITS, Traits
 from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop
 from tests.conftest import LOOPS
 from tests.grid.oracles import SOURCES

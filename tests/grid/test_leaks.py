@@ -151,7 +151,7 @@ def fail(item: object) -> None:
 
 def is_ours(module: str) -> bool:
     return module.startswith("reactive_aio.") and not module.startswith(
-        ("reactive_aio.clocks.", "reactive_aio.testing.")
+        ("reactive_aio._clocks.", "reactive_aio.testing.")
     )
 
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Emitter, Flow, hooks, schedulers
+from reactive_aio._plan import Plan
 from reactive_aio.schedulers.base import Scheduler
-from reactive_aio.segments import Plan
 from tests.registry import AnyFlow
 
 

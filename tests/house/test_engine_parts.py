@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "reactive_aio"
 
 ENGINE = {
-    "arbiter", "ends", "gathering", "hooks", "operators", "processor", "reductions", "runtime", "segments",
+    "_arbiter", "_flow", "_fusion", "_plan", "_runtime", "hooks", "operators",
 }  # fmt: skip
 """The parts in which functions of the user's are called, on an event loop or by workers; Spark's engine has rules of its own."""
 
@@ -33,7 +33,7 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
 OWN = {"discard", "drop_error", "self.driver.host.cleanup_failed", "self.lifetime.unawaited"}
 """Functions of the library's that run in the subscriber's context, and raise nothing."""
 
-PASSES = "segments/passes.py"
+PASSES = "_fusion/passes.py"
 
 
 def modules() -> Iterator[tuple[str, str]]:
@@ -74,7 +74,7 @@ def catches_all(code: str) -> list[int]:
 
 
 def test_what_counts_as_a_failure_is_defined_once() -> None:
-    assert ["guard.py"] == [name for name, code in modules() for _ in definitions(code)]
+    assert ["_core/guard.py"] == [name for name, code in modules() for _ in definitions(code)]
 
 
 def test_what_catches_everything_catches_failures() -> None:
@@ -129,7 +129,7 @@ def test_a_users_function_is_called_in_a_copy_of_its_context_by_guarded() -> Non
 
 
 def test_guarded_is_where_such_a_call_is_guarded() -> None:
-    assert ["fn"] == runs((PACKAGE / "guard.py").read_text())
+    assert ["fn"] == runs((PACKAGE / "_core/guard.py").read_text())
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ BY_HAND: dict[str, tuple[int, str]] = {
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
     "operators/sourcing/task.py": (1, "each element of an async generator comes through"),
-    "runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
-    "runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
-    "runtime/inputs.py": (
+    "_runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
+    "_runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
+    "_runtime/inputs.py": (
         2,
         "each list that arrives comes through; and what is asked without bound is not asked again",
     ),
@@ -209,8 +209,8 @@ BY_HAND: dict[str, tuple[int, str]] = {
 """Where something is compared with UNBOUNDED beside the functions for that, how often, and why."""
 
 CLOCKS: dict[str, str] = {
-    "budgets.py": "the one clock",
-    "cli/running.py": "tells how long a run took",
+    "_core/budgets.py": "the one clock",
+    "_cli/running.py": "tells how long a run took",
     "spec/recorder.py": "tells when a signal came, where there is no event loop",
 }
 """Where Python's clock is read, and why."""
@@ -310,14 +310,16 @@ def test_work_is_measured_by_one_clock() -> None:
 
 
 def test_how_long_a_turn_lasts_is_said_once() -> None:
-    assert [("budgets.py", "TURN"), ("budgets.py", "SHORT")] == [
+    assert [("_core/budgets.py", "TURN"), ("_core/budgets.py", "SHORT")] == [
         (n, each) for n, code in modules() for each in lengths(code)
     ]
     assert [] == [name for name, code in modules() if by_name(code)]
 
 
 def test_what_would_end_an_iteration_becomes_a_failure_in_one_function() -> None:
-    assert ["guard.py"] == [name for name, code in modules() for _ in conversions(code)], "call as_of_a_generator()"
+    assert ["_core/guard.py"] == [name for name, code in modules() for _ in conversions(code)], (
+        "call as_of_a_generator()"
+    )
 
 
 @pytest.mark.parametrize(
@@ -341,7 +343,11 @@ def test_a_clock_is_found(code: str) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["from ..budgets import clock", "from .budgets import TURN, Budget", "from reactive_aio.budgets import SHORT"],
+    [
+        "from ..budgets import clock",
+        "from .budgets import TURN, Budget",
+        "from reactive_aio._core.budgets import SHORT",
+    ],
 )
 def test_a_clock_that_is_imported_by_name_is_found(code: str) -> None:
     assert [1] == by_name(code)
@@ -367,7 +373,7 @@ def drains(code: str) -> list[int]:
 
 
 def test_work_by_steps_is_drained_in_one_loop() -> None:
-    assert ["arbiter/drain.py"] == [name for name, code in in_engine() for _ in drains(code)]
+    assert ["_arbiter/drain.py"] == [name for name, code in in_engine() for _ in drains(code)]
 
 
 def test_a_drain_is_found() -> None:

@@ -5,7 +5,7 @@ import inspect
 from pathlib import Path
 
 from reactive_aio import Flow
-from reactive_aio.catalogue import TRAITS
+from reactive_aio._catalogue import TRAITS
 from tests.registry import NOT_ENTERED, REGISTRY
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import reactive_aio
 from reactive_aio import Flow
-from reactive_aio.ends import Ends
+from reactive_aio._flow.ends import Ends
 from reactive_aio.operators._fluent import Fluent
 
 FAMILIES = [base for base in Flow.__mro__ if issubclass(base, Fluent) and base not in {Flow, Fluent}]

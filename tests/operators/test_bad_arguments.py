@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.catalogue import Operator, operators
+from reactive_aio._catalogue import Operator, operators
 from reactive_aio.operators.transforming.map import Map
 from tests.subscribers import ByHand, Recorder
 

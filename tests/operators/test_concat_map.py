@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, budgets, hooks
+from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio._core import budgets
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio._fusion import Stage, Transform
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
-from reactive_aio.segments import Stage, Transform
 from tests.subscribers import ByHand, Recorder, idle
 
 

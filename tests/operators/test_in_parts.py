@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import LimitExceededError
+from reactive_aio._fusion import InTurn, Origin, Placed, RegionRun, Stage
 from reactive_aio.operators.filtering.distinct import Distinct
 from reactive_aio.operators.filtering.slice import Slice
 from reactive_aio.operators.filtering.take import Take
@@ -30,7 +31,6 @@ from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.sort_by import SortBy
-from reactive_aio.segments import InTurn, Origin, Placed, RegionRun, Stage
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.booleans(), st.floats(), st.fractions())
 WHOLE = st.integers(-3, 3)

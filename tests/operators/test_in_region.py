@@ -19,10 +19,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from reactive_aio import hooks
+from reactive_aio._fusion import ChunkWork, Origin, Placed, RegionRun, Stage
 from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
 from reactive_aio.operators.awaiting.worker_loop import _LOOPS
 from reactive_aio.operators.transforming.map import Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, RegionRun, Stage
 
 SECONDS = 30.0
 """For what must not hang."""

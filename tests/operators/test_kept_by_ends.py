@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, LimitExceededError, hooks
-from reactive_aio.catalogue import Fails, operators
+from reactive_aio._catalogue import Fails, operators
 from tests.subscribers import ByHand, idle
 
 End = Callable[[Flow[Any]], Awaitable[Any]]

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, budgets, hooks, schedulers
+from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, hooks, schedulers
+from reactive_aio._core import budgets
 from reactive_aio.testing import probe, run_virtual
 from tests.subscribers import ByHand, Recorder, idle, others
 

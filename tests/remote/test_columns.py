@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio.remote.pickling import Buffers, dumps
+from reactive_aio._remote.pickling import Buffers, dumps
 
 pa = pytest.importorskip("pyarrow")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from reactive_aio import RemoteError
-from reactive_aio.remote.failures import pack, unpack
+from reactive_aio._remote.failures import pack, unpack
 
 
 class HeldError(Exception):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactive_aio.remote.channel import Channel
-from reactive_aio.remote.frames import BEAT, CHUNK, FAILED, HEAD, LAST, Decoder, Frame
+from reactive_aio._remote.channel import Channel
+from reactive_aio._remote.frames import BEAT, CHUNK, FAILED, HEAD, LAST, Decoder, Frame
 
 NUMBERS = st.integers(0, 2**64 - 1)
 FRAMES = st.builds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactive_aio.remote.handshake import GREETING, MAGIC, REPLY, Greeter, Guard, HandshakeError
+from reactive_aio._remote.handshake import GREETING, MAGIC, REPLY, Greeter, Guard, HandshakeError
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 
@@ -89,11 +89,11 @@ def test_another_version_is_named() -> None:
 def test_a_worker_of_another_version_is_told_of_ours_and_does_not_get_through(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard(SECRET)
     with monkeypatch.context() as there:
-        there.setattr("reactive_aio.remote.handshake.MAGIC", b"rea1")
+        there.setattr("reactive_aio._remote.handshake.MAGIC", b"rea1")
         old = Greeter(SECRET, 0, 0)
     reply = guard.feed(old.greeting)
     with monkeypatch.context() as there:
-        there.setattr("reactive_aio.remote.handshake.MAGIC", b"rea1")
+        there.setattr("reactive_aio._remote.handshake.MAGIC", b"rea1")
         with pytest.raises(HandshakeError, match=f"begins with {MAGIC!r}, and this is b'rea1'"):
             old.answer(reply)
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reactive_aio.remote import frames
-from reactive_aio.remote.handshake import GREETING, MAGIC, PROOF, REPLY
+from reactive_aio._remote import frames
+from reactive_aio._remote.handshake import GREETING, MAGIC, PROOF, REPLY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "concepts" / "credit.md").read_text()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio.remote.pickling import Buffers, Parcel
+from reactive_aio._remote.pickling import Buffers, Parcel
 
 
 class OwnError(BaseException):

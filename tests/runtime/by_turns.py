@@ -9,10 +9,11 @@ from typing import Any, cast
 
 from attrs import define, field
 
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.host import Host
-from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.segments import Origin, Placed, Pulled, Region, RegionRun, Stage
+from reactive_aio._fusion import Origin, Placed, RegionRun, Stage
+from reactive_aio._plan import Pulled, Region
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.lifetime import Lifetime
 
 
 @define(eq=False)

@@ -21,7 +21,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
-from reactive_aio.runtime.host import begun
+from reactive_aio._runtime.host import begun
 from tests.subscribers import idle
 
 GATES = 3

@@ -11,15 +11,15 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.runtime.assemble import assemble
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.host import Host
-from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.runtime.places import at_home, is_home
-from reactive_aio.runtime.turns import Company
+from reactive_aio._plan import Plan
+from reactive_aio._runtime.assemble import assemble
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.lifetime import Lifetime
+from reactive_aio._runtime.places import at_home, is_home
+from reactive_aio._runtime.turns import Company
 from reactive_aio.schedulers.base import Released
 from reactive_aio.schedulers.current import Staying
-from reactive_aio.segments import Plan
 from tests.runtime.by_turns import Signals
 from tests.subscribers import ByHand, idle
 

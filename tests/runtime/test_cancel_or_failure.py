@@ -13,7 +13,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
-from reactive_aio.clocks.virtual import VirtualTimeLoop
+from reactive_aio._clocks.virtual import VirtualTimeLoop
 from tests.subscribers import idle
 
 Fn = Callable[[], Awaitable[Any]]

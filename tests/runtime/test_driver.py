@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, hooks
-from reactive_aio.runtime.assemble import assemble
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.ends import subscribe
-from reactive_aio.runtime.host import Host
-from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.segments import Plan
+from reactive_aio._plan import Plan
+from reactive_aio._runtime.assemble import assemble
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.ends import subscribe
+from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.lifetime import Lifetime
 from tests.subscribers import ByHand, Recorder, idle
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import UNBOUNDED, Flow, budgets
+from reactive_aio import UNBOUNDED, Flow
+from reactive_aio._core import budgets
+from reactive_aio._fusion import Stage
+from reactive_aio._plan import Pulled
+from reactive_aio._runtime.emission import NOTHING
 from reactive_aio.operators.transforming import Map
-from reactive_aio.runtime.emission import NOTHING
-from reactive_aio.segments import Pulled, Stage
 from tests.runtime.by_turns import Bed, region_of
 
 pytestmark = pytest.mark.usefixtures("still")

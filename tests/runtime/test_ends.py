@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import pytest
 
 from reactive_aio import EmptyFlowError, Flow, SourceCancelledError, SourceConsumedError, hooks, schedulers
+from reactive_aio._fusion import ELEMENT
+from reactive_aio._plan import Capabilities
 from reactive_aio.extend import flow_of
 from reactive_aio.operators.sourcing.iterable import Of
-from reactive_aio.segments import ELEMENT, Capabilities
 from tests.subscribers import idle
 
 Closer = Callable[[], AsyncIterator[int]]

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, budgets, schedulers
-from reactive_aio.runtime import emission
-from reactive_aio.runtime.emission import MANY
-from reactive_aio.segments import fuse
+from reactive_aio import Flow, schedulers
+from reactive_aio._core import budgets
+from reactive_aio._fusion import fuse
+from reactive_aio._runtime import emission
+from reactive_aio._runtime.emission import MANY
 from tests.subscribers import Recorder, idle
 
 SOURCES = pytest.mark.parametrize("source", [list[int], iter], ids=["a list", "an iterator"])
@@ -36,7 +37,7 @@ def filled(still: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return fuse.Fused(made.units, made.offsets, ((fill, bound),))
 
-    monkeypatch.setattr("reactive_aio.segments.run.gathering", noting)
+    monkeypatch.setattr("reactive_aio._fusion.run.gathering", noting)
     return lengths
 
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.runtime.handover import DELAY, Handover
+from reactive_aio._runtime.handover import DELAY, Handover
 
 PATIENCE = 20.0
 """Seconds after which a source that should not have to wait goes on, so that a test fails and does not hang."""

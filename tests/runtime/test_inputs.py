@@ -9,10 +9,11 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio._fusion import Origin, Placed, RegionRun, Stage
+from reactive_aio._plan import Pulled
+from reactive_aio._runtime.inputs import LONGEST_CHUNK, PulledInput, PushedInput
 from reactive_aio.operators.filtering import Skip
 from reactive_aio.operators.transforming import Map
-from reactive_aio.runtime.inputs import LONGEST_CHUNK, PulledInput, PushedInput
-from reactive_aio.segments import Origin, Placed, Pulled, RegionRun, Stage
 
 
 @define

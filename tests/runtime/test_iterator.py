@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, budgets, hooks, schedulers
+from reactive_aio import Flow, hooks, schedulers
+from reactive_aio._core import budgets
 from tests.subscribers import ByHand, idle
 
 

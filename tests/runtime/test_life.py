@@ -12,10 +12,11 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
+from reactive_aio._fusion import Stage, Template
+from reactive_aio._plan import Pulled
+from reactive_aio._runtime.driver import DEEPEST
+from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio.operators.transforming import Map
-from reactive_aio.runtime.driver import DEEPEST
-from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.segments import Pulled, Stage, Template
 from tests.runtime.by_turns import Bed, ByTurns, region_of
 
 pytestmark = pytest.mark.usefixtures("still")

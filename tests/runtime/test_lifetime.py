@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reactive_aio.runtime.lifetime import Lifetime
+from reactive_aio._runtime.lifetime import Lifetime
 from tests.subscribers import idle
 
 

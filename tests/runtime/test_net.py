@@ -12,17 +12,16 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.arbiter import Drain
-from reactive_aio.arbiter.coordinator import Coordinator
-from reactive_aio.arbiter.coordinator import Inner as Source
-from reactive_aio.gathering import Inner
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.emission import Emission
-from reactive_aio.runtime.ends import _Result
-from reactive_aio.runtime.host import begun
-from reactive_aio.runtime.inputs import PushedInput
-from reactive_aio.runtime.iterating import Steps
-from reactive_aio.segments import RegionRun
+from reactive_aio._arbiter import Drain, Inner
+from reactive_aio._arbiter.coordinator import Coordinator
+from reactive_aio._arbiter.coordinator import Inner as Source
+from reactive_aio._fusion import RegionRun
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.emission import Emission
+from reactive_aio._runtime.ends import _Result
+from reactive_aio._runtime.host import begun
+from reactive_aio._runtime.inputs import PushedInput
+from reactive_aio._runtime.iterating import Steps
 from tests.subscribers import idle
 
 LATEST = 2

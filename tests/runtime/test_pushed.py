@@ -9,14 +9,15 @@ import pytest
 from attrs import field, frozen
 
 from reactive_aio import Flow
+from reactive_aio._fusion import ELEMENT
+from reactive_aio._plan import Capabilities, Elsewhere, Inlet, Plan, Pushed, TasksSnapshot
+from reactive_aio._runtime.assemble import assemble
+from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.lifetime import Lifetime
+from reactive_aio._runtime.snapshot import snapshot
 from reactive_aio.extend import flow_of
 from reactive_aio.operators.sourcing.iterable import Of
-from reactive_aio.runtime.assemble import assemble
-from reactive_aio.runtime.driver import RegionDriver
-from reactive_aio.runtime.host import Host
-from reactive_aio.runtime.lifetime import Lifetime
-from reactive_aio.runtime.snapshot import snapshot
-from reactive_aio.segments import ELEMENT, Capabilities, Elsewhere, Inlet, Plan, Pushed, TasksSnapshot
 from reactive_aio.spec import Subscription
 from tests.runtime.by_turns import Signals, Upstream
 from tests.subscribers import idle

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from reactive_aio import BoundarySnapshot, Flow, RegionSnapshot, schedulers
-from reactive_aio.segments import OverflowSnapshot, Snapshot
+from reactive_aio._plan import OverflowSnapshot, Snapshot
 from tests.subscribers import ByHand, idle
 
 

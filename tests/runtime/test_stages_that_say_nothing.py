@@ -9,7 +9,7 @@ import pytest
 from attrs import define, frozen
 
 from reactive_aio import UNBOUNDED, Flow, schedulers
-from reactive_aio.segments import Stage, Template, Transform
+from reactive_aio._fusion import Stage, Template, Transform
 from tests.subscribers import Recorder, idle
 
 

@@ -9,7 +9,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import hooks
-from reactive_aio.runtime.edges import SubscriberEdge
+from reactive_aio._runtime.edges import SubscriberEdge
 from tests.subscribers import ByHand, Recorder
 
 

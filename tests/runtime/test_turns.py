@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, budgets, schedulers
-from reactive_aio.runtime import turns
-from reactive_aio.runtime.turns import Company, Turns
+from reactive_aio import Flow, schedulers
+from reactive_aio._core import budgets
+from reactive_aio._runtime import turns
+from reactive_aio._runtime.turns import Company, Turns
 
 
 class Scripted(Turns):

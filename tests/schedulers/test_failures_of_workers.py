@@ -12,10 +12,10 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
+from reactive_aio._fusion import ChunkWork, Origin, Placed
+from reactive_aio._remote.frames import Decoder
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.remote.frames import Decoder
 from reactive_aio.schedulers.base import Report
-from reactive_aio.segments import ChunkWork, Origin, Placed
 from tests.schedulers import work
 from tests.subscribers import Recorder, ended_by
 

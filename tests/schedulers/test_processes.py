@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, RemoteError, SchedulerClosedError, WorkerDiedError, hooks, schedulers
-from reactive_aio.remote.pickling import by_value_dumps
+from reactive_aio._remote.pickling import by_value_dumps
 from reactive_aio.schedulers.processes import _Team
 from tests.schedulers import work
 from tests.subscribers import Recorder
@@ -109,7 +109,7 @@ async def test_large_arrays_travel_in_memory_of_their_own(pool: Any) -> None:
 
 async def test_only_what_is_large_leaves_the_pickle() -> None:
     np = pytest.importorskip("numpy")
-    from reactive_aio.remote.pickling import LARGE, dumps
+    from reactive_aio._remote.pickling import LARGE, dumps
 
     buffers: Any = []
     data = dumps([np.zeros(10), np.zeros(100_000), np.zeros((400, 400)).T], buffers)

@@ -13,8 +13,8 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks, schedulers
+from reactive_aio._fusion import Stage, Transform
 from reactive_aio.schedulers.threads import _Thread
-from reactive_aio.segments import Stage, Transform
 from reactive_aio.testing import VirtualTimeLoop
 from tests.schedulers import work
 from tests.subscribers import Recorder, ended_by

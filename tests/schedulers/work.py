@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import define
 
-from reactive_aio.segments import Stage
+from reactive_aio._fusion import Stage
 
 trace: ContextVar[str] = ContextVar("trace", default="none")
 other: ContextVar[str] = ContextVar("other", default="none")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from attrs import define
 
+from reactive_aio._fusion import ChunkWork, Origin, Placed, Stage
+from reactive_aio._fusion.chunk import SLICE
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage
-from reactive_aio.segments.chunk import SLICE
 
 
 def work(*stages: Stage[Any, Any]) -> ChunkWork:

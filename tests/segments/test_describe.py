@@ -8,10 +8,10 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._plan import Elsewhere, Inlet, Pushed
+from reactive_aio._plan.layout import HOMEWARD
+from reactive_aio._runtime.places import PREFETCH
 from reactive_aio.extend import flow_of
-from reactive_aio.runtime.places import PREFETCH
-from reactive_aio.segments import Elsewhere, Inlet, Pushed
-from reactive_aio.segments.layout import HOMEWARD
 from reactive_aio.spec import Subscription
 from tests.registry import AnyFlow
 

@@ -10,10 +10,10 @@ import pytest
 from attrs import frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._plan import Elsewhere, Inlet, Pushed
+from reactive_aio._plan.layout import Box, Layout
+from reactive_aio._plan.svg import LONGEST, draw
 from reactive_aio.extend import flow_of
-from reactive_aio.segments import Elsewhere, Inlet, Pushed
-from reactive_aio.segments.layout import Box, Layout
-from reactive_aio.segments.svg import LONGEST, draw
 from reactive_aio.spec import Subscription
 from tests.registry import REGISTRY, AnyFlow, Settings
 

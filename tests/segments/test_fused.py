@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from attrs import define, field, frozen
 
-from reactive_aio import budgets
+from reactive_aio._core import budgets
+from reactive_aio._fusion import READING, STARTING, Origin, Pace, Placed, RegionRun, Stage, Transform
+from reactive_aio._fusion.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
 from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
 from reactive_aio.operators.transforming import FlatMapIterable, Map
 from reactive_aio.operators.transforming.index import Numbering
-from reactive_aio.segments import READING, STARTING, Origin, Pace, Placed, RegionRun, Stage, Transform
-from reactive_aio.segments.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUICK, fuse, gathering
 
 
 @define
@@ -148,7 +148,7 @@ def test_a_pass_that_was_not_quick_up_to_its_deadline_goes_on_with_one_element(c
 def test_a_slice_through_which_nothing_passes_is_no_end(clock: Clock) -> None:
     pace = Pace(deadline=1.0)
 
-    assert list(fuse((Filter(lambda n: n > 8),), paced=True).paced(clock.reading(10), pace)) == [9]
+    assert list(fuse((Filter[int](lambda n: n > 8),), paced=True).paced(clock.reading(10), pace)) == [9]
     assert pace.ended
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from reactive_aio._fusion import ChunkWork, Origin, Placed, Stage, Template
+from reactive_aio._fusion.chunk import SLICE, ChunkRun, GatheringRun
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import FlatMapIterable, Map
-from reactive_aio.segments import ChunkWork, Origin, Placed, Stage, Template
-from reactive_aio.segments.chunk import SLICE, ChunkRun, GatheringRun
 
 
 def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun:

@@ -9,11 +9,11 @@ from itertools import product
 
 import pytest
 
+from reactive_aio._fusion import Stage
+from reactive_aio._fusion import fuse as fusing
+from reactive_aio._fusion.fuse import fuse
 from reactive_aio.operators.filtering import Filter
 from reactive_aio.operators.transforming import Map
-from reactive_aio.segments import Stage
-from reactive_aio.segments import fuse as fusing
-from reactive_aio.segments.fuse import fuse
 
 AnyStage = Stage[int, int]
 

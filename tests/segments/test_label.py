@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from reactive_aio import Backoff, Flow
+from reactive_aio._fusion import label
+from reactive_aio._plan import PublishOn, SubscribeOn
 from reactive_aio.schedulers import current
-from reactive_aio.segments import PublishOn, SubscribeOn, label
 
 
 @pytest.mark.parametrize(

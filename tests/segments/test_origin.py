@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio.segments import Origin, calling_line
+from reactive_aio._fusion import Origin, calling_line
 
 
 def here() -> int:

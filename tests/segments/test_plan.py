@@ -9,6 +9,21 @@ import pytest
 from attrs import evolve, field, frozen
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._fusion import (
+    AWAIT,
+    ELEMENT,
+    OFFSET,
+    PART,
+    WHOLE,
+    Combine,
+    Origin,
+    Partial,
+    Placed,
+    Requirement,
+    Stage,
+    divided,
+)
+from reactive_aio._plan import LOOP, Capabilities, Nodes, Plan, PublishOn, Source, SubscribeOn
 from reactive_aio.extend import flow_of
 from reactive_aio.operators.awaiting.map_async import MapAsync
 from reactive_aio.operators.combining.concat import Concat
@@ -16,27 +31,6 @@ from reactive_aio.operators.filtering import Take
 from reactive_aio.operators.folding.fold import AddUp, Count, ToList
 from reactive_aio.operators.transforming import Map
 from reactive_aio.operators.transforming.index import Index
-from reactive_aio.segments import (
-    AWAIT,
-    ELEMENT,
-    LOOP,
-    OFFSET,
-    PART,
-    WHOLE,
-    Capabilities,
-    Combine,
-    Nodes,
-    Origin,
-    Partial,
-    Placed,
-    Plan,
-    PublishOn,
-    Requirement,
-    Source,
-    Stage,
-    SubscribeOn,
-    divided,
-)
 from tests.subscribers import Recorder, idle
 
 AT = Origin("here.py", 1)

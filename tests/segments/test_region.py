@@ -11,9 +11,9 @@ from time import thread_time
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
+from reactive_aio._fusion import Pace, Stage, Template
 from reactive_aio.operators.filtering.take import Take
 from reactive_aio.operators.transforming.map import Map
-from reactive_aio.segments import Pace, Stage, Template
 from tests.subscribers import ByHand, Recorder, idle, others
 
 

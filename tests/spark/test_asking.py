@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import LongType, StructField, StructType
 
 from reactive_aio import Flow, SparkJobError, schedulers
-from reactive_aio.spark.asking import asking, is_stopped
+from reactive_aio.spark._job.asking import asking, is_stopped
 from reactive_aio.spark.sink import Files, Frames, Table
 from reactive_aio.spark.streaming import feed, inbox, register
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, schedulers
-from reactive_aio.spark import subscription
+from reactive_aio.spark._delivery import subscription
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
@@ -261,9 +261,10 @@ async def test_a_connection_without_the_secret_is_dropped(
 ) -> None:
     import pickle
 
-    from reactive_aio.remote.frames import PART, Frame
-    from reactive_aio.remote.handshake import Greeter
-    from reactive_aio.spark import connecting, job
+    from reactive_aio._remote.frames import PART, Frame
+    from reactive_aio._remote.handshake import Greeter
+    from reactive_aio.spark._job import job
+    from reactive_aio.spark._task import connecting
 
     address = None
     make = connecting.Address

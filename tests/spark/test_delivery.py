@@ -10,15 +10,15 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from reactive_aio._remote.frames import LAST, PART, Frame
 from reactive_aio.errors import SparkJobError
-from reactive_aio.remote.frames import LAST, PART, Frame
-from reactive_aio.spark.delivery import Delivery
-from reactive_aio.spark.failures import pack
-from reactive_aio.spark.link import Link
-from reactive_aio.spark.lowering.delivery import DeliveryAtEnd
-from reactive_aio.spark.lowering.in_turn import DeliveryInTurn
-from reactive_aio.spark.ordered import OrderedDelivery
-from reactive_aio.spark.unordered import UnorderedDelivery
+from reactive_aio.spark._delivery.at_end import DeliveryAtEnd
+from reactive_aio.spark._delivery.delivery import Delivery
+from reactive_aio.spark._delivery.in_turn import DeliveryInTurn
+from reactive_aio.spark._delivery.link import Link
+from reactive_aio.spark._delivery.ordered import OrderedDelivery
+from reactive_aio.spark._delivery.unordered import UnorderedDelivery
+from reactive_aio.spark._task.failures import pack
 
 
 class Loop:

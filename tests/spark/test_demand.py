@@ -110,7 +110,7 @@ async def test_a_slow_function_is_not_waited_for_to_fill_a_chunk(sc: Any, tmp_pa
 
 
 async def test_the_loop_turns_while_the_jvm_is_asked(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reactive_aio.spark.source import FromSpark
+    from reactive_aio.spark._source.source import FromSpark
 
     turns = threading.Semaphore(0)
     ask = FromSpark.java_rdd

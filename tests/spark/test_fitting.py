@@ -15,7 +15,7 @@ from reactive_aio import Flow
 pytestmark = pytest.mark.spark
 types: Any = pytest.importorskip("pyspark.sql.types")
 
-from reactive_aio.spark.fitting import check_fit  # noqa: E402
+from reactive_aio.spark._task.fitting import check_fit  # noqa: E402
 
 Metres = NewType("Metres", float)
 

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow
-from reactive_aio.remote.frames import Decoder
-from reactive_aio.spark.results.task import Kept
+from reactive_aio._remote.frames import Decoder
+from reactive_aio.spark._results.task import Kept
 
 np = pytest.importorskip("numpy")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio.segments import TasksSnapshot
+from reactive_aio._plan import TasksSnapshot
 from tests.spark.waiting import until
 
 status = pytest.importorskip("pyspark.status")
@@ -29,7 +29,7 @@ def stage(tasks: int, running: int, done: int) -> Any:
 
 
 def before(jobs: list[Any], stages: list[Any], *, prepared: bool = False) -> TasksSnapshot:
-    from reactive_aio.spark.preparing import tasks_before
+    from reactive_aio.spark._job.preparing import tasks_before
 
     tracker = SimpleNamespace(
         getJobIdsForGroup=lambda group: list(range(len(jobs))) if group == "ours" else [],
@@ -128,7 +128,7 @@ async def test_who_leaves_before_the_partitions_begin_leaves_nobody_looking(spar
 async def test_nobody_looks_for_what_comes_before_unless_somebody_asks(
     sc: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reactive_aio.spark.preparing import Preparing
+    from reactive_aio.spark._job.preparing import Preparing
 
     def look(_: Preparing) -> None:
         raise AssertionError("nobody has asked")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio.cli.running import Run, drive
-from reactive_aio.cli.screen import RichScreen
+from reactive_aio._cli.running import Run, drive
+from reactive_aio._cli.screen import RichScreen
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")

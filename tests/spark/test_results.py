@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from reactive_aio import DriverUnreachableError, Flow, SourceCancelledError, SparkJobError, schedulers
-from reactive_aio.segments import TasksSnapshot
+from reactive_aio._plan import TasksSnapshot
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
 from tests.spark.waiting import LIMIT, only_task, until

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.remote.frames import PART, Frame
-from reactive_aio.spark.results.subscription import ResultsSubscription
+from reactive_aio._remote.frames import PART, Frame
+from reactive_aio.spark._results.subscription import ResultsSubscription
 from tests.spark.waiting import until
 
 

@@ -12,11 +12,11 @@ import attrs
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio.remote.frames import Decoder
-from reactive_aio.spark import slices
-from reactive_aio.spark.results.task import Kept
-from reactive_aio.spark.rows import Reading
-from reactive_aio.spark.slices import FEW, MOST_BYTES, MOST_VALUES, RowSlice, Slices
+from reactive_aio._remote.frames import Decoder
+from reactive_aio.spark._results.task import Kept
+from reactive_aio.spark._task import slices
+from reactive_aio.spark._task.rows import Reading
+from reactive_aio.spark._task.slices import FEW, MOST_BYTES, MOST_VALUES, RowSlice, Slices
 
 pytestmark = pytest.mark.spark
 pa: Any = pytest.importorskip("pyarrow")

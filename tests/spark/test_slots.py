@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.job import _slots
-from reactive_aio.spark.slots import Seat, Slots
+from reactive_aio.spark._delivery.slots import Seat, Slots
+from reactive_aio.spark._job.job import _slots
 
 
 class Cluster:

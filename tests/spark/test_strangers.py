@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow
-from reactive_aio.spark import connecting, job, link, subscription
+from reactive_aio.spark._delivery import link, subscription
+from reactive_aio.spark._job import job
+from reactive_aio.spark._task import connecting
 
 pytestmark = pytest.mark.spark
 

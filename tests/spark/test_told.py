@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import DriverUnreachableError, Flow, SparkJobError, schedulers
-from reactive_aio.spark.calls import JobGroup
-from reactive_aio.spark.told import told
+from reactive_aio.spark._job.calls import JobGroup
+from reactive_aio.spark._job.told import told
 
 pytestmark = pytest.mark.spark
 
@@ -121,7 +121,7 @@ async def test_a_region_fed_from_the_loop_says_so_too(spark: Any, sc: Any, monke
 async def test_workers_of_another_version_are_named_as_the_cause(
     spark: Any, sc: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactive_aio.remote.handshake.MAGIC", b"rea0")
+    monkeypatch.setattr("reactive_aio._remote.handshake.MAGIC", b"rea0")
     for flow in (
         Flow.from_spark(sc.parallelize([1], 1)),
         Flow.range(3).publish_on(schedulers.spark(spark, 1)).map(str),

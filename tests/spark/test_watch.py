@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 import pytest
 from attrs import define
 
-from reactive_aio.spark import watch
-from reactive_aio.spark.connecting import Address
-from reactive_aio.spark.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, reset
+from reactive_aio.spark._task import watch
+from reactive_aio.spark._task.connecting import Address
+from reactive_aio.spark._task.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, reset
 from tests.spark.waiting import LIMIT, until
 
 

@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import hooks
+from reactive_aio._fusion import Placed, RegionRun, Stage, calling_line
+from reactive_aio._remote.failures import unpack
 from reactive_aio.operators.awaiting.in_region import MapAsyncInRegion
 from reactive_aio.operators.filtering.filter import Filter
 from reactive_aio.operators.filtering.take import Take
@@ -18,11 +20,9 @@ from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterabl
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.operators.transforming.map_batches import MapBatches
-from reactive_aio.remote.failures import unpack
-from reactive_aio.segments import Placed, RegionRun, Stage, calling_line
-from reactive_aio.spark.rows import Reading
-from reactive_aio.spark.slices import Chunk, Slices
-from reactive_aio.spark.worker import InputLost, PartitionRun, Push, SlicedRun, watched
+from reactive_aio.spark._task.rows import Reading
+from reactive_aio.spark._task.slices import Chunk, Slices
+from reactive_aio.spark._task.worker import InputLost, PartitionRun, Push, SlicedRun, watched
 from tests.spark.kinds import OwnError, itself, lingering, raised_at_3
 
 pa: Any = pytest.importorskip("pyarrow")

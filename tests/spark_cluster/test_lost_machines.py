@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.spark import connecting
+from reactive_aio.spark._task import connecting
 from tests.spark_cluster.hosts import WORKERS, Hosts
 from tests.spark_cluster.profile import ON_HOSTS
 

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio.tck import (
-    PublisherVerification,
-    Result,
-    SubscriberBlackboxVerification,
-    Verification,
-    verify,
-)
+from reactive_aio.tck import PublisherVerification, Result, SubscriberBlackboxVerification, Verification, verify
 from tests.tck.mutants.correct import GoodPublisher, GoodSubscriber, GoodSubscription
 from tests.tck.where import patient
 

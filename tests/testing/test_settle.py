@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.clocks.windows import Window, settle_here
+from reactive_aio._clocks.windows import Window, settle_here
 from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, settle
 from tests.subscribers import Recorder

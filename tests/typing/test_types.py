@@ -22,7 +22,7 @@ from reactive_aio import (
     SynchronousSink,
     schedulers,
 )
-from reactive_aio.segments import Stage
+from reactive_aio._fusion import Stage
 from tests.subscribers import Recorder
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from .lines import Order, check_order
 from .map_async import MapAsync
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from ... import budgets
-from ...gathering import Gathering, Inner
-from ...guard import FAILURES, as_of_a_generator, is_closed_with
+from ..._arbiter import Gathering, Inner
+from ..._core import budgets
+from ..._core.guard import FAILURES, as_of_a_generator, is_closed_with
+from ..._core.notes import add_note
+from ..._fusion import label
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...notes import add_note
-from ...segments import label
-from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED, quarter
 from .lines import REJECTED, Line, Ticket
 

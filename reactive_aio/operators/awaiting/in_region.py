@@ -16,10 +16,10 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ... import budgets
-from ...guard import FAILURES
+from ..._core import budgets
+from ..._core.guard import FAILURES
+from ..._fusion import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
 from ...hooks import drop_error
-from ...segments import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
 from .in_flight import InFlight, not_awaitable
 from .lines import line
 from .worker_loop import Side, WorkerLoop

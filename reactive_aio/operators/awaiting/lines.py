@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from attrs import define, field
 
-from ...segments import label
+from ..._fusion import label
 from .._fluent import is_async
 
 Order = Literal["input", "completion"]

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import Factory, field, frozen
 
-from ...segments import Capabilities, Inlet, Pushed, Stage, label, reach_of_awaiting
-from ...segments.nodes import FlowLike
+from ..._fusion import Stage, label
+from ..._plan import Capabilities, Inlet, Pushed, reach_of_awaiting
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .in_flight import InFlight
 from .in_region import MapAsyncInRegion

@@ -18,8 +18,8 @@ from ...hooks import drop_error
 from ...spec import UNBOUNDED
 
 if TYPE_CHECKING:
-    from ...segments import Gauge, Receiver, TasksSnapshot
-    from ...segments.nodes import FlowLike
+    from ..._plan import Gauge, Receiver, TasksSnapshot
+    from ..._plan.nodes import FlowLike
     from .in_flight import InFlight
 
 U = TypeVar("U")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...segments import Stage
+from ..._fusion import Stage
 from .._fluent import Fluent, check_count, check_flag, check_flows
 from .combine_latest import CombineLatest
 from .concat import Concat, parts
@@ -19,7 +19,7 @@ from .with_latest_from import WithLatestFrom
 from .zip import Zip
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

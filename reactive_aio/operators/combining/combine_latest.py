@@ -7,10 +7,10 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Gathering, Inner
+from ..._arbiter import Gathering, Inner
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .concat import first_of
 

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import Factory, define, field, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Capabilities, FlowLike, Inlet, Placed, Pushed, Stage, label, reach_of_sequence
+from ..._arbiter import Coordinator
+from ..._fusion import Placed, Stage, label
+from ..._plan import Capabilities, FlowLike, Inlet, Pushed, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from ...gathering import InOrder
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import InOrder
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .concat import first_of
 

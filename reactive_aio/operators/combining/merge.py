@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
-from ...gathering import Merging
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Merging
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .concat import first_of
 

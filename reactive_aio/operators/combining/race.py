@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...gathering import Gathering, Inner
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Gathering, Inner
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription, add_demand
 from .concat import first_of
 

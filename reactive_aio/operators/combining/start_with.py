@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform, label
+from ..._fusion import Stage, Template, Transform, label
 
 T = TypeVar("T")
 

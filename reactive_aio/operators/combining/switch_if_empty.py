@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Coordinator
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
-from ...segments import label
+from ..._fusion import label
 from .._fluent import Fluent, check_count, check_flag, check_flow, check_fraction, check_function, check_whole
 from .distinct import Distinct
 from .distinct_until_changed import DistinctUntilChanged
@@ -24,7 +24,7 @@ from .take_until_other import TakeUntilOther
 from .take_while import TakeUntil, TakeWhile
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S")

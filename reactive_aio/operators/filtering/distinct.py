@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Parts, Stage, Template, Transform, label
 from ...errors import LimitExceededError
-from ...segments import Parts, Stage, Template, Transform, label
 
 T = TypeVar("T")
 

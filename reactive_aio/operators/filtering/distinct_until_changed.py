@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 from .._itself import itself
 from ..folding.fold import MISSING
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from attrs import frozen
 
-from ...segments import Stage, Template
+from ..._fusion import Stage, Template
 from ...spec import UNBOUNDED
 
 

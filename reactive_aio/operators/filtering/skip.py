@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 from ...spec import add_demand
 
 T = TypeVar("T")

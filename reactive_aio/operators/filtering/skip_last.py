@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Stage, Template, Transform
 from ...hooks import discard
-from ...segments import Stage, Template, Transform
 from ...spec import MOST_AT_ONCE, add_demand
 
 T = TypeVar("T")

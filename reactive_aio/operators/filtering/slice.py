@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Parts, Stage, Template, Transform, label
+from ..._fusion import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED, bounded
 from .take import Take
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Parts, Stage, Template, Transform
+from ..._fusion import Parts, Stage, Template, Transform
 
 T = TypeVar("T")
 

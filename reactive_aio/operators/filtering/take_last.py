@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Parts, Stage, Template, Transform
 from ...hooks import discard
-from ...segments import Parts, Stage, Template, Transform
 from ...spec import MOST_AT_ONCE, UNBOUNDED
 
 T = TypeVar("T")

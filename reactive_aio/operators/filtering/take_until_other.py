@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Gathering, Inner
+from ..._arbiter import Gathering, Inner
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 
 T = TypeVar("T")

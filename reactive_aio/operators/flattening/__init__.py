@@ -13,7 +13,7 @@ from .flat_map import FlatMap
 from .switch_map import SwitchMap
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

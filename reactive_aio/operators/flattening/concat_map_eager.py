@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Gathering, Inner, InOrder
-from ...guard import Failed
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Gathering, Inner, InOrder
+from ..._core.guard import Failed
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .mapper import Mapper
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .mapper import Mapper
 from .one_by_one import OneByOne

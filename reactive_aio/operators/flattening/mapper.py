@@ -7,11 +7,11 @@ from typing import Any
 
 from attrs import define, field
 
-from ...gathering import Inner
-from ...guard import Failed, as_of_a_generator, guarded
-from ...notes import add_note
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
+from ..._arbiter import Inner
+from ..._core.guard import Failed, as_of_a_generator, guarded
+from ..._core.notes import add_note
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from .._fluent import is_flow
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from attrs import define, field
 
-from ...arbiter import SubscriptionArbiter
-from ...gathering import Gathering, Inner
-from ...guard import Failed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Gathering, Inner, SubscriptionArbiter
+from ..._core.guard import Failed
+from ..._plan.nodes import FlowLike
 from .mapper import Mapper
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Parts, Stage, Template, Transform
+from ..._fusion import Parts, Stage, Template, Transform
 from .fold import Folding
 
 K = TypeVar("K")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ...segments import Parts, Stage, Template, Transform, label
+from ..._fusion import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 from .fold import MISSING
 

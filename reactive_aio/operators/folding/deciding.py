@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Parts, Stage, Template, Transform
+from ..._fusion import Parts, Stage, Template, Transform
 
 T = TypeVar("T")
 

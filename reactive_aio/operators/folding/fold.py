@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Parts, Stage, Template, Transform, label
 from ...hooks import discard
-from ...segments import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")

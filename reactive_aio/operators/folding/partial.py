@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 from .fold import MISSING, Folding
 
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Parts, Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
-from ...segments import Parts, Stage, Template, Transform
 from ..filtering.take import Take
 from .fold import MISSING, Folding, Keeping, KeepingSeveral
 from .partial import Different, GreatestOfPart, LatestPairs, LeastOfPart, SumOfPart

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...guard import shown
-from ...notes import add_note
-from ...segments import Origin, calling_line
+from ..._core.guard import shown
+from ..._core.notes import add_note
+from ..._fusion import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
 from .do_on_discard import DoOnDiscard
@@ -18,7 +18,7 @@ from .judging import Strict
 from .peek import Listener, Peek
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -159,7 +159,7 @@ class Observing(Fluent[T_co]):
         check_function("do_on_discard", fn, "an ordinary function is needed")
         return self._begin(DoOnDiscard[T_co](self._as_flow(), fn))
 
-    def log(self, name: str = "reactive_aio.flow", *, level: int = logging.INFO) -> Flow[T_co]:
+    def log(self, name: str = "reactive_aio._flow.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
 
         Demand: passed on one for one; nothing is buffered. An element is logged when it is made.

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import also_discard, discard, drop_error
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .passing import Passing
 

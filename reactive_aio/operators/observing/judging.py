@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...errors import ProtocolViolation
 from ...hooks import discard, drop_error
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
 from ...spec import Subscriber, Subscription
 from ..sourcing.publisher import PublisherEdge
 

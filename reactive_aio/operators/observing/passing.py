@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import define, field
 
+from ..._plan import Inlet
 from ...hooks import discard, drop_error
-from ...segments import Inlet
 from ...spec import Subscription
 
 

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...guard import Failed, guarded
+from ..._core.guard import Failed, guarded
+from ..._core.notes import set_context
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import drop_error
-from ...notes import set_context
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .passing import Passing
 

@@ -13,7 +13,7 @@ from .error import OnBackpressureError
 from .latest import OnBackpressureLatest
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -7,7 +7,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from attrs import define, field
 
-from ...segments import label
+from ..._fusion import label
 
 T = TypeVar("T")
 

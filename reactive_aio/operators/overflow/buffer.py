@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from .backlog import Backlog, Overflow
 from .intake import Intake, Relieved
 

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from attrs import define, field
 
+from ..._core.guard import FAILURES
+from ..._core.notes import add_note
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...errors import BackpressureOverflowError
-from ...guard import FAILURES
 from ...hooks import discard, drop_error
-from ...notes import add_note
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
 from .backlog import Backlog
 

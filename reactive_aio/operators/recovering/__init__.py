@@ -18,7 +18,7 @@ from .retry_when import RetryWhen
 from .timeout import Timeout
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

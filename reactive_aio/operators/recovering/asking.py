@@ -11,12 +11,12 @@ from typing import Any
 
 from attrs import define, field
 
-from ...arbiter import Coordinator
+from ..._arbiter import Coordinator
+from ..._core.guard import FAILURES, Failed
+from ..._core.notes import add_note, set_cause
+from ..._fusion import label
+from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
-from ...guard import FAILURES, Failed
-from ...notes import add_note, set_cause
-from ...segments import label
-from ...segments.nodes import FlowLike
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from ...segments import label
+from ..._fusion import label
 from .._fluent import check_count, check_flag, check_seconds
 
 MOST: Final = 1e9

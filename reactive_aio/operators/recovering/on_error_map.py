@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...arbiter import Coordinator
-from ...guard import Failed, guarded
-from ...notes import set_cause, set_context
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Coordinator
+from ..._core.guard import Failed, guarded
+from ..._core.notes import set_cause, set_context
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .resume import Errors
 

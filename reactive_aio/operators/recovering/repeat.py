@@ -6,8 +6,9 @@ from typing import Any, Final, TypeVar
 
 from attrs import Factory, define, field, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Capabilities, FlowLike, Inlet, Placed, Pushed, Stage, reach_of_sequence
+from ..._arbiter import Coordinator
+from ..._fusion import Placed, Stage
+from ..._plan import Capabilities, FlowLike, Inlet, Pushed, reach_of_sequence
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .asking import Asking
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...guard import Failed, guarded
-from ...notes import add_note
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._core.guard import Failed, guarded
+from ..._core.notes import add_note
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
 from ..timing.waiting import Waiting

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...notes import set_context
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._core.notes import set_context
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .asking import Asking
 from .resume import Errors

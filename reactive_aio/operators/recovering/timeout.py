@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from ..timing.waiting import Waiting
 

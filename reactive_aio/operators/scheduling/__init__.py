@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
-from ...segments import PublishOn, SubscribeOn, calling_line
+from ..._fusion import calling_line
+from ..._plan import PublishOn, SubscribeOn
 from .._fluent import Fluent, check_count
 from .on_workers import OnWorkers
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
     from ...schedulers.base import Scheduler, Workers
 
 T_co = TypeVar("T_co", covariant=True)

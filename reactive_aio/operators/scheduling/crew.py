@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
-from ...guard import FAILURES
+from ..._core.guard import FAILURES
+from ..._fusion import ChunkWork
+from ..._plan import FlowLike, Inlet
 from ...hooks import discard, drop_error
-from ...segments import ChunkWork, FlowLike, Inlet
 from ...spec import Subscription, add_demand, quarter, subtract_demand
 
 if TYPE_CHECKING:

@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, evolve, field, frozen
 
-from ...segments import (
-    AWAIT,
-    ELEMENT,
-    Capabilities,
-    ChunkWork,
-    Elsewhere,
-    FlowLike,
-    Inlet,
-    Origin,
-    Placed,
-    Pushed,
-    Stage,
-)
+from ..._fusion import AWAIT, ELEMENT, ChunkWork, Origin, Placed, Stage
+from ..._plan import Capabilities, Elsewhere, FlowLike, Inlet, Pushed
 from ...spec import Subscription
 from .crew import Crew
 

@@ -9,7 +9,7 @@ from inspect import isasyncgenfunction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
-from ...segments import label
+from ..._fusion import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
 from ..overflow.backlog import Overflow, check_overflow
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, Row
 
-    from ...flow import Flow
+    from ..._flow.flow import Flow
     from ...spark.streaming import MicroBatch
 
 T_co = TypeVar("T_co", covariant=True)
@@ -456,7 +456,7 @@ class Sourcing(Computed[T_co]):
             flow = Flow.from_spark(spark.range(1000), as_=tuple).map(lambda row: row[0] ** 2).filter(lambda n: n % 2)
             print(flow.take(3).run_sync())  # [1, 9, 25]
         """
-        from ...spark.source import from_spark
+        from ...spark._source.source import from_spark
 
         check_count("from_spark", "prefetch", prefetch, 1)
         if checkpoint is not None:
@@ -470,7 +470,7 @@ class Sourcing(Computed[T_co]):
                     "from_spark(wire=...) is not for streams: read the rows of a micro-batch by it, "
                     "Flow.from_spark(batch.frame, wire=...)"
                 )
-            from ...spark.streaming.source import from_stream
+            from ...spark.streaming._source import from_stream
 
             return cls._begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
         return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context))

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from attrs import define, field
 
-from ... import budgets
+from ..._core import budgets
 
 LONGEST: Final = 64
 """Elements between two looks at the clock, at most; a list goes on where the clock says that they were not quick."""

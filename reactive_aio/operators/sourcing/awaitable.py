@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ...guard import FAILURES, as_of_a_generator
-from ...notes import add_note
-from ...segments import Pulled, label
+from ..._core.guard import FAILURES, as_of_a_generator
+from ..._core.notes import add_note
+from ..._fusion import label
+from ..._plan import Pulled
 from .task import Production, TaskSource
 
 T = TypeVar("T")

@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.guard import Failed, close_all, guarded
+from ..._plan import Inlet, Pushed
 from ...errors import BackpressureOverflowError
-from ...guard import Failed, close_all, guarded
 from ...hooks import also_failed, discard, drop_error
-from ...segments import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
 from ..overflow.backlog import Backlog, Overflow
 

@@ -14,7 +14,7 @@ from .timer import Timer
 from .using import Using
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._arbiter import Coordinator
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from attrs import Factory, field, frozen
 
-from ...segments import Inlet, Pulled, Pushed
+from ..._plan import Inlet, Pulled, Pushed
 from ...spec import Subscription
 
 T = TypeVar("T")

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from ...segments import Pulled, label
+from ..._fusion import label
+from ..._plan import Pulled
 
 T = TypeVar("T")
 

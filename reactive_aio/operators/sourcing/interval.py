@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from ..._plan import Inlet, Pushed
 from ...errors import BackpressureOverflowError
-from ...segments import Inlet, Pushed
 from ...spec import Subscription, add_demand, subtract_demand
 
 

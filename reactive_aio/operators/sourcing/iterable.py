@@ -9,8 +9,9 @@ from typing import TypeVar, cast
 
 from attrs import field, frozen
 
+from ..._fusion import label
+from ..._plan import Pulled
 from ...errors import SourceConsumedError
-from ...segments import Pulled, label
 
 T = TypeVar("T")
 

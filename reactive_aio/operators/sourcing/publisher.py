@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from ..._core.guard import FAILURES
+from ..._plan import Inlet, Pushed
 from ...errors import ProtocolViolation
-from ...guard import FAILURES
 from ...hooks import discard, drop_error
-from ...segments import Inlet, Pushed
 from ...spec import Publisher, Subscription, add_demand, quote, subtract_demand
 
 

@@ -15,12 +15,13 @@ from typing import Any, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ... import budgets
-from ...budgets import Budget
+from ..._core import budgets
+from ..._core.budgets import Budget
+from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
 from ...errors import SourceCancelledError, SourceConsumedError
-from ...guard import FAILURES, as_failure, is_closed_with
 from ...hooks import also_failed
-from ...segments import Inlet, Pushed, label
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
 

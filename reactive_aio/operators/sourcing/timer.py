@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...gathering.timer import Timer as Clock
-from ...segments import Inlet, Pushed
+from ..._arbiter.timer import Timer as Clock
+from ..._plan import Inlet, Pushed
 from ...spec import Subscription
 
 

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._arbiter import Inner
+from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._core.notes import add_note
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
-from ...gathering import Inner
-from ...guard import FAILURES, as_failure, is_closed_with
-from ...notes import add_note
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
 from ...spec import Subscription
 from .._fluent import check_flow
 

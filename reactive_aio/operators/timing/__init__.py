@@ -14,7 +14,7 @@ from .stamping import Elapsed, Timestamp
 from .throttle_first import ThrottleFirst
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from attrs import define, field
 
-from ...gathering import Gathering, Inner
-from ...gathering.timer import Timer
+from ..._arbiter import Gathering, Inner
+from ..._arbiter.timer import Timer
+from ..._fusion import label
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
 from ...spec import UNBOUNDED, Subscription
 from ..overflow.backlog import Backlog
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Inner
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
+from ..._arbiter import Inner
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from ...spec import add_demand
 from .clockwork import Clocked, Clockwork
 

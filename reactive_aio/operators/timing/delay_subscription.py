@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .waiting import Waiting
 

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Inner
+from ..._arbiter import Inner
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
 from ...spec import add_demand
 from .clockwork import Clocked, Clockwork
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from ..overflow.backlog import Backlog
 from .clockwork import Clocked
 from .debounce import Latest

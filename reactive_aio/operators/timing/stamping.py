@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from ...gathering import Inner
+from ..._arbiter import Inner
+from ..._plan import Inlet
+from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...segments import Inlet
-from ...segments.nodes import FlowLike
 from ..overflow.backlog import Backlog
 from .clockwork import Clocked, Unslowed
 

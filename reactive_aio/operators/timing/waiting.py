@@ -6,8 +6,8 @@ from abc import abstractmethod
 
 from attrs import define, field
 
-from ...arbiter import Coordinator
-from ...gathering.timer import Timer
+from ..._arbiter import Coordinator
+from ..._arbiter.timer import Timer
 
 
 @define(eq=False)

@@ -21,7 +21,7 @@ from .signal import Signal
 from .sort_by import ROOM, SortBy
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")

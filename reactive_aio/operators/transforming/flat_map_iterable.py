@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ... import budgets
-from ...segments import Pace, Stage, Transform, sized
+from ..._core import budgets
+from ..._fusion import Pace, Stage, Transform, sized
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 from ..folding.fold import MISSING
 
 T = TypeVar("T")

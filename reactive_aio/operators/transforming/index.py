@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import InTurn, Placing, Template
+from ..._fusion import InTurn, Placing, Template
 
 T = TypeVar("T")
 

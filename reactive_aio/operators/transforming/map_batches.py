@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 import attrs
 from attrs import define, field, frozen
 
+from ..._fusion import Pace, Stage, Transform, label
 from ...hooks import discard
-from ...segments import Pace, Stage, Transform, label
 from ...spec import UNBOUNDED
 from .flat_map_iterable import Flattening
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ...segments import Stage, Template
+from ..._fusion import Stage, Template
 
 T = TypeVar("T")
 R = TypeVar("R")

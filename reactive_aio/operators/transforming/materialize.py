@@ -7,9 +7,10 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...arbiter import Coordinator
-from ...segments import Inlet, Pushed, Stage, Template, Transform
-from ...segments.nodes import FlowLike
+from ..._arbiter import Coordinator
+from ..._fusion import Stage, Template, Transform
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .signal import Completed, Failed, Next, Signal
 

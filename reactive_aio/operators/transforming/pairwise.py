@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ...segments import Stage, Template, Transform
+from ..._fusion import Stage, Template, Transform
 from ...spec import add_demand
 from ..folding.fold import MISSING
 

@@ -7,9 +7,9 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import SORT, WHOLE, Parts, Requirement, Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
-from ...segments import SORT, WHOLE, Parts, Requirement, Stage, Template, Transform
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...segments import Pushed, calling_line
+from ..._fusion import calling_line
+from ..._plan import Pushed
 from .._fluent import Fluent, check_count, check_function, check_seconds
 from .buffer import Buffer
 from .buffer_timeout import BufferTimeout
@@ -15,8 +16,8 @@ from .sliding import Sliding
 from .window import Window
 
 if TYPE_CHECKING:
-    from ...flow import Flow
-    from ...grouped import GroupedFlow
+    from ..._flow.flow import Flow
+    from ..._flow.grouped import GroupedFlow
 
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K", bound=Hashable)

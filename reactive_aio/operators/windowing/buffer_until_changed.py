@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._fusion import Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
-from ...segments import Stage, Template, Transform
 from .._itself import itself
 from ..folding.fold import MISSING
 

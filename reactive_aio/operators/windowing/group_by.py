@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ... import budgets
+from ..._arbiter import Gathering, Inner
+from ..._arbiter.timer import Timer
+from ..._core import budgets
+from ..._core.guard import FAILURES, as_of_a_generator
+from ..._core.notes import add_note
+from ..._fusion import label
+from ..._fusion.origin import Origin
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...errors import LimitExceededError, SourceCancelledError, StalledError
-from ...gathering import Gathering, Inner
-from ...gathering.timer import Timer
-from ...guard import FAILURES, as_of_a_generator
 from ...hooks import discard
-from ...notes import add_note
-from ...segments import Inlet, Pushed, label
-from ...segments.nodes import FlowLike
-from ...segments.origin import Origin
 from ...spec import Subscription, refill_after
 from .part import Part, placed, soon
 
 if TYPE_CHECKING:
-    from ...grouped import GroupedFlow
+    from ..._flow.grouped import GroupedFlow
 
 T = TypeVar("T")
 
@@ -214,7 +215,7 @@ class Grouping(Gathering):
         self.emit([self._flow(group) for group in groups])
 
     def _flow(self, group: Group) -> GroupedFlow[Any, Any]:
-        from ...grouped import GroupedFlow
+        from ..._flow.grouped import GroupedFlow
 
         return GroupedFlow(placed(group, self.inlet.loop, self.by.origin), key=group.key)
 

@@ -10,15 +10,15 @@ from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from ...arbiter import Drain
+from ..._arbiter import Drain, Gathering
+from ..._fusion import Placed
+from ..._fusion.origin import Origin
+from ..._plan import Inlet, Nodes, Pushed, SubscribeOn
 from ...errors import SourceConsumedError
-from ...gathering import Gathering
 from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...segments import Inlet, Nodes, Placed, Pushed, SubscribeOn
-from ...segments.origin import Origin
 from ...spec import Subscription, add_demand, subtract_demand
 
 T = TypeVar("T")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._arbiter import Gathering, Inner
+from ..._fusion.origin import Origin
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
-from ...gathering import Gathering, Inner
 from ...hooks import discard
-from ...segments import Inlet, Pushed
-from ...segments.nodes import FlowLike
-from ...segments.origin import Origin
 from ...spec import Subscription, add_demand, bounded
 from .part import Part, placed, soon
 
 if TYPE_CHECKING:
-    from ...flow import Flow
+    from ..._flow.flow import Flow
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ class Windows(Gathering):
             window.end(None)
 
     def _flow(self, window: Part) -> Flow[Any]:
-        from ...flow import Flow
+        from ..._flow.flow import Flow
 
         return Flow(placed(window, self.inlet.loop, self.origin))
 

@@ -12,14 +12,14 @@ processes of the query, over the `feedwire`.
 The processes of a query come in by the `reception`, on a `line`.
 """
 
-from .arrival import WrittenBatch as WrittenBatch
-from .feed import Feed as Feed
-from .feed import feed as feed
-from .inbox import Inbox as Inbox
-from .inbox import inbox as inbox
-from .ledger import Ledger as Ledger
-from .ledger import SqliteLedger as SqliteLedger
-from .ledger import exactly_once as exactly_once
-from .line import register as register
-from .microbatch import Consumable as Consumable
-from .microbatch import MicroBatch as MicroBatch
+from ._arrival import WrittenBatch as WrittenBatch
+from ._feed import Feed as Feed
+from ._feed import feed as feed
+from ._inbox import Inbox as Inbox
+from ._inbox import inbox as inbox
+from ._ledger import Ledger as Ledger
+from ._ledger import SqliteLedger as SqliteLedger
+from ._ledger import exactly_once as exactly_once
+from ._line import register as register
+from ._microbatch import Consumable as Consumable
+from ._microbatch import MicroBatch as MicroBatch

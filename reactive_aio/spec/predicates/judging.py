@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ...guard import shown
+from ..._core.guard import shown
 from ..advice import ADVICE
 from ..rules import RULES, quote
 from ..trace import Call, Kind, Stream, Trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...guard import shown
+from ..._core.guard import shown
 from ..trace import Trace
 from .judging import ON_ERROR, ON_NEXT, Finding, altered, on_trace
 

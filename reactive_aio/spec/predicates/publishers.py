@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...guard import shown
+from ..._core.guard import shown
 from ..trace import ASKING, SIGNALS, TERMINALS, Stream, Trace, is_demand
 from .judging import (
     ON_ERROR,

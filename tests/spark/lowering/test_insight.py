@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, RegionSnapshot, Snapshot, schedulers
-from reactive_aio.cli import words
-from reactive_aio.segments import TasksSnapshot
+from reactive_aio._cli import words
+from reactive_aio._plan import TasksSnapshot
 from tests.spark.waiting import LIMIT
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ pytest.importorskip("pyspark")
 from attrs import evolve
 
 from reactive_aio.operators.transforming.sort_by import SortBy
-from reactive_aio.spark.lowering import ranges
-from reactive_aio.spark.lowering.ranges import Ranges, _packed, merged
+from reactive_aio.spark._source import ranges
+from reactive_aio.spark._source.ranges import Ranges, _packed, merged
 
 
 def chunks(*lists: list[Any]) -> list[bytes]:

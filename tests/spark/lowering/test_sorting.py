@@ -23,7 +23,7 @@ from tests.subscribers import Recorder
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.lowering import ranges  # noqa: E402
+from reactive_aio.spark._source import ranges  # noqa: E402
 
 MANY = 10**9
 PARTS = st.lists(st.lists(st.integers(-9, 9), max_size=12), max_size=5)

@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, budgets
+from reactive_aio import Flow
+from reactive_aio._core import budgets
 from tests.spark.tally import Tally
 from tests.spark.waiting import LIMIT
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark import subscription  # noqa: E402
-from reactive_aio.spark.job import Job  # noqa: E402
-from reactive_aio.spark.lowering import sparing  # noqa: E402
-from reactive_aio.spark.lowering.sparing import read_on  # noqa: E402
+from reactive_aio.spark._delivery import subscription  # noqa: E402
+from reactive_aio.spark._job.job import Job  # noqa: E402
+from reactive_aio.spark._task import sparing  # noqa: E402
+from reactive_aio.spark._task.sparing import read_on  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio.remote.variables import variables
-from reactive_aio.spark import watch
-from reactive_aio.spark.connecting import Address, connect
-from reactive_aio.spark.job import Prepared
-from reactive_aio.spark.resident import region, task
-from reactive_aio.spark.resident.scheduler import SparkWorkers
+from reactive_aio._remote.variables import variables
+from reactive_aio.spark._job.job import Prepared
+from reactive_aio.spark._resident import region, task
+from reactive_aio.spark._resident.scheduler import SparkWorkers
+from reactive_aio.spark._task import watch
+from reactive_aio.spark._task.connecting import Address, connect
 
 
 class Context:
@@ -58,7 +58,7 @@ class Cluster:
 
 @define(eq=False)
 class Job:
-    """Stands for `reactive_aio.spark.job.Job`."""
+    """Stands for `reactive_aio.spark._job.job.Job`."""
 
     cluster: Cluster
     events: Any

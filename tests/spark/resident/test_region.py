@@ -17,10 +17,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow, SparkJobError, WorkerDiedError, hooks
-from reactive_aio.remote.frames import BEAT, CHUNK, CREDIT, FAILED, HEAD, LAST, PART, READY, REGION, Decoder, Frame
-from reactive_aio.remote.handshake import MAGIC, REPLY, Greeter
-from reactive_aio.spark.resident import region
-from reactive_aio.spark.slots import Seat
+from reactive_aio._remote.frames import BEAT, CHUNK, CREDIT, FAILED, HEAD, LAST, PART, READY, REGION, Decoder, Frame
+from reactive_aio._remote.handshake import MAGIC, REPLY, Greeter
+from reactive_aio.spark._delivery.slots import Seat
+from reactive_aio.spark._resident import region
 from tests.schedulers import work
 from tests.spark.resident.by_hand import Cluster
 from tests.spark.waiting import LIMIT, until
@@ -483,8 +483,8 @@ async def test_a_connection_without_the_secret_is_dropped_before_anything_is_unp
 
 
 async def test_a_task_believes_no_loop_that_does_not_know_the_secret(cluster: Cluster) -> None:
-    from reactive_aio.spark.connecting import Address
-    from reactive_aio.spark.resident.task import ResidentTask
+    from reactive_aio.spark._resident.task import ResidentTask
+    from reactive_aio.spark._task.connecting import Address
 
     listening = socket.create_server(("127.0.0.1", 0))
     with listening:

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import StructType
 
-from reactive_aio.spark.sink.schema import check_schema, struct_of
+from reactive_aio.spark.sink._schema import check_schema, struct_of
 
 pytestmark = pytest.mark.spark
 

@@ -37,7 +37,7 @@ def checkpoint(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a query take its time to stop: on a busy machine the workers that it waits for take ten seconds to start."""
-    monkeypatch.setattr("reactive_aio.spark.streaming.query.STOP", LIMIT)
+    monkeypatch.setattr("reactive_aio.spark.streaming._query.STOP", LIMIT)
 
 
 @pytest.fixture

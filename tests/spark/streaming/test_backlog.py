@@ -13,8 +13,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import LongType, StructField, StructType
 
 from reactive_aio import SchemaMismatchError, SparkJobError
-from reactive_aio.spark.sink.columns import Columns
-from reactive_aio.spark.streaming.backlog import PIECE, Backlog
+from reactive_aio.spark.sink._columns import Columns
+from reactive_aio.spark.streaming._backlog import PIECE, Backlog
 
 pytestmark = pytest.mark.spark
 

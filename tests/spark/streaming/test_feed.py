@@ -17,9 +17,9 @@ from tests.spark.waiting import until
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.connecting import Address, connect
+from reactive_aio.spark._task.connecting import Address, connect
 from reactive_aio.spark.streaming import Feed, MicroBatch, feed
-from reactive_aio.spark.streaming.feedwire import LATEST, QUESTION
+from reactive_aio.spark.streaming._feedwire import LATEST, QUESTION
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 

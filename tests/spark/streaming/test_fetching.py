@@ -17,8 +17,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from reactive_aio.spark.streaming import feed
-from reactive_aio.spark.streaming.arrow import in_arrow
-from reactive_aio.spark.streaming.datasource import FlowReader, Rows
+from reactive_aio.spark.streaming._arrow import in_arrow
+from reactive_aio.spark.streaming._datasource import FlowReader, Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 
@@ -53,7 +53,7 @@ async def test_the_loop_neither_puts_many_rows_together_nor_copies_them_at_once(
         sizes.append(len(data))
         write(writer, data)
 
-    module = sys.modules["reactive_aio.spark.streaming.feed"]
+    module = sys.modules["reactive_aio.spark.streaming._feed"]
     monkeypatch.setattr(module, "in_arrow", noted)
     monkeypatch.setattr(module, "SENT", 4096)
     monkeypatch.setattr(asyncio.StreamWriter, "write", measured)

@@ -19,8 +19,8 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import MicroBatch, SqliteLedger, exactly_once
-from reactive_aio.spark.streaming.query import Query
-from reactive_aio.spark.streaming.source import StreamSubscription
+from reactive_aio.spark.streaming._query import Query
+from reactive_aio.spark.streaming._source import StreamSubscription
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 

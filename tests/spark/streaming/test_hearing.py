@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.remote.frames import BEAT, LAST, Decoder, Frame
-from reactive_aio.spark.streaming.arrival import Arrival, Writing
-from reactive_aio.spark.streaming.datasink import Conversation, Pulse
-from reactive_aio.spark.streaming.hearing import hearing
-from reactive_aio.spark.streaming.inboxwire import Delivery
+from reactive_aio._remote.frames import BEAT, LAST, Decoder, Frame
+from reactive_aio.spark.streaming._arrival import Arrival, Writing
+from reactive_aio.spark.streaming._datasink import Conversation, Pulse
+from reactive_aio.spark.streaming._hearing import hearing
+from reactive_aio.spark.streaming._inboxwire import Delivery
 from reactive_aio.testing import run_virtual
 
 
@@ -52,7 +52,7 @@ def test_one_that_says_that_it_is_alive_may_take_as_long_as_it_likes() -> None:
 
 
 def test_a_loop_that_was_held_up_itself_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactive_aio.spark.streaming.hearing.BEAT", 0.01)
+    monkeypatch.setattr("reactive_aio.spark.streaming._hearing.BEAT", 0.01)
 
     async def held_up() -> int:
         ours, theirs = socket.socketpair()

@@ -13,14 +13,14 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, SourceConsumedError, SparkJobError
-from reactive_aio.remote.frames import BEAT, PART, Frame
+from reactive_aio._remote.frames import BEAT, PART, Frame
 from tests.spark.waiting import LIMIT, until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import Inbox, WrittenBatch, inbox
-from reactive_aio.spark.streaming.inboxwire import ABORT, COMMIT, Delivery, frame
+from reactive_aio.spark.streaming._inboxwire import ABORT, COMMIT, Delivery, frame
 from tests.spark.streaming.writer import FIRST, Process, hang_up_all
 
 pytestmark = pytest.mark.spark
@@ -111,7 +111,7 @@ async def test_a_micro_batch_is_offered_when_it_is_requested() -> None:
 async def test_one_that_had_nothing_to_write_is_committed_without_a_word() -> None:
     from pyspark.sql.types import StructType
 
-    from reactive_aio.spark.streaming.datasink import FlowWriter
+    from reactive_aio.spark.streaming._datasink import FlowWriter
 
     async with opened(Reading) as own:
         await asyncio.to_thread(FlowWriter(own.options, StructType()).commit, [], 0)
@@ -170,7 +170,7 @@ async def test_a_task_that_falls_silent_is_hung_up_and_what_it_was_granted_goes_
             await silent.begun()
             silent.ready(9)
             assert 4 == await silent.granted()
-            monkeypatch.setattr("reactive_aio.spark.streaming.hearing.BEAT", 0.001)
+            monkeypatch.setattr("reactive_aio.spark.streaming._hearing.BEAT", 0.001)
             silent.say(Frame(BEAT, 0))  # from the next frame on it is heard by short beats
             assert await silent.hear() is None
             monkeypatch.undo()
@@ -501,7 +501,7 @@ async def test_a_class_that_does_not_fit_what_is_written_refuses_the_tasks() -> 
 
 async def test_a_stranger_is_dropped_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read_: list[object] = []
-    monkeypatch.setattr(sys.modules["reactive_aio.spark.streaming.inbox"], "named", read_.append)
+    monkeypatch.setattr(sys.modules["reactive_aio.spark.streaming._inbox"], "named", read_.append)
     async with opened(Reading) as own:
         with pytest.raises(ConnectionError, match="does not know the secret"):
             await Process.task({**own.options, "secret": "00" * 32})
@@ -516,8 +516,8 @@ async def test_a_stranger_is_dropped_before_anything_is_read(monkeypatch: pytest
 
 
 async def test_of_strangers_who_say_nothing_the_oldest_is_turned_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactive_aio.spark.streaming.reception.MOST_GUESTS", 2)
-    monkeypatch.setattr("reactive_aio.spark.streaming.reception.MANNERS", 1000)
+    monkeypatch.setattr("reactive_aio.spark.streaming._reception.MOST_GUESTS", 2)
+    monkeypatch.setattr("reactive_aio.spark.streaming._reception.MANNERS", 1000)
     async with opened(Reading) as own:
         host, _, port = own.options["address"].rpartition(":")
         ends = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
@@ -530,7 +530,7 @@ async def test_of_strangers_who_say_nothing_the_oldest_is_turned_out(monkeypatch
 
 
 async def test_a_stranger_who_says_nothing_is_turned_out_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactive_aio.spark.streaming.reception.MANNERS", 0)
+    monkeypatch.setattr("reactive_aio.spark.streaming._reception.MANNERS", 0)
     async with opened(Reading) as own:
         host, _, port = own.options["address"].rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))

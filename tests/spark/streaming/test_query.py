@@ -12,17 +12,17 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, SparkJobError, hooks
+from reactive_aio._plan import Elsewhere
 from reactive_aio.extend import flow_of
-from reactive_aio.segments import Elsewhere
 from tests.spark.streaming.writer import Process, hang_up_all
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.rows import Reading
+from reactive_aio.spark._task.rows import Reading
 from reactive_aio.spark.streaming import MicroBatch, WrittenBatch, inbox
-from reactive_aio.spark.streaming.query import CLAIMED
-from reactive_aio.spark.streaming.source import FromSparkStream, StreamSubscription
+from reactive_aio.spark.streaming._query import CLAIMED
+from reactive_aio.spark.streaming._source import FromSparkStream, StreamSubscription
 
 pytestmark = pytest.mark.spark
 
@@ -206,7 +206,7 @@ async def test_the_next_query_of_a_checkpoint_waits_for_the_end_of_one_that_was_
 async def test_a_query_that_does_not_stop_is_given_up_in_time_and_nobody_hears_of_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactive_aio.spark.streaming.query.STOP", 0.01)
+    monkeypatch.setattr("reactive_aio.spark.streaming._query.STOP", 0.01)
     dropped: list[BaseException] = []
     told: list[object] = []
     stuck = threading.Event()

@@ -17,10 +17,10 @@ from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.connecting import Address, connect
+from reactive_aio.spark._task.connecting import Address, connect
 from reactive_aio.spark.sink import Frames
 from reactive_aio.spark.streaming import Feed, SqliteLedger, exactly_once, feed, inbox
-from reactive_aio.spark.streaming.feedwire import ANSWER, DONE, FETCH, LATEST, OFFSET, QUESTION
+from reactive_aio.spark.streaming._feedwire import ANSWER, DONE, FETCH, LATEST, OFFSET, QUESTION
 from tests.spark.streaming.test_query import batches
 from tests.spark.streaming.writer import Process, hang_up_all
 

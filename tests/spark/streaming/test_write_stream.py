@@ -20,7 +20,7 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import SqliteLedger, WrittenBatch, exactly_once, inbox, register
-from reactive_aio.spark.streaming.reception import Reception
+from reactive_aio.spark.streaming._reception import Reception
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("nothing_left")]
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 from attrs import define, field
 
-from reactive_aio.remote.frames import PART, Decoder
-from reactive_aio.remote.handshake import GREETING, PROOF
+from reactive_aio._remote.frames import PART, Decoder
+from reactive_aio._remote.handshake import GREETING, PROOF
 from tests.spark.waiting import LIMIT
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from attrs import define, field
 from pyspark.sql.types import LongType, StructField, StructType
 
-from reactive_aio.remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Decoder, Frame
-from reactive_aio.remote.handshake import REPLY, Greeter
-from reactive_aio.spark.streaming.arrow import to_arrow
-from reactive_aio.spark.streaming.inboxwire import COMMIT, OPEN, Delivery, frame
+from reactive_aio._remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Decoder, Frame
+from reactive_aio._remote.handshake import REPLY, Greeter
+from reactive_aio.spark.streaming._arrow import to_arrow
+from reactive_aio.spark.streaming._inboxwire import COMMIT, OPEN, Delivery, frame
 
 SCHEMA = StructType([StructField("id", LongType())]).jsonValue()
 FIRST = Delivery("query", "run", 0)

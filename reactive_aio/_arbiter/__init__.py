@@ -1,0 +1,10 @@
+"""Who may speak, and how much: the arbiter between sources that follow each other."""
+
+from .arbiter import SubscriptionArbiter as SubscriptionArbiter
+from .coordinator import Coordinator as Coordinator
+from .drain import Drain as Drain
+from .gathering import Gathering as Gathering
+from .in_order import InOrder as InOrder
+from .inner import Inner as Inner
+from .inner import Owner as Owner
+from .merging import Merging as Merging

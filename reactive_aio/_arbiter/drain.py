@@ -1,0 +1,82 @@
+"""The serialised drain: however many ask for it, and from wherever, one loop does the work."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from attrs import Factory, define, field
+
+from .._core import budgets
+from .._core.budgets import Budget
+from .._plan.source import Inlet
+
+
+@define(eq=False)
+class Drain(ABC):
+    """Works by steps, one after another and never one inside another.
+
+    A call from inside a step only leaves a note, and the loop that is at work goes on for it; so the stack does not
+    grow. When the time is up, after one step at least, the rest waits for a turn of the event loop.
+    """
+
+    inlet: Inlet[Any]
+    budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.inlet.loop), takes_self=True))
+    """The time of its event loop."""
+    busy: bool = field(init=False, default=False)
+    """Whether the loop is at work."""
+    _noted: bool = field(init=False, default=False)
+    _due: bool = field(init=False, default=False)
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Do a piece of work; False if there is none to be done for now."""
+
+    def go(self) -> None:
+        """Work now, or have the loop that is at work go on."""
+        self._noted = True
+        if self.busy:
+            return
+        if sys.exception() is None:
+            self._go_on(None)
+        else:
+            # A failure is still being handled below us on the stack, and Python would make it the context of whatever
+            # fails in the steps.
+            self.later()
+
+    def later(self) -> None:
+        """Work in an event, or have the loop that is at work go on: a region that asks is in the middle of its turn."""
+        self._noted = True
+        if not self.busy and not self._due:
+            self._due = True
+            self.inlet.post(self._turn, None)
+
+    def _turn(self, _: None) -> None:
+        self._due = False
+        if not self.busy:
+            self._go_on(None)
+
+    def _go_on(self, _: None) -> None:
+        self.busy = True
+        budget = self.budget
+        outer = budget.until
+        until = outer or budget.begin(self)  # its flow is counted by the regions that it feeds
+        try:
+            while self._noted:
+                self._noted = False
+                if self.step():
+                    self._noted = True
+                if self._noted and budgets.clock() >= until:
+                    break
+        finally:
+            self.busy = False
+            budget.until = outer
+        if self._noted and not self._due:
+            self._due = True
+            self.next_turn(self._turn)
+
+    def next_turn(self, call: Callable[[None], None]) -> None:
+        """Have something called when the others on the event loop have had their turn, which an event does not wait for."""
+        self.inlet.loop.call_soon(call, None, context=self.inlet.context)

@@ -1,0 +1,158 @@
+"""The gathering: reads several inner flows at a time, under the one demand of its region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import define, field
+
+from .._core import budgets
+from .._core.guard import FAILURES
+from .._plan.nodes import FlowLike
+from ..hooks import drop_error
+from ..spec import add_demand, subtract_demand
+from .drain import Drain
+from .inner import Inner
+
+
+@define(eq=False)
+class Gathering(Drain):
+    """A table of inner flows; the Subscription of the region, and the drain that feeds it.
+
+    A subclass says in `step` what is emitted of what the inner flows have given. Any call may come from inside any
+    other, so the state is complete before anybody else is called. A flow that has ended stays in the table until
+    what is kept of it has been taken, and a failure stands behind those elements too; then `on_spent` sees to it.
+
+    When the whole ends, by `complete`, `fail` or `cancel`, every flow that is still in the table is cancelled; what is
+    kept goes to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.
+    """
+
+    demand: int = field(init=False, default=0)
+    """What the region wants and has not been given."""
+    inners: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
+    """The inner flows that have not been seen to their ends, in the order in which they were added."""
+    over: bool = field(init=False, default=False)
+    """Whether the whole has ended."""
+    started: bool = field(init=False, default=False)
+    """Whether all flows that were given to `start` have been subscribed to."""
+    several: bool = field(init=False, default=False)
+    """Whether it has come to read several flows, for snapshots."""
+
+    _unread: Iterator[tuple[FlowLike, Inner]] = field(init=False, factory=lambda: iter(()))
+    """The flows that have not been subscribed to yet."""
+    _hungry: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
+    """The flows that are to be asked for more in the next turn."""
+
+    # -- the Subscription of the region
+
+    def request(self, n: int) -> None:
+        """Note what is wanted, and see to it in an event."""
+        self.demand = add_demand(self.demand, n)
+        self.later()
+
+    def cancel(self) -> None:
+        """Cancel all inner flows."""
+        self.over = True
+        inners, self.inners = self.inners, {}
+        for inner in inners:
+            inner.cancel()
+
+    # -- for subclasses
+
+    def start(self, flows: Iterable[FlowLike], prefetch: int | None) -> None:
+        """Subscribe to flows whose number is known; the key of each is its place."""
+        self._unread = iter([(flow, self.enter(prefetch, place)) for place, flow in enumerate(flows)])
+        self._start(None)
+
+    def _start(self, _: None) -> None:
+        until = self.budget.deadline()
+        for flow, inner in self._unread:
+            if self.over:
+                return
+            self.subscribe(flow, inner, at_once=True)
+            if budgets.clock() >= until:
+                self.next_turn(self._start)
+                break
+        else:
+            self.started = True
+        self.go()
+
+    def add(self, flow: FlowLike, prefetch: int | None, key: Any = None) -> Inner:
+        """Subscribe to one more flow; what it gives may arrive before this returns."""
+        inner = self.enter(prefetch, key)
+        self.subscribe(flow, inner, at_once=True)
+        return inner
+
+    def enter(self, prefetch: int | None, key: Any = None) -> Inner:
+        """Enter a flow in the table before it is subscribed to."""
+        inner = Inner(self, prefetch, key)
+        self.several = self.several or bool(self.inners)
+        self.inners[inner] = None
+        return inner
+
+    def subscribe(self, flow: FlowLike, inner: Inner, *, at_once: bool) -> None:
+        """Subscribe to a flow that has been entered."""
+        try:
+            self.inlet.subscribe(flow, inner, at_once=at_once, ahead=inner.prefetch is not None)
+        except FAILURES as error:
+            inner.on_error(error)
+
+    def remove(self, inner: Inner) -> None:
+        """Cancel an inner flow, or leave one that has ended, and let go of what is kept of it."""
+        self.inners.pop(inner, None)
+        inner.cancel()
+
+    def feed(self, inner: Inner) -> None:
+        """Have an inner flow that is hungry asked for more, when the others have had their turn.
+
+        One that is asked while it emits would go on at once, for as long as its turn lasts.
+        """
+        if inner.hungry:
+            if not self._hungry:
+                self.next_turn(self._feed)
+            self._hungry[inner] = None
+
+    def _feed(self, _: None) -> None:
+        hungry, self._hungry = self._hungry, {}
+        for inner in hungry:
+            inner.replenish()
+
+    def emit(self, items: list[Any]) -> None:
+        """Give elements to the region: no more of them than `demand`."""
+        self.demand = subtract_demand(self.demand, len(items))
+        self.inlet.on_chunk(items)
+
+    def complete(self) -> None:
+        """End the whole well."""
+        if not self.over:
+            self.cancel()
+            self.inlet.on_complete()
+
+    def fail(self, error: BaseException) -> None:
+        """End the whole by a failure."""
+        if self.over:
+            drop_error(error)
+        else:
+            self.cancel()
+            self.inlet.on_error(error)
+
+    # -- the Owner of the inner flows
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
+        """Keep what has arrived, and see what can be emitted."""
+        inner.keep(items)
+        self.go()
+
+    def on_end(self, inner: Inner) -> None:
+        """See to the end of an inner flow if nothing of it is left."""
+        if not inner.kept:
+            self.on_spent(inner)
+        self.go()
+
+    def on_spent(self, inner: Inner) -> None:
+        """See to an inner flow that has ended and been emptied: its failure is that of the whole, as here; else forget it."""
+        error = inner.take_error()
+        self.remove(inner)
+        if error is not None:
+            self.fail(error)

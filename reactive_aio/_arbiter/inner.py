@@ -1,0 +1,168 @@
+"""The subscriber of one inner flow: asks for elements ahead, and keeps them until they are taken."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Protocol
+
+from attrs import define, field
+
+from .._plan.source import Inlet
+from ..hooks import discard, drop_error
+from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
+
+
+class Owner(Protocol):
+    """What hears of the signals of inner flows."""
+
+    @property
+    def inlet(self) -> Inlet[Any]:
+        """Where it delivers what comes of them."""
+        ...
+
+    def on_chunk(self, inner: Inner, items: list[Any], /) -> None:
+        """See to elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.consumed`."""
+
+    def on_end(self, inner: Inner, /) -> None:
+        """See to the end of an inner flow, which stands behind the elements that are kept."""
+
+
+@define(eq=False)
+class Inner:
+    """The subscriber of one inner flow, used for no other (rules 1.10 and 2.12; a Receiver).
+
+    With a ``prefetch`` so many elements are asked for at once, and more when three quarters have been consumed: no
+    more than ``prefetch`` are ever outstanding or kept. Without one it asks for what its owner requests, and no more
+    is kept than that.
+    """
+
+    _owner: Owner | None
+    prefetch: int | None = None
+    key: Any = None
+    """Which of the flows it is, for its owner."""
+    kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
+    """What has arrived and has not been taken."""
+    ended: bool = field(init=False, default=False)
+    """Whether nothing follows what is kept."""
+    error: BaseException | None = field(init=False, default=None)
+    """The failure that stands behind what is kept; who signals it takes it by `take_error`."""
+    _subscription: Subscription | None = field(init=False, default=None)
+    _wanted: int = field(init=False, default=0)
+    """What is to be requested when there is a subscription."""
+    received: int = field(init=False, default=0)
+    """Elements that have arrived, in all."""
+    consumed: int = field(init=False, default=0)
+    """Elements that have been consumed and not been asked for again."""
+    limit: int = field(init=False, default=UNBOUNDED)
+    """With how many consumed it is `hungry`."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.prefetch is not None:
+            self._wanted = self.prefetch
+            self.limit = refill_after(self.prefetch)
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has ended, and nothing of it is left to take."""
+        return self.ended and not self.kept
+
+    @property
+    def subscription(self) -> Subscription | None:
+        """That of the flow, until it has ended."""
+        return self._subscription
+
+    # -- for the owner
+
+    def request(self, n: int) -> None:
+        """Ask for elements, where there is no prefetch."""
+        if self.ended:
+            return
+        if self._subscription is None:
+            self._wanted = add_demand(self._wanted, n)
+        else:
+            self._subscription.request(n)
+
+    def keep(self, items: list[Any]) -> None:
+        """Keep elements until they are taken."""
+        self.kept.extend(items)
+
+    def take(self, n: int) -> list[Any]:
+        """Give the oldest elements, ``n`` at most; then it may be `hungry`."""
+        kept = self.kept
+        if len(kept) <= n:
+            taken = list(kept)
+            kept.clear()
+        else:
+            taken = [kept.popleft() for _ in range(n)]
+        self.consumed += len(taken)
+        return taken
+
+    @property
+    def hungry(self) -> bool:
+        """Whether there is a prefetch and so much of it has been consumed that more is to be asked for."""
+        return self.consumed >= self.limit and not self.ended
+
+    def replenish(self) -> None:
+        """Ask for as much as has been consumed, if it is hungry; by `Gathering.feed` the others have their turn before."""
+        if self.hungry and self._subscription is not None:
+            consumed, self.consumed = self.consumed, 0
+            self._subscription.request(consumed)
+
+    def take_error(self) -> BaseException | None:
+        """Give the failure, which is the caller's to signal now."""
+        error, self.error = self.error, None
+        return error
+
+    def cancel(self) -> None:
+        """Cancel the flow, and let go of what is kept; what arrives from now on goes to the hooks."""
+        owner, self._owner = self._owner, None
+        self.ended = True
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.cancel()
+        if self.kept:
+            kept = list(self.kept)
+            self.kept.clear()
+            discard(kept)
+        error = self.take_error()
+        if error is not None and owner is not None:
+            owner.inlet.dropped(error)
+
+    # -- the Receiver of the flow
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for what is wanted, unless the flow subscribes twice (rule 2.5) or comes too late."""
+        if self._owner is None or self._subscription is not None or self.ended:
+            subscription.cancel()
+            return
+        self._subscription = subscription
+        wanted, self._wanted = self._wanted, 0
+        if wanted:
+            subscription.request(wanted)
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Have the owner see to elements."""
+        owner = self._owner
+        if owner is None or self.ended:
+            discard(items)
+        else:
+            self.received += len(items)
+            owner.on_chunk(self, items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Have the owner see to the failure."""
+        if self._owner is None or self.ended:
+            drop_error(error)
+        else:
+            self.error = error
+            self._end(self._owner)
+
+    def on_complete(self) -> None:
+        """Have the owner see to the end."""
+        if self._owner is not None and not self.ended:
+            self._end(self._owner)
+
+    def _end(self, owner: Owner) -> None:
+        self.ended = True
+        self._subscription = None
+        owner.on_end(self)

@@ -1,0 +1,108 @@
+"""The catalogue: every operator, source and end of `Flow` with its declared traits and what its docstring says.
+
+It is where the page of the operators comes from, and what the tests compare with what they measure.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from attrs import frozen
+
+from .._flow.ends import Ends
+from .._flow.flow import Flow
+from .._flow.reductions import Reductions
+from ..operators._fluent import Fluent
+from . import (
+    awaiting,
+    combining,
+    ends,
+    filtering,
+    flattening,
+    observing,
+    overflow,
+    recovering,
+    scheduling,
+    sourcing,
+    timing,
+    transforming,
+    windowing,
+)
+from .docstring import PEERS as PEERS
+from .docstring import Told as Told
+from .docstring import names_in as names_in
+from .docstring import read as read
+from .traits import Completes as Completes
+from .traits import Fails as Fails
+from .traits import Traits as Traits
+
+TRAITS: Final[dict[str, Traits]] = {
+    name: traits
+    for records in (
+        sourcing, transforming, filtering, combining, flattening, awaiting, timing,
+        windowing, recovering, observing, scheduling, overflow, ends,
+    )
+    for name, traits in records.TRAITS.items()
+}  # fmt: skip
+"""The traits of each method, by its name."""
+
+LEFT_OUT: Final = {
+    "as_flow": "gives the flow itself",
+    "begin": "what sources are made with",
+    "describe": "shows the plan",
+    "diagram": "draws the plan",
+    "place": "what boundaries are made with",
+}
+"""Public methods that have no traits, and why."""
+
+
+@frozen
+class Operator:
+    """One method of `Flow`: an operator, a source or an end."""
+
+    name: str
+    family: type
+    """The class that has the method."""
+    function: Callable[..., Any]
+    traits: Traits
+    told: Told
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the method runs the flow."""
+        return self.family in {Ends, Reductions}
+
+    @property
+    def peers(self) -> dict[str, tuple[str, ...]]:
+        """The names in other libraries, from the docstring and the traits."""
+        return names_in(self.traits.names) | self.told.peers
+
+
+def _families() -> list[type[Any]]:
+    return [base for base in Flow.__mro__ if issubclass(base, Fluent) and base is not Fluent]
+
+
+def methods() -> Iterator[tuple[str, type, Callable[..., Any]]]:
+    """Give every public method of `Flow` that belongs here, with its family, in the order of the source."""
+    for family in _families():
+        for name, value in vars(family).items():
+            function = getattr(value, "__func__", value)
+            public = not name.startswith("_") or name == "__getitem__"
+            if public and inspect.isfunction(function) and name not in LEFT_OUT:
+                yield name, family, function
+
+
+def operators() -> tuple[Operator, ...]:
+    """Give all operators, sources and ends that have traits.
+
+    >>> [take] = [each for each in operators() if each.name == "take"]
+    >>> take.traits.demand, take.peers["Reactor"], take.told.sentence[:27]
+    ('min(d, n)', ('take',), 'Emit the first ``n`` elemen')
+    """
+    return tuple(
+        Operator(name, family, function, TRAITS[name], read(inspect.getdoc(function) or ""))
+        for name, family, function in methods()
+        if name in TRAITS
+    )

@@ -1,0 +1,1 @@
+"""What everything stands on: what a failure is, and what is said beside it."""

@@ -1,0 +1,377 @@
+"""The ends of a flow: what runs it. Each meets the asyncio engine only when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from .._plan import Snapshot
+from ..operators._fluent import check_count, check_function, check_seconds, is_async
+from ..operators.awaiting.for_each import ForEachAsync
+from ..operators.folding.collect import Collect
+from ..operators.folding.fold import MISSING, Count, ForEach, Last, Reduce, ToList
+from ..spec import Subscriber
+from .reductions import Reductions
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from ..spark.sink import BatchWriter, Committed
+    from .flow import Flow
+
+T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class FlowIterator(Protocol[T_co]):
+    """An AsyncIterator over the elements of one subscription, with a look at how far it has come."""
+
+    def __aiter__(self) -> FlowIterator[T_co]: ...
+
+    def __anext__(self) -> Coroutine[Any, Any, T_co]: ...
+
+    def snapshot(self) -> Snapshot:
+        """Look at how far each region has come, and what waits at each boundary; from any thread, at any time."""
+        ...
+
+    async def aclose(self) -> None:
+        """Cancel, and wait until everything has been cleaned up; raises what the cleanup raises."""
+
+
+class Ends(Reductions[T_co]):
+    """What runs a flow.
+
+    Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
+    back over a boundary of 256. An end returns, raises or is cancelled only when all that was started for it
+    has been cleaned up.
+    """
+
+    __slots__ = ()
+
+    def subscribe(self, subscriber: Subscriber[T_co]) -> None:
+        """Start a stream for ``subscriber``, whose signals come on the event loop of the last region.
+
+        Demand: as the subscriber requests.
+        Errors: TypeError for what is no subscriber, RuntimeError without an event loop to run on; all else is
+        signalled. An element that is None can't leave the flow: on_error gets a TypeError that names rule 2.13.
+        (Reactive Streams 1.9.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> class Printer:
+        ...     def on_subscribe(self, subscription): subscription.request(2)
+        ...     def on_next(self, item): print(item)
+        ...     def on_error(self, error): print(error)
+        ...     def on_complete(self): print("done")
+        >>> async def main():
+        ...     Flow.range(2).subscribe(Printer())
+        ...     await asyncio.sleep(0)
+        >>> asyncio.run(main())
+        0
+        1
+        done
+        """
+        from .._runtime.ends import subscribe
+
+        subscribe(self._as_flow(), subscriber)
+
+    def __aiter__(self) -> FlowIterator[T_co]:
+        """Iterate over a subscription of its own, asking for one element at a time.
+
+        Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
+        """
+        from .._runtime.iterating import Iteration
+
+        return Iteration.over(self._as_flow())
+
+    def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
+        """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
+
+        The block is given an iterator over the elements, whose ``snapshot()`` tells how far each region has come
+        and what waits at each boundary.
+
+        Demand: one element for each step of the iterator.
+        (aiostream: ``stream``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> async def main():
+        ...     async with Flow.range(10).open() as items:
+        ...         async for item in items:
+        ...             if item == 2:
+        ...                 return item
+        >>> asyncio.run(main())
+        2
+        """
+        from .._runtime.iterating import Opened
+
+        return Opened(self._as_flow())
+
+    async def to_list(self) -> list[T_co]:
+        """Give all elements.
+
+        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        Errors: when the flow fails or the wait is cancelled, what was gathered goes to ``hooks.on_discard``.
+        (Reactor: ``collectList``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "b").to_list())
+        ['a', 'b']
+        """
+        from .._runtime.ends import come_home, value_of
+
+        return await value_of(come_home(self._as_flow()).then(ToList()), [], gathered=True)
+
+    @overload
+    async def first(self) -> T_co: ...
+    @overload
+    async def first(self, default: D) -> T_co | D: ...
+    async def first(self, default: Any = MISSING) -> Any:
+        """Give the first element and cancel the source.
+
+        Demand: one element.
+        Errors: EmptyFlowError without an element, unless a default is given.
+        Spark: in parts; no task gives more than one.
+        (Reactor: ``next``; RxJava: ``first``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "b").first()), asyncio.run(Flow.empty().first(default="none"))
+        ('a', 'none')
+        """
+        from .._runtime.ends import come_home, value_of
+
+        return self._or_empty("first", await value_of(come_home(self._as_flow()).take(1), default))
+
+    @overload
+    async def last(self) -> T_co: ...
+    @overload
+    async def last(self, default: D) -> T_co | D: ...
+    async def last(self, default: Any = MISSING) -> Any:
+        """Give the last element.
+
+        Demand: unbounded; one element is kept.
+        Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is cancelled,
+        the element that is kept goes to ``hooks.on_discard``; those before it have had their turn, and do not.
+        Spark: in parts; only the last element of each partition leaves the workers.
+        (Reactor, RxJava: ``last``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).last())
+        4
+        """
+        from .._runtime.ends import come_home, value_of
+
+        return self._or_empty("last", await value_of(come_home(self._as_flow()).then(Last[T_co]()), default))
+
+    @overload
+    async def reduce(
+        self, fn: Callable[[T_co, T_co], T_co], *, combine: Callable[[T_co, T_co], T_co] | None = None
+    ) -> T_co: ...
+    @overload
+    async def reduce(
+        self, fn: Callable[[A, T_co], A], initial: A, *, combine: Callable[[A, A], A] | None = None
+    ) -> A: ...
+    async def reduce(
+        self, fn: Callable[[Any, Any], Any], initial: Any = MISSING, *, combine: Callable[[Any, Any], Any] | None = None
+    ) -> Any:
+        """Combine all elements into one value, from the left, as ``functools.reduce`` does.
+
+        With ``initial`` the value begins with it, may be of another type than the elements are, and is ``initial`` of no
+        elements. It serves each subscription: let ``fn`` give a new value rather than change it, or take `collect`, which
+        makes a container for each. ``combine``, if it is given, makes one value of those of two stretches of the stream
+        that follow each other, of which each has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))``
+        are the same for all elements, that is ``fn`` itself.
+        Demand: unbounded; one value is kept.
+        Errors: what a function raises; EmptyFlowError without an element and ``initial``; an ``async def`` is refused with
+        TypeError.
+        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        (Reactor, RxJava: ``reduce``; Pekko, Kotlin: ``reduce``, ``fold``; Spark: ``RDD.aggregate``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).reduce(lambda a, b: a + b))
+        10
+        >>> asyncio.run(Flow.range(3).reduce(lambda text, n: text + str(n), "n"))
+        'n012'
+        """
+        from .._runtime.ends import come_home, value_of
+
+        for function in (fn,) if combine is None else (fn, combine):
+            check_function("reduce", function, "combine with an ordinary function")
+        reduced = come_home(self._as_flow()).then(Reduce(fn, initial, combine))
+        return self._or_empty("reduce", await value_of(reduced, initial))
+
+    async def collect(
+        self,
+        factory: Callable[[], A],
+        accumulate: Callable[[A, T_co], object],
+        *,
+        combine: Callable[[A, A], object] | None = None,
+    ) -> A:
+        """Put all elements into one container, and give it.
+
+        ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an
+        element in. Of no elements the container is given as it was made. ``combine(container, later)``, if it is given,
+        puts what another container has into the first; the two hold stretches of the stream that follow each other, and
+        both orders of doing things come to the same.
+        Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
+        Errors: what a function raises; an ``async def`` is refused with TypeError. What is in the container by then goes
+        to no hook.
+        Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
+        the order of the whole.
+        (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> sorted(asyncio.run(Flow.from_iterable("abracadabra").collect(set, set.add)))
+        ['a', 'b', 'c', 'd', 'r']
+        """
+        from .._runtime.ends import come_home, value_of
+
+        check_function("collect", factory, "make the container in an ordinary function")
+        check_function("collect", accumulate, "put elements in by an ordinary function")
+        if combine is not None:
+            check_function("collect", combine, "put containers together by an ordinary function")
+        return await value_of(come_home(self._as_flow()).then(Collect(factory, accumulate, combine)), MISSING)
+
+    async def count(self) -> int:
+        """Give the number of elements.
+
+        Demand: unbounded; nothing is kept.
+        Spark: in parts; each partition is counted in the workers.
+        (Reactor, RxJava: ``count``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.from_iterable("abc").count())
+        3
+        """
+        from .._runtime.ends import come_home, value_of
+
+        return await value_of(come_home(self._as_flow()).then(Count()), 0)
+
+    @overload
+    async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> None: ...
+    @overload
+    async def for_each(self, fn: Callable[[T_co], object], *, max_concurrency: int = 1) -> None: ...
+    async def for_each(self, fn: Callable[[T_co], Any], *, max_concurrency: int = 1) -> None:
+        """Call ``fn`` for each element; await it, if it is ``async def``, for ``max_concurrency`` elements at a time.
+
+        Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
+        one element for each call, asked for when the call before it has ended.
+        Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
+        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
+        ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
+        ValueError.
+        (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(2).for_each(print))
+        0
+        1
+        """
+        from .._runtime.ends import come_home, value_of
+        from .._runtime.iterating import for_each_async
+
+        check_function("for_each", fn)
+        check_count("for_each", "max_concurrency", max_concurrency, 1)
+        if max_concurrency == 1:
+            if is_async(fn):
+                await for_each_async(self._as_flow(), fn)
+            else:
+                await value_of(come_home(self._as_flow()).then(ForEach(fn)), None)
+        elif is_async(fn):
+            await value_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
+        else:
+            raise ValueError(
+                "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
+            )
+
+    async def to_spark(
+        self,
+        writer: BatchWriter,
+        schema: str | StructType | type[Any],
+        *,
+        size: int = 10_000,
+        seconds: float | None = None,
+        offset: int = 0,
+        max_retries: int = 0,
+        progress: Callable[[Committed], object] | None = None,
+    ) -> Committed:
+        """Write the elements by Spark, in batches of ``size``, and tell what is committed.
+
+        ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
+        function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
+        for. With ``seconds`` a batch that is not full is written so long after its first element came, as by
+        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under
+        the same run goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles
+        nothing.
+        ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
+        batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
+
+        By ``schema`` an element is an object of an attrs class; or, for a StructType or a text such as
+        ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
+        Demand: ``size`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
+        the rest of what was asked for may come meanwhile, and is kept for the next one.
+        Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
+        its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
+        what is committed. A schema or writer that is none is refused before the flow begins, and so are ``seconds`` not
+        above 0, ``offset`` in front of which rows would be missing, and ``max_retries`` for a writer that can't be sure of
+        its batches.
+        Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
+        (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
+
+        .. code-block:: python
+
+            from reactive_aio.spark.sink import Files
+
+            done = await readings.to_spark(Files(session, "out/readings", run="monday"), Reading, size=100_000)
+            print(done)  # Committed(run='monday', batches=3, rows=214870)
+        """
+        from ..spark.sink._writing import to_spark
+
+        check_count("to_spark", "size", size, 1)
+        if seconds is not None:
+            check_seconds("to_spark", "seconds", seconds, above=True)
+        check_count("to_spark", "offset", offset, 0)
+        check_count("to_spark", "max_retries", max_retries, 0)
+        if progress is not None:
+            check_function("to_spark", progress, "report with an ordinary function")
+        return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
+
+    @overload
+    def run_sync(self) -> list[T_co]: ...
+    @overload
+    def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[R]]) -> R: ...
+    def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[Any]] | None = None) -> Any:
+        """Run the flow from ordinary code and give its elements, or what ``end`` awaits of it.
+
+        It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
+        on a thread of its own.
+        Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
+        Errors: those of the flow, or what ``end`` raises. What can't be called is refused with TypeError, and a flow that
+        is placed on the event loop that the call blocks with RuntimeError.
+        (Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).run_sync()
+        [0, 1, 2]
+        >>> Flow.range(3).run_sync(Flow.count)
+        3
+        >>> Flow.range(3).run_sync(lambda flow: flow.reduce(max))
+        2
+        """
+        from .._runtime.ends import run_in_loop
+
+        flow = self._as_flow()
+        if end is None:
+            return run_in_loop(flow, flow.to_list)
+        check_function("run_sync", end)
+        return run_in_loop(flow, lambda: end(flow))

@@ -1,0 +1,164 @@
+"""The flow: an immutable description of a stream. Its bases are the table of contents."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from attrs import Attribute, field, frozen
+
+from .._fusion import Placed, Stage, calling_line
+from .._plan import Nodes, PublishOn, Source, SubscribeOn, check_source
+from .._plan.describe import Style, describe
+from .._plan.layout import layout
+from .._plan.svg import draw
+from ..operators import (
+    Awaiting,
+    Combining,
+    Filtering,
+    Flattening,
+    Observing,
+    Overflowing,
+    Recovering,
+    Scheduling,
+    Sourcing,
+    Timing,
+    Transforming,
+    Windowing,
+)
+from .ends import Ends
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+def _are_nodes(_: object, __: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Nodes):
+        raise TypeError(
+            f"Flow(...) takes a source in its place, not {type(value).__name__}: write Flow.of(1, 2), "
+            "Flow.from_iterable([1, 2]) or another of its sources"
+        )
+
+
+@frozen(repr=False, eq=False)
+class Flow(
+    Sourcing[T_co],
+    Transforming[T_co],
+    Flattening[T_co],
+    Awaiting[T_co],
+    Filtering[T_co],
+    Combining[T_co],
+    Windowing[T_co],
+    Recovering[T_co],
+    Observing[T_co],
+    Timing[T_co],
+    Scheduling[T_co],
+    Overflowing[T_co],
+    Ends[T_co],
+):
+    """An immutable, lazy description of a stream of elements of type ``T_co``.
+
+    Chaining an operator gives a new flow and runs nothing; a flow can be subscribed to any number of times. It
+    is a Publisher in the sense of Reactive Streams.
+
+    >>> from reactive_aio import Flow
+    >>> Flow.range(10).filter(lambda n: n % 3 == 0).map(str).take(2).run_sync()
+    ['0', '3']
+    """
+
+    __nodes__: Nodes = field(validator=_are_nodes, alias="nodes")
+
+    @classmethod
+    def _begin(cls, source: Source[U]) -> Flow[U]:
+        """Give the flow of a source."""
+        return flow_of(source)
+
+    def then(self, stage: Stage[T_co, U]) -> Flow[U]:
+        """Give this flow continued by a synchronous operator, one of the library's or of one's own.
+
+        Demand: what the stage says by ``demand``; one for one, where it says nothing. The end comes with the last element if
+        the stage says by ``pending`` that nothing is left, else when one more is wanted.
+        Errors: what the stage raises. What is no stage is refused with TypeError when the flow is built.
+        (RxJava: ``lift``.)
+
+        >>> from reactive_aio import Flow
+        >>> from reactive_aio.extend import Stage
+        >>> class Doubled(Stage[int, int]):
+        ...     def apply(self, items):
+        ...         for item in items:
+        ...             yield 2 * item
+        >>> Flow.range(3).then(Doubled()).run_sync()
+        [0, 2, 4]
+        """
+        if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
+        return Flow(self.__nodes__.then(Placed(stage, calling_line())))
+
+    def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
+        """Give this flow with a boundary or a placement."""
+        return Flow(self.__nodes__.then(Placed(mark, calling_line())))
+
+    def _as_flow(self) -> Flow[T_co]:
+        """Give this object by its whole type."""
+        return self
+
+    def describe(self, style: Style = "table", *, end: str = "", rewrites: bool = False) -> str:
+        """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
+
+        With ``style="line"`` as the specification draws it: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
+        what consumes the flow, which is no part of it, to have that shown as well. With ``rewrites=True`` the flow comes first as
+        it was built, and then what has been rewritten for the engine that runs it: a stage may be run on Spark, or in parts.
+
+        >>> from reactive_aio import Flow, schedulers
+        >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
+        >>> print(flow.describe())
+        R1  the subscriber's loop   range(0, 9) -> map(str)
+         |  boundary, prefetch 16
+        R2  thread('writer')        take(3)
+        >>> print(flow.describe("line", end="for_each(print)"))
+        range(0, 9) map(str) | take(3)  | for_each(print)
+        -------- R1 -------- | -- R2 -- | ----- R3 ------
+        R1 the subscriber's loop
+        R2 thread('writer'), boundary, prefetch 16
+        R3 the subscriber's loop, boundary, prefetch 256
+        """
+        return describe(self, style, end, rewrites=rewrites)
+
+    def diagram(self, *, end: str = "") -> str:
+        """Draw the plan as a picture, in SVG; a notebook shows it by itself.
+
+        ``end`` names what consumes the flow, which is no part of it, to have that shown as well.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(9).map(str).diagram()[:5]
+        '<svg '
+        """
+        return draw(layout(self, end))
+
+    def _repr_svg_(self) -> str:
+        """Show the diagram in a notebook."""
+        return self.diagram()
+
+    def __repr__(self) -> str:
+        return f"Flow.{self.__nodes__}"
+
+
+def flow_of(source: Source[U]) -> Flow[U]:
+    """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
+
+    >>> from attrs import frozen
+    >>> from reactive_aio.extend import Pulled, flow_of
+    >>> @frozen
+    ... class Letters(Pulled[str]):
+    ...     word: str
+    ...     def iterate(self):
+    ...         return iter(self.word)
+    >>> flow_of(Letters("abc")).take(2).run_sync()
+    ['a', 'b']
+    """
+    if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(
+            f"flow_of() takes a source, not {type(source).__name__}: for elements take Flow.from_iterable()"
+        )
+    placed = Placed(source, calling_line())
+    check_source(placed)
+    return Flow(Nodes(placed, (), source.capabilities))

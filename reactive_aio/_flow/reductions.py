@@ -1,0 +1,359 @@
+"""The ends that make one value of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar, overload
+
+from .._fusion import Stage
+from ..errors import EmptyFlowError
+from ..operators._fluent import Fluent, check_count, check_flag, check_function
+from ..operators.filtering.slice import Slice
+from ..operators.folding.by_key import CountByKey, ReduceByKey
+from ..operators.folding.deciding import All, AnyOf, Contains, IsEmpty
+from ..operators.folding.fold import MISSING
+from ..operators.folding.ranking import TopK, ToSortedList
+from ..operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
+
+T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
+D = TypeVar("D")
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+V = TypeVar("V")
+
+
+class Reductions(Fluent[T_co]):
+    """The ends that make one value of a flow.
+
+    Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled. What
+    functions have made of them, as those of `reduce` and `collect`, does not.
+    """
+
+    __slots__ = ()
+
+    async def to_set(self) -> set[T_co]:
+        """Give the different elements.
+
+        Demand: unbounded; the set is the caller's to bound, for instance by ``take``.
+        Errors: TypeError for an element that can't be hashed.
+        Spark: in parts; only different elements of each partition leave the workers.
+        (Kotlin: ``toSet``; RxPY: ``to_set``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> sorted(asyncio.run(Flow.of("b", "a", "b").to_set()))
+        ['a', 'b']
+        """
+        return await self._value(ToSet[T_co](), set(), gathered=True)
+
+    @overload
+    async def to_dict(self: Reductions[tuple[K, V]]) -> dict[K, V]: ...
+    @overload
+    async def to_dict(self, key: Callable[[T_co], K]) -> dict[K, T_co]: ...
+    @overload
+    async def to_dict(self, key: Callable[[T_co], K], *, value: Callable[[T_co], V]) -> dict[K, V]: ...
+    async def to_dict(
+        self, key: Callable[[Any], Any] | None = None, *, value: Callable[[Any], Any] | None = None
+    ) -> dict[Any, Any]:
+        """Give the elements by ``key``, or ``value(item)`` instead of them; without functions, of a flow of pairs.
+
+        Of several elements with one key the last counts, as in ``dict``.
+        Demand: unbounded; the dict is the caller's to bound, for instance by ``take``.
+        Errors: what a function raises; an ``async def``, and a ``value`` without a ``key``, is refused with TypeError.
+        Spark: in parts; only the latest value for each key leaves a partition.
+        (Reactor: ``collectMap``; RxJava: ``toMap``; RxPY: ``to_dict``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "bb", "cc").to_dict(len))
+        {1: 'a', 2: 'cc'}
+        >>> asyncio.run(Flow.of("a", "b").index().to_dict())
+        {0: 'a', 1: 'b'}
+        """
+        for function in (key, value):
+            if function is not None:
+                check_function("to_dict", function, "an ordinary function is needed")
+        if key is None and value is not None:
+            raise TypeError("to_dict(value=...) needs a key=... too")
+        return await self._value(ToDict[Any, Any](key, value), {})
+
+    @overload
+    async def single(self) -> T_co: ...
+    @overload
+    async def single(self, default: D) -> T_co | D: ...
+    async def single(self, default: Any = MISSING) -> Any:
+        """Give the only element.
+
+        Demand: two elements.
+        Errors: LimitExceededError at a second element; EmptyFlowError without one, unless a default is given.
+        Spark: in parts; no task gives more than two elements.
+        (Reactor, RxJava, Kotlin: ``single``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a").single())
+        'a'
+        """
+        return self._or_empty("single", await self._value(Single[T_co](), default))
+
+    @overload
+    async def element_at(self, index: int) -> T_co: ...
+    @overload
+    async def element_at(self, index: int, *, default: D) -> T_co | D: ...
+    async def element_at(self, index: int, *, default: Any = MISSING) -> Any:
+        """Give the element with a number, counted from 0, and cancel the source.
+
+        Demand: the elements up to and with it.
+        Errors: EmptyFlowError where there are not so many, unless a default is given. A negative ``index`` is refused
+        with ValueError.
+        Spark: in parts; no task goes further than the element would be.
+        (Reactor, RxJava: ``elementAt``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "b").element_at(1)), asyncio.run(Flow.of("a").element_at(1, default=None))
+        ('b', None)
+        """
+        check_count("element_at", "index", index, 0)
+        value: Any = await self._value(Slice[T_co](index, index + 1, 1), default)
+        if value is MISSING:
+            raise EmptyFlowError(f"element_at({index}) of a flow that ended before it: {self!r}")
+        return value
+
+    @overload
+    async def sum(self: Reductions[int]) -> int: ...
+    @overload
+    async def sum(self: Reductions[float]) -> float: ...
+    @overload
+    async def sum(self, start: D) -> D: ...
+    async def sum(self, start: Any = 0) -> Any:
+        """Give the sum of the elements, added to ``start`` from the left, as the builtin ``sum`` does.
+
+        Demand: unbounded; one value is kept.
+        Errors: TypeError where there is no such sum.
+        Spark: in parts, where ``start`` is a number; the sums of the partitions are added in their order. What elements come to
+        must not depend on how they are grouped: floats differ in the last digits from a sum in one go.
+        (RxPY, reactor-extra: ``sum``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).sum()), asyncio.run(Flow.of([1], [2]).sum([]))
+        (10, [1, 2])
+        """
+        return await self._value(Sum(start), start)
+
+    @overload
+    async def min(self, *, key: Callable[[T_co], Any] | None = None) -> T_co: ...
+    @overload
+    async def min(self, *, key: Callable[[T_co], Any] | None = None, default: D) -> T_co | D: ...
+    async def min(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
+        """Give the least element, by itself or by its ``key``; of several the first.
+
+        Demand: unbounded; one element is kept.
+        Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
+        refused with TypeError.
+        Spark: in parts; the least of each partition leaves it, and ``key`` is called for it here once more.
+        (RxPY, reactor-extra: ``min``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(3, 1, 2).min()), asyncio.run(Flow.of("ccc", "a").min(key=len))
+        (1, 'a')
+        """
+        if key is not None:
+            check_function("min", key, "an ordinary function is needed")
+        return self._or_empty("min", await self._value(Min(key), default))
+
+    @overload
+    async def max(self, *, key: Callable[[T_co], Any] | None = None) -> T_co: ...
+    @overload
+    async def max(self, *, key: Callable[[T_co], Any] | None = None, default: D) -> T_co | D: ...
+    async def max(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
+        """Give the greatest element, by itself or by its ``key``; of several the first.
+
+        Demand: unbounded; one element is kept.
+        Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
+        refused with TypeError.
+        Spark: in parts; the greatest of each partition leaves it, and ``key`` is called for it here once more.
+        (RxPY, reactor-extra: ``max``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(3, 1, 2).max()), asyncio.run(Flow.empty().max(default=0))
+        (3, 0)
+        """
+        if key is not None:
+            check_function("max", key, "an ordinary function is needed")
+        return self._or_empty("max", await self._value(Max(key), default))
+
+    async def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> list[T_co]:
+        """Give the ``k`` greatest elements, by themselves or by their ``key``, the greatest first; of equal ones the first.
+
+        As ``heapq.nlargest`` does, of elements in a total order: a NaN makes the result depend on how it comes.
+        Demand: unbounded; about twice ``k`` elements are kept.
+        Errors: what ``key`` or a comparison raises; a negative ``k`` is refused with ValueError, an ``async def`` with
+        TypeError.
+        Spark: in parts; only the greatest of each partition leave the workers; ``key`` is called for those here once more.
+        (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "ccc", "bb").top_k(2, key=len))
+        ['ccc', 'bb']
+        """
+        check_count("top_k", "k", k, 0)
+        if key is not None:
+            check_function("top_k", key, "an ordinary function is needed")
+        return await self._value(TopK(k, key), [], gathered=True)
+
+    async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
+        """Give all elements in order, by themselves or by their ``key``, as the builtin ``sorted`` does.
+
+        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        Errors: what ``key`` or a comparison raises; an ``async def`` is refused with TypeError.
+        Spark: in parts; each partition is sorted in the workers, and what comes of them merged here, where ``key`` is
+        called once more.
+        (Reactor: ``collectSortedList``; RxJava: ``toSortedList``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(2, 3, 1).to_sorted_list(reverse=True))
+        [3, 2, 1]
+        """
+        if key is not None:
+            check_function("to_sorted_list", key, "an ordinary function is needed")
+        check_flag("to_sorted_list", "reverse", reverse)
+        return await self._value(ToSortedList(key, reverse), [], gathered=True)
+
+    async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
+        """Give the number of elements of each key, in the order in which the keys came.
+
+        Demand: unbounded; a number is kept for each key.
+        Errors: what ``key`` raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        TypeError.
+        Spark: in parts; each partition is counted in the workers.
+        (Spark: ``countByKey``; Kotlin: ``groupingBy().eachCount()``; the builtin ``collections.Counter``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a", "bb", "c").count_by_key(len))
+        {1: 2, 2: 1}
+        """
+        check_function("count_by_key", key, "an ordinary function is needed")
+        return await self._value(CountByKey(key), {})
+
+    async def reduce_by_key(
+        self,
+        key: Callable[[T_co], K],
+        fn: Callable[[A, T_co], A],
+        initial: A,
+        *,
+        combine: Callable[[A, A], A] | None = None,
+    ) -> dict[K, A]:
+        """Combine the elements of each key into one value, from the left, beginning with ``initial``.
+
+        ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is
+        given, makes one value of those of two stretches of the stream that follow each other, of which each has begun
+        with ``initial``.
+        Demand: unbounded; a value is kept for each key.
+        Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        TypeError.
+        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        (Spark: ``aggregateByKey``, ``reduceByKey``; Kotlin: ``groupingBy().fold``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(5).reduce_by_key(lambda n: n % 2, lambda total, n: total + n, 0))
+        {0: 6, 1: 4}
+        """
+        for function in (key, fn) if combine is None else (key, fn, combine):
+            check_function("reduce_by_key", function, "an ordinary function is needed")
+        return await self._value(ReduceByKey(key, fn, initial, combine), {})
+
+    async def all(self, predicate: Callable[[T_co], object]) -> bool:
+        """Tell whether ``predicate`` is true of every element; cancel the source at the first of which it is not.
+
+        Demand: one element after another; of no element it is true.
+        Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
+        Spark: in parts; each task tells of its partition.
+        (Reactor, RxJava: ``all``; Pekko: ``forall``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(1, 2, 0, 3).all(bool))
+        False
+        """
+        check_function("all", predicate, "an ordinary predicate is needed")
+        return await self._value(All(predicate), True)
+
+    async def any(self, predicate: Callable[[T_co], object]) -> bool:
+        """Tell whether ``predicate`` is true of some element; cancel the source at the first of which it is.
+
+        Demand: one element after another; of no element it is not true.
+        Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
+        Spark: in parts; each task tells of its partition.
+        (Reactor, RxJava: ``any``; Pekko: ``exists``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of(0, 2, 3).any(bool))
+        True
+        """
+        check_function("any", predicate, "an ordinary predicate is needed")
+        return await self._value(AnyOf(predicate), False)
+
+    async def contains(self, value: object) -> bool:
+        """Tell whether an element equals ``value``; cancel the source at the first that does.
+
+        Demand: one element after another.
+        Errors: what a comparison raises.
+        Spark: in parts; each task tells of its partition.
+        (RxJava, RxPY: ``contains``; Reactor: ``hasElement``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(10).contains(3))
+        True
+        """
+        return await self._value(Contains(value), False)
+
+    async def is_empty(self) -> bool:
+        """Tell whether there is no element; cancel the source at the first.
+
+        Demand: one element.
+        Errors: those of the flow.
+        Spark: in parts; each task tells of its partition.
+        (RxJava, RxPY: ``isEmpty``; Reactor: ``hasElements``, the other way round.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(10).filter(lambda n: n > 9).is_empty())
+        True
+        """
+        return await self._value(IsEmpty(), True)
+
+    async def drain(self) -> None:
+        """Run the flow to its end for its effects, and keep nothing.
+
+        Demand: unbounded.
+        Errors: those of the flow.
+        Spark: in parts; no element leaves the workers.
+        (Reactor: ``then``; Pekko: ``Sink.ignore``; Kotlin: ``collect`` without a function.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.of("a").do_on_next(print).drain())
+        a
+        """
+        await self._value(Drain(), None)
+
+    async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:
+        from .._runtime.ends import come_home, value_of
+
+        return await value_of(come_home(self._as_flow()).then(stage), default, gathered=gathered)
+
+    def _or_empty(self, method: str, value: Any) -> Any:
+        if value is MISSING:
+            raise EmptyFlowError(f"{method}() of a flow that ended without an element: {self!r}")
+        return value

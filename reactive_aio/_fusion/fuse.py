@@ -1,0 +1,391 @@
+"""Fusion: the stages of a region become one generator function.
+
+The idea is whole-stage code generation, as query engines do it, on the scale of a stream library: the
+templates of the stages are nested into one loop, so that between two operators there is neither a call nor
+an iterator. Beside speed that gives two things for nothing. The line on which an exception left the
+generated function names the stage that raised it, and a StopIteration from a user's function can't be
+mistaken for the end of the stream, because Python turns it into a RuntimeError (PEP 479).
+
+The first function of a region is *paced*. It takes its input in short slices and looks at the clock between
+them; when its time is up it returns, and the driver calls it again later. That bounds how long the event
+loop is held even where a filter lets nothing through. Slices start at one element and double only while
+elements are quick, so that nobody waits for a slow function to fill one.
+
+A stage without a template ends the function; what follows it goes into a second one that reads the first.
+
+Where many elements are wanted at once the function is no generator but *gathers* what it makes in a list: a generator
+that is resumed for each element costs more than all the rest.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import count, islice
+from operator import length_hint
+from types import CodeType
+from typing import Any, ClassVar, Final, Protocol
+from weakref import finalize
+
+from attrs import define, frozen
+
+from .._core import budgets
+from .template import Template
+
+# The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
+# where they have been put in a row, is `Any` allowed.
+
+
+class Fusible(Protocol):
+    """What fusion knows of a transform: its template, or else how to apply it. Attributes that the template names come with it."""
+
+    template: ClassVar[Template | None]
+    """The lines that it adds to the loop, if it has any."""
+
+    def paced(self, items: Iterator[Any], pace: Pace, /) -> Iterator[Any]:
+        """Turn a stretch of input into output, by the clock of the pace."""
+        ...
+
+
+NOTHING: Final = object()
+LONGEST_SLICE: Final = 64
+LONGEST_PLAIN: Final = 1024
+"""Where nothing of the user's is run, so that no element can turn out to be slow."""
+QUICK: Final = 50e-6
+"""Seconds that a slice may take for the next one to be twice as long."""
+
+UNHURRIED: Final = 500e-6
+"""The same where no event loop waits for it, as in workers."""
+
+DEEPEST: Final = 40
+"""Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
+
+_numbers: Final = count()
+"""Of the functions, which have to be told apart: two may have the same text, and end at different times."""
+
+
+@define
+class Pace:
+    """The terms on which a paced function runs, and what it reports when it returns."""
+
+    deadline: float = 0.0
+    stride: int = 1
+    ended: bool = False
+    index: int = 0
+    """How many elements of an uncounted input went before the current slice."""
+    resumes: bool = False
+    """Whether what returns early will be called again."""
+    waited: float = 0.0
+    """Seconds that went by waiting for what is awaited elsewhere, and not in work, in all passes."""
+    idle: list[bool] | None = None
+    """Where somebody looks after a list while it is filled: holds something while he has to be called behind an element."""
+    arm: Callable[[], None] | None = None
+    """Calls him."""
+
+
+@frozen
+class Unit:
+    """A generated function with the key to its lines."""
+
+    function: Callable[..., Any]
+    code: CodeType
+    stage_of_line: dict[int, int]
+    bindings: tuple[tuple[int, str], ...]
+    """For each parameter after the first two: the place of a transform and the attribute to pass."""
+
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+@frozen
+class Fused:
+    """A row of transforms, ready to be applied to input."""
+
+    units: tuple[Unit | Fusible, ...]
+    offsets: tuple[int, ...]
+    """The place of the first transform of each unit."""
+    _calls: tuple[Call | None, ...]
+    """For each generated function, the function with what its parameters are bound to."""
+
+    def paced(self, items: Iterator[Any], pace: Pace, made: list[Iterator[Any]] | None = None) -> Iterator[Any]:
+        """Apply all to a stretch of input, on the terms of ``pace``; the iterators are listed in ``made``."""
+        for unit, call in zip(self.units, self._calls, strict=True):
+            if call is not None:
+                items = call[0](items, pace, *call[1])
+            elif not isinstance(unit, Unit):
+                items = unit.paced(items, pace)
+            if made is not None:
+                made.append(items)
+        return items
+
+    @property
+    def only(self) -> Call | None:
+        """The one generated function, if that is all there is."""
+        return self._calls[0] if len(self._calls) == 1 else None
+
+    def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:
+        """Apply all to a stretch of input until it ends, however long that takes."""
+        return self.paced(items, Pace())
+
+
+def fuse(transforms: Sequence[Fusible], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
+    """Fuse ``transforms[first:]``; the function is generated once for each row of templates and then reused.
+
+    ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
+    generated loop counts.
+    """
+    if first == len(transforms):
+        return _through(first, paced, counted)
+    longest = _longest(transforms[first:], counted)
+    units: list[Unit | Fusible] = []
+    offsets: list[int] = []
+    place = first
+    if paced and transforms[place].template is None:
+        units.append(_generate((), place, True, counted))
+        offsets.append(place)
+    while place < len(transforms):
+        offsets.append(place)
+        row: list[Template] = []
+        while place < len(transforms) and len(row) < DEEPEST and (template := transforms[place].template) is not None:
+            row.append(template)
+            place += 1
+        if row:
+            units.append(_generate(tuple(row), offsets[-1], paced and not units, counted, longest=longest))
+        else:
+            units.append(transforms[place])
+            place += 1
+    calls = tuple(_call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
+    return Fused(tuple(units), tuple(offsets), calls)
+
+
+def gathering(
+    transforms: Sequence[Fusible], *, counted: bool = True, hurried: bool = True, watched: bool = False
+) -> Fused | None:
+    """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
+
+    The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
+    suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
+    ``watched`` that the pace says who looks after the list.
+    """
+    row: list[Template] = []
+    for transform in transforms:
+        template = transform.template
+        if template is None or not template.single or len(row) == DEEPEST:
+            return None
+        row.append(template)
+    unit = _generate(
+        tuple(row),
+        0,
+        True,
+        counted,
+        gathers=True,
+        longest=_longest(transforms, counted),
+        quick=QUICK if hurried else UNHURRIED,
+        watched=watched,
+    )
+    return Fused((unit,), (0,), (_call(unit, transforms),))
+
+
+def _longest(transforms: Sequence[Fusible], counted: bool) -> int:
+    plain = counted and all(each.template is not None and each.template.plain for each in transforms)
+    return LONGEST_PLAIN if plain else LONGEST_SLICE
+
+
+@lru_cache(maxsize=512)
+def _through(first: int, paced: bool, counted: bool) -> Fused:
+    """Give the row of no transforms, which keeps nothing of a subscription: one will do for all."""
+    if not paced:
+        return Fused((), (), ())
+    unit = _generate((), first, True, counted, longest=LONGEST_PLAIN if counted else LONGEST_SLICE)
+    return Fused((unit,), (first,), ((unit.function, ()),))
+
+
+def _call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
+    return (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
+
+
+def _bound(transform: Fusible, name: str) -> Any:
+    return transform if name == "self" else getattr(transform, name)
+
+
+PACED_HEAD: Final = """\
+stride = pace.stride
+clock = budgets.clock
+then = clock()
+while True:
+    item = NOTHING
+    for item in islice(items, stride):
+"""
+COUNTED_LOOP: Final = "    for pace_index, item in enumerate(islice(items, stride), pace.index):\n"
+PACED_TAIL: Final = """\
+    if item is NOTHING:
+        pace.stride = stride
+        pace.ended = True
+        return
+    now = clock()
+    if now >= pace.deadline:
+        pace.stride = stride if now - then < QUICK else 1
+        return
+    if now - then > QUICK:
+        stride = 1
+    elif stride < LONGEST:
+        stride += stride
+    then = now
+"""
+GATHERED_SLICE: Final = "islice(items, min(stride, most - len(given)))"
+GATHERED_TAIL: Final = """\
+    if len(given) >= most:
+        pace.stride = stride
+        return
+"""
+# The input knows its length, and nobody's code is run who could turn out to be slow: all that is left may be one slice.
+PLAIN_HEAD: Final = """\
+while True:
+    room = ROOM
+    stride = length_hint(items)
+    for item in items if stride <= room else islice(items, room):
+"""
+PLAIN_TAIL: Final = """\
+    if stride <= room:
+        pace.ended = True
+        return
+    if budgets.clock() >= pace.deadline or len(given) >= most:
+        return
+"""
+
+
+class _Writer:
+    """Nests the templates of a row into the body of one loop."""
+
+    def __init__(
+        self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int, quick: float, watched: bool
+    ) -> None:
+        self.row = row
+        self.first = first
+        self.gathers = gathers
+        self.longest = longest
+        self.quick = quick
+        self.watched = watched
+        self.lines: list[str] = []
+        self.stage_of_line: dict[int, int] = {}
+        self.names: dict[tuple[int, str], str] = {}
+
+    def add(self, indent: int, text: str, place: int | None = None) -> None:
+        self.lines.append("    " * indent + text)
+        if place is not None:
+            self.stage_of_line[len(self.lines)] = place
+
+    def nest(self, at: int, indent: int) -> None:
+        """Write the stage ``at`` of the row, and in its ``$rest`` those that follow."""
+        if at == len(self.row):
+            self.add(indent, "append(item)" if self.gathers else "yield item")
+            if self.watched:
+                self.add(indent, "if idle: arm()")
+            return
+        place = self.first + at
+        for line in self.row[at].lines:
+            text = line.lstrip()
+            depth = indent + (len(line) - len(text)) // 4
+            if text == "$rest":
+                self.nest(at + 1, depth)
+            elif text == "$stop":
+                self.add(depth, "return", place)
+            else:
+                self.add(depth, re.sub(r"\$(\w+)", lambda match: self.name(place, match[1]), text), place)
+
+    def name(self, place: int, attribute: str) -> str:
+        return self.names.setdefault((place, attribute), f"{attribute}_{place}")
+
+
+@lru_cache(maxsize=512)
+def _generate(
+    row: tuple[Template, ...],
+    first: int,
+    paced: bool,
+    counted: bool,
+    *,
+    gathers: bool = False,
+    longest: int = LONGEST_SLICE,
+    quick: float = QUICK,
+    watched: bool = False,
+) -> Unit:
+    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick, watched=watched)
+    writer.add(0, "")  # the head, which needs the names that the body uses
+    local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
+    tally = [(place, name) for place, template in enumerate(row, first) for name in template.tally]
+    for place, name in local:
+        writer.add(1, f"{writer.name(place, name)} = {writer.name(place, 'self')}.{name}")
+    for place, name in tally:
+        writer.add(1, f"{writer.name(place, name)} = 0")
+    counts = paced and not counted
+    if counts:
+        writer.add(1, "item = NOTHING")
+    framed = bool(local or tally or counts)
+    if framed:
+        writer.add(1, "try:")
+    _loop(writer, 2 if framed else 1, paced, counted)
+    if framed:
+        writer.add(1, "finally:")
+    if counts:
+        # A stage that follows may end the pass in the middle of a slice; what has been taken counts all the same.
+        writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
+    for place, name in local:
+        writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
+    for place, name in tally:
+        writer.add(2, f"{writer.name(place, 'self')}.{name} += {writer.name(place, name)}")
+    if not gathers:
+        writer.add(1, "if False: yield")  # a row without $rest is a generator too
+    parameters = ", given, most" if gathers else ""
+    parameters += "".join(f", {name}" for name in writer.names.values())
+    writer.lines[0] = f"def region(items, pace{parameters}):"
+    return _compile(writer)
+
+
+def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
+    if not paced:
+        writer.add(indent, "for item in items:")
+        writer.nest(0, indent + 1)
+        return
+    head, tail = _head_and_tail(writer, counted)
+    for line in head.splitlines():
+        writer.add(indent, line)
+    writer.nest(0, indent + 2)
+    if not counted:
+        writer.add(indent + 1, "if item is not NOTHING: pace.index = pace_index + 1")
+    for line in tail.splitlines():
+        writer.add(indent, line)
+
+
+def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
+    """Give what stands around the body; where nothing is passed on there is no list that could be full."""
+    fills = writer.gathers and not (writer.row and writer.row[-1].mute)
+    if writer.gathers and writer.longest == LONGEST_PLAIN:
+        head, tail = PLAIN_HEAD.replace("ROOM", "min(LONGEST, most - len(given))" if fills else "LONGEST"), PLAIN_TAIL
+    else:
+        head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
+        head = head.replace("islice(items, stride)", GATHERED_SLICE) if fills else head
+        tail = PACED_TAIL + GATHERED_TAIL if fills else PACED_TAIL
+    head = "append = given.append\n" + head if fills else head
+    head = "idle, arm = pace.idle, pace.arm\n" + head if writer.watched else head
+    return head.replace("LONGEST", str(writer.longest)), tail.replace("LONGEST", str(writer.longest))
+
+
+def _compile(writer: _Writer) -> Unit:
+    text = "\n".join(writer.lines) + "\n"
+    file = f"<fused region {next(_numbers)}>"
+    namespace: dict[str, Any] = {
+        "budgets": budgets,
+        "islice": islice,
+        "length_hint": length_hint,
+        "NOTHING": NOTHING,
+        "QUICK": writer.quick,
+    }
+    exec(compile(text, file, "exec"), namespace)
+    # Taken out, so that there is no circle that only the garbage collector would find.
+    function: Callable[..., Iterator[Any]] = namespace.pop("region")
+    # So that a traceback shows the generated line; it keeps the code, as the function does.
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    finalize(function.__code__, linecache.cache.pop, file, None).atexit = False
+    return Unit(function, function.__code__, writer.stage_of_line, tuple(writer.names))

@@ -1,0 +1,324 @@
+"""One execution of a region: its transforms, the fused function over them, and the way to name a failure.
+
+Engine-independent: the driver on an event loop uses it under demand, a Spark worker runs it to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from operator import length_hint
+from types import FrameType, TracebackType
+from typing import Any
+
+from .._core import budgets
+from .._core.guard import close_all, raise_all
+from .._core.notes import add_note
+from ..spec import bounded
+from .fuse import NOTHING, Call, Fused, Unit, fuse, gathering
+from .origin import Placed
+from .parts import Placing
+from .passes import Passes
+from .stage import Stage, Transform
+
+AnyTransform = Transform[Any, Any]
+
+
+def _finishes(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).finish is not base.finish
+
+
+def _starts(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).prelude is not base.prelude
+
+
+def _reticent(transform: AnyTransform) -> bool:
+    """Tell whether it does not say if there is more to come of it, and there may be."""
+    if type(transform).pending is not Transform.pending:
+        return False
+    template = transform.template
+    return template is None or not template.single or _starts(transform) or _finishes(transform)
+
+
+def _closes(transform: AnyTransform) -> bool:
+    base: type[AnyTransform] = Transform
+    return type(transform).close is not base.close
+
+
+class RegionRun(Passes):
+    """The state of one region in one subscription.
+
+    A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when
+    its time is up, or when a stage needs no more; ``pace`` then tells which.
+    """
+
+    __slots__ = (
+        "_at",
+        "_closers",
+        "_counted",
+        "_feed",
+        "_fused",
+        "_gather",
+        "_gathering",
+        "_gathers",
+        "_holders",
+        "_made",
+        "_only",
+        "_reticent",
+        "_stages",
+        "_stoppers",
+        "_stretch",
+        "_stretches",
+        "_whole",
+        "empty",
+        "mute",
+        "total",
+        "transforms",
+    )  # fmt: skip
+
+    def __init__(
+        self, stages: Sequence[Placed[Stage[Any, Any]]], feed: object, *, counted: bool, fused: Fused | None = None
+    ) -> None:
+        self._stages = stages
+        self._feed = feed
+        """What feeds the region: its ``str`` is in notes of failures, and takes time."""
+        self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in stages)
+        # Most stages neither stop nor hold anything; the few that may are asked often.
+        self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
+        super().__init__(starts=any(map(_starts, self.transforms)), may_stop=bool(self._stoppers))
+        self._holders = [
+            (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
+        ]
+        self._reticent = [place for place, each in enumerate(self.transforms) if _reticent(each)]
+        self._at = 0
+        """Where the stage is that finishes; those before it have nothing more to give."""
+        self._closers = [each.close for each in reversed(self.transforms) if _closes(each)]
+        self._counted = counted
+        self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
+        self._whole = self._fused
+        self._gathering: Fused | None = None
+        self._gather: Call | None = None
+        """The function that gathers, made when it is first wanted."""
+        self._gathers = True
+        """Whether it is still to be found out whether there is such a function."""
+        self._only = self._fused.only
+        self._made: list[Iterator[Any]] = []
+        """The iterators of the latest pass, where there are several."""
+        self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
+        self._stretch: tuple[int, Iterator[Any]] | None = None
+        self.total = 0
+        """How many elements the region will have had when the current stretch of input has been used up."""
+        last = self.transforms[-1].template if self.transforms else None
+        self.mute = last is not None and last.mute
+        """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
+        self.empty = not self.transforms
+        """Whether there is no stage, so that input is output."""
+
+    def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
+        """Begin a pass over a stretch of input that returns soon after ``deadline``, by `budgets.clock`."""
+        pace = self.pace
+        pace.ended = False
+        pace.deadline = deadline
+        pace.resumes = True
+        only = self._only
+        if only is not None:
+            begun: Iterator[Any] = only[0](items, pace, *only[1])
+            return begun
+        self._made.clear()
+        return self._fused.paced(items, pace, self._made)
+
+    def gather(self, deadline: float) -> Call | None:
+        """Begin a pass as `over` does, by the function that appends to a list all that it has room for, if there is one."""
+        if self._gathers:
+            self._gathers = False
+            self._gathering = gathering(self.transforms, counted=self._counted, watched=self.pace.arm is not None)
+            self._gather = None if self._gathering is None else self._gathering.only
+        pace = self.pace
+        pace.ended = False
+        pace.deadline = deadline
+        return self._gather
+
+    def starting(self, until: float = inf) -> Iterator[Any]:
+        """Give what the stages have before any input, each through those that follow it.
+
+        What the last stage has comes first: what the others have is input to it. Soon after ``until``, by
+        `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
+        """
+        yield from self._give(self._preludes(), until)
+        self._fused = self._whole
+
+    def finishing(self, until: float = inf) -> Iterator[Any]:
+        """Give what the stages still hold when the input has ended, each through those that follow it.
+
+        A stage that a later one no longer listens to is left out. Stops and goes on as `starting` does.
+        """
+        self.pace.resumes = False
+        yield from self._give(self._finishes(), until)
+
+    def _preludes(self) -> Iterator[tuple[int, Iterator[Any]]]:
+        for place, transform in reversed(list(enumerate(self.transforms))):
+            if self._heard(place) and _starts(transform):
+                yield place, iter(transform.prelude())
+
+    def _finishes(self) -> Iterator[tuple[int, Iterator[Any]]]:
+        for place, transform in enumerate(self.transforms):
+            if self._heard(place) and _finishes(transform):
+                self._at = place
+                yield place, iter(transform.finish())
+
+    def _give(self, stretches: Iterator[tuple[int, Iterator[Any]]], until: float) -> Iterator[Any]:
+        """Give elements that the stages make themselves; those that a pause has left first."""
+        if not self.paused:
+            self._stretches = stretches
+            self._stretch = next(stretches, None)
+        self.paused = False
+        while self._stretch is not None:
+            place, items = self._stretch
+            self._fused = fuse(self.transforms, place + 1)
+            yield from self._fused.paced(self._timed(items, until), self.pace, self._made)
+            if self.paused:
+                return
+            self._stretch = next(self._stretches, None)
+
+    def _timed(self, items: Iterator[Any], until: float) -> Iterator[Any]:
+        for item in items:
+            yield item
+            if budgets.clock() >= until:
+                self.paused = True
+                return
+
+    def close(self) -> None:
+        """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
+        self._stretches, self._stretch = iter(()), None  # they lead back to here
+        if self._closers or self._made:
+            # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
+            closers = self._closers
+            if self._made:
+                made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
+                closers = made + closers
+                self._made.clear()
+            failures = close_all(closers)
+            if failures:
+                raise_all(failures)
+
+    @property
+    def done(self) -> bool:
+        """Tell that some stage needs no more input."""
+        return any(transform.done for transform in self._stoppers)
+
+    @property
+    def pending(self) -> bool:
+        """Tell that output would still come if no more input did."""
+        for place, transform in self._holders:
+            if transform.pending and self._heard(place):
+                return True
+        for place in self._reticent:
+            if place >= self._at and _finishes(self.transforms[place]) and self._heard(place):
+                return True
+        return False
+
+    @property
+    def reticent(self) -> bool:
+        """Tell that a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
+        return any(place >= self._at and self._heard(place) for place in self._reticent)
+
+    def check_over(self) -> None:
+        """Raise RuntimeError if a stage has more to give of itself, though it has said that nothing is pending."""
+        if self._stretch is not None:
+            place, items = self._stretch
+            if self._heard(place) and next(items, NOTHING) is not NOTHING:
+                raise RuntimeError(
+                    f"{self._stages[place]} has more to give than it said: `pending` has to be true until the last "
+                    "element has been given, or not to be defined"
+                )
+
+    @property
+    def owing(self) -> bool:
+        """Tell that output of a pass that is suspended would still come if the input failed."""
+        return any(transform.owing and self._heard(place) for place, transform in self._holders)
+
+    def _heard(self, place: int) -> bool:
+        return not any(later.done for later in self.transforms[place + 1 :])
+
+    @property
+    def place(self) -> int:
+        """How many elements of the whole have come to the stage that is done in turn; 0 where there is none."""
+        return next((each.place for each in self.transforms if isinstance(each, Placing)), 0)
+
+    @place.setter
+    def place(self, value: int) -> None:
+        for transform in self.transforms:
+            if isinstance(transform, Placing):
+                transform.place = value
+
+    def demand(self, n: int) -> int:
+        """Say how much input to ask for when ``n`` elements of output are wanted."""
+        for transform in reversed(self.transforms):
+            n = transform.demand(n)
+        return bounded(n)
+
+    # -- failures
+
+    def locate(self, error: BaseException) -> None:
+        """Add to an exception the operator that raised it, the line it was chained on and the element.
+
+        Costs nothing until there is a failure: the frames of the generated functions are still on the
+        exception's traceback, and their line numbers tell the stage.
+        """
+        # Not the frame of whoever caught it: looking at its locals would keep them, and the error is one of them.
+        trail = None if error.__traceback__ is None else error.__traceback__.tb_next
+        place = self._failed_place(trail)
+        if place is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+            # A generator that a StopIteration leaves is not on the traceback of the RuntimeError that it turns into.
+            inner = error.__cause__.__traceback__
+            place = self._failed_place(inner)
+            trail = trail if place is None else inner
+        index = self._index(trail)
+        element = "" if index is None else f", on element #{index}"
+        if place is None:
+            note = f"in {self._feed}{element.replace('on', 'after', 1)}"
+        else:
+            note = f"in {self._stages[place]}{element} of {self._feed}"
+        add_note(error, note)
+
+    def _failed_place(self, traceback: TracebackType | None) -> int | None:
+        """Tell which stage the innermost frame of this region belongs to; None for the source."""
+        found = None
+        while traceback is not None:
+            names = traceback.tb_frame.f_locals
+            applied = [place for place, transform in enumerate(self.transforms) if names.get("self") is transform]
+            if applied:
+                found = applied[0]
+            elif names.get("pace") is self.pace:
+                found = self._place(traceback.tb_frame, traceback.tb_lineno)
+            traceback = traceback.tb_next
+        return found
+
+    def _place(self, frame: FrameType, line: int) -> int | None:
+        """Tell which stage a line of a generated function belongs to; None for the source.
+
+        A line of no stage is where a function takes its input: then the failure came from what feeds it, a
+        stage that was applied as a whole, or else the source.
+        """
+        before: int | None = None
+        known = (self._fused,) if self._gathering is None else (self._gathering, self._fused)
+        for unit, offset in (pair for fused in known for pair in zip(fused.units, fused.offsets, strict=True)):
+            if not isinstance(unit, Unit):
+                before = offset
+            elif unit.code is frame.f_code:
+                return unit.stage_of_line.get(line, before)
+        return before
+
+    def _index(self, traceback: TracebackType | None) -> int | None:
+        """Give the place of the current element in the input of the region, where it is known."""
+        while traceback is not None:
+            names = traceback.tb_frame.f_locals
+            if names.get("pace") is self.pace and "stride" in names:
+                if not self._counted:
+                    index: int | None = names.get("pace_index")
+                    return index
+                return self.total - length_hint(names["items"]) - 1
+            traceback = traceback.tb_next
+        return None

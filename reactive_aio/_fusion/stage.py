@@ -1,0 +1,163 @@
+"""Stages: synchronous operators as values.
+
+A stage is frozen and picklable; it belongs to a flow. For each subscription it gives a *transform*: itself
+where it keeps no state, else a small object of its own that holds the state. Neither knows of signals,
+demand or event loops: a transform turns an iterator into an iterator.
+
+There are two ways to write one.
+
+- By ``apply``, an ordinary generator. It is called once for every pass over a stretch of input, perhaps
+  many times in a subscription, so what must survive from one stretch to the next lives on the object.
+- By a ``template``, the few lines that the operator adds to the loop of its region. All templates of a
+  region are fused into one generator function, so an element costs the user's functions and little else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+from .._core.guard import FAILURES
+from .fuse import Pace, fuse
+from .requirement import ELEMENT, WHOLE, Requirement
+from .template import Template
+
+if TYPE_CHECKING:
+    from .parts import Parts
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Transform(Generic[T, R]):
+    """What a stage does to the elements of one subscription."""
+
+    __slots__ = ()
+
+    template: ClassVar[Template | None] = None
+
+    def apply(self, items: Iterator[T]) -> Iterator[R]:
+        """Turn a stretch of input into output, lazily: pull an element only to answer for one."""
+        return fuse((self,)).unpaced(items)
+
+    def paced(self, items: Iterator[T], pace: Pace) -> Iterator[R]:
+        """As `apply`; a transform that may give many elements for one looks at the clock here.
+
+        Where ``pace.resumes`` it may return once ``pace.deadline`` has passed, and is called again with the same
+        input, to go on from where it stopped.
+        """
+        return self.apply(items)
+
+    def prelude(self) -> Iterable[R]:
+        """Give what comes before any input; until all of it has been given, ``pending`` is true."""
+        return ()
+
+    def finish(self) -> Iterable[R]:
+        """Give what is still to come when the input has completed."""
+        return ()
+
+    def close(self) -> None:
+        """Let go of what is held when the subscription ends, however it does; called once, or not if never begun."""
+
+    def demand(self, n: int) -> int:
+        """Say how many elements of input to ask for when ``n`` of output are wanted."""
+        return n
+
+    @property
+    def done(self) -> bool:
+        """Tell that no more input is needed."""
+        return False
+
+    @property
+    def pending(self) -> bool:
+        """Tell that output would still come if the input ended now, also in the middle of ``apply`` and ``finish``.
+
+        A stage that says so ends with its last element. One that does not define it is asked on, where it may give several
+        elements for one or has a ``prelude`` or a ``finish``, until there is nothing more.
+        """
+        return False
+
+    @property
+    def owing(self) -> bool:
+        """Tell that output would still come, in a pass that is suspended, if the input failed now; the failure waits for it."""
+        return self.pending
+
+
+class Stage(Transform[T, R]):
+    """A synchronous operator; a frozen attrs class, which serves as its own transform unless it keeps state."""
+
+    __slots__ = ()
+
+    positional: ClassVar[bool] = False
+    """Whether the result depends on an element's place in the whole stream, so that the stage can't run on
+    parts of the stream side by side."""
+
+    forwards: ClassVar[bool] = False
+    """Whether the stage gives only elements that it was given, so that it made none of them itself."""
+
+    @property
+    def requirement(self) -> Requirement:
+        """What the stage needs of the place where it runs."""
+        return WHOLE if self.positional else ELEMENT
+
+    def transform(self) -> Transform[T, R]:
+        """Give the transform for one subscription."""
+        return self
+
+    def in_parts(self) -> Parts | None:
+        """Say how a positional stage may be run on parts of the stream, and what comes of them be combined, if it may.
+
+        To be said only where both together give exactly what the stage gives over the whole, whatever the parts.
+        """
+        return None
+
+    @property
+    def name(self) -> str:
+        """The name of the Flow method, as plans and error notes show it."""
+        return _snake(type(self).__name__)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the Flow method, as plans and error notes show them."""
+        fields: tuple[Any, ...] = getattr(type(self), "__attrs_attrs__", ())
+        return ", ".join(label(getattr(self, each.name)) for each in fields)
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+SWITCH: Final = "REACTIVE_AIO_SHOW_ELEMENTS"
+"""The environment variable by which elements and arguments are shown by their types alone: "0", or a word for it.
+
+It is no hook, bound to a context: a value that slips through once is in a log for good. Worker processes inherit it.
+"""
+
+
+def label(value: object, most: int = 34) -> str:
+    """Show an argument or element briefly: a function by its name, an object by its type, a long value by its beginning.
+
+    Whatever is shown of an element in a plan, a note or a message goes through here; see `SWITCH`.
+
+    >>> label(len), label(object()), label([1, 2]), label("x" * 100)
+    ('len', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    try:
+        return _shown(value, most)
+    except FAILURES:
+        # A failure may be what is being described, and another one must not hide it.
+        return type(value).__name__
+
+
+def _shown(value: object, most: int) -> str:
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
+    text = "<" if hidden else repr(value)
+    if text.startswith("<"):
+        return type(value).__name__
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,0 +1,149 @@
+"""The logical nodes of a flow: a source, and the steps that follow it, as they were chained.
+
+They are values, and the same whatever engine will run them.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import Factory, define, field, frozen
+
+from .._fusion.origin import Placed
+from .._fusion.parts import divided
+from .._fusion.requirement import PART
+from .capabilities import LOOP, Capabilities
+
+if TYPE_CHECKING:
+    from .._fusion.stage import Stage
+    from ..schedulers.base import Scheduler
+    from .plan import Plan
+    from .source import Source
+
+
+@frozen
+class PublishOn:
+    """The boundary of ``Flow.publish_on``: what follows runs elsewhere."""
+
+    scheduler: Scheduler
+    prefetch: int | None
+    """Elements that are requested ahead, or None where demand passes one for one."""
+
+    def __str__(self) -> str:
+        return f"publish_on({self.scheduler.name}, prefetch={self.prefetch})"
+
+
+@frozen
+class SubscribeOn:
+    """The mark of ``Flow.subscribe_on``: the region of the source runs elsewhere."""
+
+    scheduler: Scheduler
+
+    def __str__(self) -> str:
+        return f"subscribe_on({self.scheduler.name})"
+
+
+Step = Placed["Stage[Any, Any] | PublishOn | SubscribeOn"]
+
+
+class FlowLike(Protocol):
+    """What the engines know of a flow: that it has nodes."""
+
+    @property
+    def __nodes__(self) -> Nodes:
+        """The nodes of the flow."""
+        ...
+
+
+@define(eq=False, repr=False)
+class Nodes:
+    """A source and the steps behind it (a FlowLike)."""
+
+    source: Placed[Source[Any]]
+    """Where the elements come from."""
+    steps: tuple[Step, ...] = ()
+    """What is done with them."""
+    capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
+    """What the engine that makes the elements can run behind the last step."""
+    scheduler: Scheduler | None = field(
+        init=False, default=Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
+    )
+    """Where the last region runs; None stands for the event loop of the subscriber."""
+    plan: Plan | None = field(init=False, default=None)
+    """How the flow is run, once it has been planned: a flow never changes, so neither does its plan."""
+
+    @property
+    def __nodes__(self) -> Nodes:
+        """These nodes, which are a flow to the engines."""
+        return self
+
+    def then(self, step: Step) -> Nodes:
+        """Return the nodes with one more step; raise for a stage that can't be sent to the engine that would run it."""
+        check_step(self.capabilities, step)
+        return Nodes(self.source, (*self.steps, step), reach(self.capabilities, step))
+
+    def __repr__(self) -> str:
+        steps = [str(step.operator) for step in self.steps]
+        return f"{self.source.operator}" + "".join(step if step.startswith("[") else f".{step}" for step in steps)
+
+
+def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | None:
+    """Tell where the last region of a flow runs, by its source and its steps."""
+    moved: Scheduler | None = None
+    for step in reversed(steps):
+        if isinstance(step.operator, PublishOn):
+            return _unless_it_stays(step.operator.scheduler)
+        if isinstance(step.operator, SubscribeOn):
+            moved = step.operator.scheduler
+    return followed(source) or _unless_it_stays(moved)
+
+
+def followed(source: Source[Any]) -> Scheduler | None:
+    """Tell where a combinator runs for being called on a flow that ends there."""
+    flow = source.followed
+    return None if flow is None else flow.__nodes__.scheduler
+
+
+def _unless_it_stays(scheduler: Scheduler | None) -> Scheduler | None:
+    return None if getattr(scheduler, "stays", False) else scheduler
+
+
+# -- what an engine can run of them
+
+
+def reach(before: Capabilities, step: Step) -> Capabilities:
+    """Return what the engine can run behind a step, by what it can run before it."""
+    stage = runs(before, step)
+    return LOOP if stage is None else before.after(stage.operator.requirement)
+
+
+def reach_of(source: Source[Any], steps: tuple[Step, ...]) -> Capabilities:
+    """Return what the engine can run behind the last of several steps."""
+    return reduce(reach, steps, source.capabilities)
+
+
+def check_step(before: Capabilities, step: Step) -> None:
+    """Refuse a stage that the engine would run and that can't be sent there."""
+    if before is LOOP:
+        return
+    if (stage := runs(before, step)) is not None:
+        before.check(stage, stage.operator)
+    elif (halves := halves_of(before, step)) is not None:
+        before.check(step, halves[0])
+
+
+def runs(capabilities: Capabilities, step: Step) -> Placed[Stage[Any, Any]] | None:
+    """Return the stage that a step is, if the engine can run it."""
+    operator = step.operator
+    if capabilities is LOOP or isinstance(operator, (PublishOn, SubscribeOn)):
+        return None
+    return Placed(operator, step.origin) if operator.requirement in capabilities.runs else None
+
+
+def halves_of(capabilities: Capabilities, step: Step) -> tuple[Stage[Any, Any], Stage[Any, Any]] | None:
+    """Return the two stages that a step becomes, if the engine can run it in parts."""
+    operator = step.operator
+    if PART not in capabilities.runs or isinstance(operator, (PublishOn, SubscribeOn)):
+        return None
+    return divided(operator)

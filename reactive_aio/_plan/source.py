@@ -1,0 +1,261 @@
+"""Sources as values: where the elements of a region come from.
+
+A *pulled* source is an iterator, and is fused with the stages that follow it. A *pushed* one (a producer
+coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to the region through an inlet.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from asyncio import AbstractEventLoop, Task
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from attrs import frozen
+
+from .._fusion.stage import label
+from ..spec import Subscription
+from .capabilities import LOOP, Capabilities
+
+if TYPE_CHECKING:
+    from .._fusion.origin import Placed
+    from .._fusion.stage import Stage
+    from .nodes import FlowLike
+    from .snapshot import TasksSnapshot
+
+T = TypeVar("T")
+U = TypeVar("U")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Receiver(Protocol[T]):
+    """A subscriber inside the library: takes elements by the list, all on one event loop."""
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Take the subscription; nothing else comes before it."""
+
+    def on_chunk(self, items: list[T], /) -> None:
+        """Take elements, no more of them than were requested."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Take the failure that ends the stream."""
+
+    def on_complete(self) -> None:
+        """Take note that the stream has ended well."""
+
+
+@runtime_checkable
+class Abandonable(Protocol):
+    """A subscription that can be left as one that has failed."""
+
+    def abandon(self) -> None:
+        """Have what its cleanup raises go to the hook only, since somebody goes on without it."""
+
+
+class Gauge(Protocol):
+    """What a source keeps and drops by itself; read from any thread."""
+
+    @property
+    def size(self) -> int:
+        """The most elements that it keeps."""
+        ...
+
+    @property
+    def buffered(self) -> int:
+        """The elements that it keeps now."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """The elements for which there was neither demand nor room."""
+        ...
+
+
+class Inlet(Protocol[T]):
+    """What a pushed source is given to feed its region; to be used on the region's event loop."""
+
+    @property
+    def loop(self) -> AbstractEventLoop:
+        """The event loop of the region."""
+        ...
+
+    @property
+    def context(self) -> Context:
+        """The context of the subscriber, for tasks and callbacks that run user code."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """The source and the line it was chained on, for errors."""
+        ...
+
+    @property
+    def ahead(self) -> bool:
+        """Whether what is requested is read ahead and kept as it is, so that elements may as well come in lists."""
+        ...
+
+    def on_chunk(self, items: list[T], /) -> None:
+        """Deliver elements; no more of them than were requested."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Deliver the failure that ends the source."""
+
+    def on_complete(self) -> None:
+        """Deliver the end of the source."""
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the region's loop, from any thread."""
+
+    def hold(self) -> Callable[[], None]:
+        """Say that there is something to clean up; call the result, from any thread, when it has been."""
+        ...
+
+    def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> Task[U]:
+        """Run a coroutine in a task of the subscription, in ``context`` or in a copy of that of the subscriber.
+
+        The task is held, and the subscription lasts, until the task has ended. What the coroutine raises it signals itself.
+        """
+        ...
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Pass on what a cleanup behind the end of the region has raised, from any thread.
+
+        The awaited end raises it, unless the flow has failed before; the hook is told of what nobody can raise.
+        """
+
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
+
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region, and behind that of each around it that only `passes` it on."""
+
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
+
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements; to be called from any thread."""
+
+    def subscribe(
+        self,
+        flow: FlowLike,
+        receiver: Receiver[T],
+        *,
+        at_once: bool,
+        ahead: bool = False,
+        ended: Callable[[], None] | None = None,
+        context: Context | None = None,
+    ) -> None:
+        """Subscribe to an inner flow in the same subscription, with signals on this event loop.
+
+        With ``at_once`` it does what it can before the call returns, else in a scheduled callback. With ``ahead`` the
+        receiver keeps what it asks for until it is wanted. ``ended`` is called, on whatever thread, when all that the
+        flow has started has been cleaned up. The flow runs in ``context`` if one is given, which is not for ``at_once``,
+        else in that of the subscriber.
+        """
+
+
+@frozen
+class Elsewhere:
+    """A region that no event loop runs, as plans show it."""
+
+    place: str
+    work: str
+    boundary: str
+    """The boundary behind the region."""
+    front: str = ""
+    """The boundary in front of it, where it reads a flow."""
+
+
+class Source(ABC, Generic[T_co]):
+    """Where the elements of a flow come from; a frozen attrs class."""
+
+    __slots__ = ()
+
+    capabilities: Capabilities = LOOP
+    """What the engine that makes the elements can run behind the source; an event loop runs whatever there is."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method that made the source, as plans and error notes show it."""
+        return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self).__name__).lstrip("_")
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of that method, as plans and error notes show them."""
+        fields: tuple[Any, ...] = getattr(type(self), "__attrs_attrs__", ())
+        return ", ".join(label(getattr(self, each.name)) for each in fields if each.repr)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flows that a combinator reads, for plans."""
+        return ()
+
+    @property
+    def followed(self) -> FlowLike | None:
+        """The flow that a combinator was called on, where whose last region runs it runs too; None where it stays apart."""
+        inner = self.inner
+        return inner[0] if inner else None
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where the elements are made, if not in the region they feed; for plans."""
+        return None
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What there is to say about how they are made there; only asked for when a plan is shown, so it may take time."""
+        return ()
+
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> Source[Any]:
+        """Return this source with a stage run where the elements are made; asked for what its `capabilities` have only."""
+        raise NotImplementedError(f"{self} has capabilities, and no lower()")
+
+    def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
+        """Return one source for this and ``others``, read one after another by ``method``; None if there is none."""
+        return None
+
+    @property
+    def sequence(self) -> tuple[FlowLike, ...]:
+        """The flows whose elements are those of this source, one flow after another, if they are a fixed and short row."""
+        return ()
+
+    def as_stage(self) -> Stage[Any, Any] | None:
+        """Return the stage that does the same as this combinator, on an engine that can run it."""
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.arguments})"
+
+
+class Pulled(Source[T_co]):
+    """A source that is an iterator."""
+
+    __slots__ = ()
+
+    @property
+    def plain(self) -> bool:
+        """Tell that ``iterate`` runs none of the user's code, so that it may be called before any demand."""
+        return False
+
+    @abstractmethod
+    def iterate(self) -> Iterator[T_co]:
+        """Give a fresh iterator; what this raises is signalled to the subscriber."""
+
+
+class Pushed(Source[T_co]):
+    """A source that delivers on its own account, under demand."""
+
+    __slots__ = ()
+
+    prefetch: int | None = None
+    """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
+    passes: bool = False
+    """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
+
+    @abstractmethod
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Start delivering to ``inlet`` on its event loop; ``request`` and ``cancel`` are called there too."""

@@ -1,0 +1,137 @@
+"""Exceptions as data: packed where they were raised, unpacked where the subscriber is.
+
+So an exception arrives with its own type, arguments and notes, with those of which it is a group, and with the one that
+led to it. What can't be pickled is stood in for.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable
+from typing import Any, Final, TypeGuard
+
+from .._core.guard import FAILURES, brief
+from .._core.notes import notes_of, set_cause, set_context, set_notes
+from ..errors import RemoteError
+from .pickling import dumps_by_value
+
+Packed = tuple[bytes | None, str, list[str], str]
+"""The pickled exception, its type and message in a line, its notes, the traceback where it was raised, or an empty text."""
+
+AnyGroup = BaseExceptionGroup[BaseException]
+ByValue = Callable[[Any], bytes]
+
+DEEPEST: Final = 8
+"""Exceptions behind one another, each led to by the next or a member of it, that go along; the traceback has all."""
+
+
+def pack(
+    error: BaseException,
+    where: str,
+    locate: Callable[[BaseException], object] | None = None,
+    by_value: ByValue = dumps_by_value,
+) -> bytes:
+    """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
+    try:
+        if locate is not None:
+            locate(error)
+        return _packed(error, by_value, DEEPEST, f"traceback in {where}:\n{_trace(error)}")
+    except FAILURES:  # whatever a class does when it is looked at
+        packed: Packed = (None, type(error).__qualname__, [], f"raised in {where}")
+        return pickle.dumps(packed)
+
+
+def unpack(data: bytes | bytearray) -> BaseException:
+    """Give the exception again, with the traceback where it was raised as its last note."""
+    packed: Packed = pickle.loads(data)
+    pickled, summary, notes, trace = packed
+    error: object = None
+    if pickled is not None:
+        try:
+            error = pickle.loads(pickled)
+        except FAILURES as failure:
+            notes.append(f"it could not be unpickled here: {brief(failure)}")
+    if not isinstance(error, BaseException):
+        error = RemoteError(summary)
+    # Set anew: a class with a __reduce__ of its own loses its notes on the way.
+    set_notes(error, [*notes, trace] if trace else notes)
+    return error
+
+
+def _trace(error: BaseException) -> str:
+    """Give the traceback below the frame of whoever caught the exception, in words."""
+    trace = error.__traceback__
+    below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
+    try:
+        lines = traceback.format_exception(type(error), error, below)
+    except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
+        lines = [*traceback.format_tb(below), brief(error)]
+    return "".join(lines).rstrip()
+
+
+def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "") -> bytes:
+    packed: Packed = (_pickled(error, by_value, deep), brief(error), notes_of(error), trace)
+    return pickle.dumps(packed)
+
+
+def _pickled(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
+    """Pickle an exception, and the one that led to it if Python would show it; None if there is no way."""
+    data = _alone(error, by_value, deep)
+    is_cause = error.__suppress_context__
+    by = error.__cause__ if is_cause else error.__context__
+    if data is None or by is None or not deep:
+        return data
+    return pickle.dumps(_Made(_led, data, _packed(by, by_value, deep - 1), is_cause))
+
+
+def _alone(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
+    """Pickle an exception in the first of several ways by which it would come back; None if there is none."""
+    # Many can't be called with what they keep, so they are also taken apart.
+    forms: tuple[object, ...] = (error, _Made(_revived, type(error), error.args, vars(error)))
+    if _is_group(error):
+        # Not as it is: each of its exceptions may be stood in for.
+        members = [_packed(each, by_value, deep - 1) for each in error.exceptions if deep]
+        forms = (_Made(_grouped, type(error), error.message, members, vars(error)),)
+    for form in forms:
+        for way in (pickle.dumps, by_value):
+            try:
+                data = way(form)
+                if type(pickle.loads(data)) is type(error):
+                    return data
+            except FAILURES:  # whatever a class does when it is pickled
+                continue
+    return None
+
+
+def _is_group(error: BaseException) -> TypeGuard[AnyGroup]:
+    return isinstance(error, BaseExceptionGroup)
+
+
+class _Made:
+    """Becomes what a function makes of its arguments, when it is unpickled."""
+
+    def __init__(self, make: Callable[..., BaseException], *args: object) -> None:
+        self.parts = make, args
+
+    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[object, ...]]:
+        return self.parts
+
+
+def _revived(kind: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    BaseException.__setattr__(error, "args", args)
+    vars(error).update(state)
+    return error
+
+
+def _grouped(kind: type[AnyGroup], message: str, members: list[bytes], state: dict[str, object]) -> BaseException:
+    error = BaseExceptionGroup.__new__(kind, message, [unpack(each) for each in members])
+    vars(error).update(state)
+    return error
+
+
+def _led(pickled: bytes, packed: bytes, is_cause: bool) -> BaseException:
+    error: BaseException = pickle.loads(pickled)
+    (set_cause if is_cause else set_context)(error, unpack(packed))
+    return error

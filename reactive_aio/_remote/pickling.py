@@ -1,0 +1,152 @@
+"""Pickling for another process: by reference where it can import what is meant, else by value.
+
+Functions at the top level of a module travel by name. Lambdas, local functions and what was defined in an interactive
+session can't be imported anywhere else; they travel by value, by cloudpickle, where that is installed (PySpark brings
+it too).
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from .._core.guard import FAILURES
+from .columns import reducers
+
+LARGE: Final = 16_384
+"""Bytes of an array, or of an Arrow buffer, that travel beside the pickle rather than in it."""
+
+MAIN: Final = b"__main__"
+ARROW: Final = b"pyarrow"
+
+Buffers = list[pickle.PickleBuffer]
+Dumps = Callable[[object, Buffers], bytes]
+
+
+def dumps(value: object, buffers: Buffers | None = None) -> bytes:
+    """Pickle a value; large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``."""
+    first = len(buffers) if buffers is not None else 0
+    callback = None if buffers is None else aside(buffers)
+    by_value = None
+    try:
+        data = pickle.dumps(value, 5) if buffers is None else by_reference(value, buffers)
+        # What was defined in an interactive session can't be imported anywhere. Where these bytes mean something else,
+        # nothing is lost by pickling again.
+        if MAIN not in data or main_module() != ("", "") or (by_value := by_value_dumps()) is None:
+            return data
+    except Exception:  # whatever a class does when it is pickled
+        by_value = by_value_dumps()
+        if by_value is None:
+            raise
+    if buffers is not None:
+        del buffers[first:]
+    return by_value(value, protocol=5, buffer_callback=callback)
+
+
+def by_reference(value: object, buffers: Buffers) -> bytes:
+    """Pickle a value, of which all can be imported; what is Arrow's as it pickles columns."""
+    first = len(buffers)
+    data = pickle.dumps(value, 5, buffer_callback=aside(buffers))
+    if ARROW not in data:
+        return data
+    del buffers[first:]
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5, buffer_callback=aside(buffers))
+    pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
+    pickler.dump(value)
+    return file.getvalue()
+
+
+def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
+    """Give the buffer callback of a pickler that has large buffers appended to ``buffers``, and the small ones inside."""
+
+    def keep(buffer: pickle.PickleBuffer) -> bool:
+        try:
+            large = buffer.raw().nbytes >= LARGE
+        except BufferError:  # not contiguous
+            return True
+        if large:
+            buffers.append(buffer)
+        return not large
+
+    return keep
+
+
+@frozen
+class Parcel:
+    """A list of elements, pickled as far as that can be."""
+
+    count: int
+    """The elements that are in it."""
+    pickled: bytes
+    buffers: Buffers
+    failure: BaseException | None
+    """What the pickling of the next one has raised."""
+
+    @staticmethod
+    def of(items: list[Any], dumps: Dumps) -> Parcel:
+        """Pickle all, or else those before the first that can't be pickled."""
+        try:
+            return _parcel(items, dumps, None)
+        except FAILURES as error:
+            failure = error
+        try:
+            return _parcel(picklable(items, dumps), dumps, failure)
+        except FAILURES:  # what can be pickled now and then; the first failure is as good as this one
+            return _parcel([], dumps, failure)
+
+
+def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Parcel:
+    buffers: Buffers = []
+    return Parcel(len(items), dumps(items, buffers), buffers, failure)
+
+
+def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
+    """Give the elements before the first that can't be pickled."""
+    for at, item in enumerate(items):
+        try:
+            dumps([item], [])
+        except FAILURES:
+            return items[:at]
+    return items
+
+
+def dumps_by_value(value: object) -> bytes:
+    """Pickle a value, and by value what it refers to and can't be imported; raises if nothing is there to do it."""
+    by_value = by_value_dumps()
+    if by_value is None:
+        raise pickle.PicklingError("cloudpickle is not installed")
+    return by_value(value)
+
+
+@cache
+def by_value_dumps() -> Callable[..., bytes] | None:
+    """Give the function of cloudpickle, or None where there is none."""
+    for package in ("cloudpickle", "pyspark"):
+        if find_spec(package) is not None:
+            found: Any = import_module("cloudpickle" if package == "cloudpickle" else "pyspark.cloudpickle")
+            found_dumps: Callable[..., bytes] = found.dumps
+            return found_dumps
+    return None
+
+
+def main_module() -> tuple[str, str]:
+    """Give the name of the main module, if it was run as a module, or else its path; two empty strings if it has none."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name != "__main__":
+        return (spec.name, "")
+    path = getattr(main, "__file__", None)
+    if path is None or not Path(path).is_file():
+        return ("", "")
+    return ("", str(Path(path).absolute()))

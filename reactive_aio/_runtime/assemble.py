@@ -1,0 +1,360 @@
+"""Assembly: from the plan of a flow to its drivers, linked over their boundaries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import Context
+from functools import partial
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from .._core.guard import FAILURES
+from .._fusion import Placed, RegionRun
+from .._plan import FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
+from ..operators.sourcing.error import Error
+from ..schedulers.base import Scheduler
+from ..schedulers.current import Home
+from ..spec import Subscription
+from .driver import RegionDriver
+from .host import Host, begun
+from .lifetime import Lifetime
+from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
+from .turns import Company
+
+U = TypeVar("U")
+
+
+@define(eq=False)
+class RegionInlet:
+    """The inlet of a pushed source: its region's driver, and the lifetime of what it starts there (an Inlet)."""
+
+    driver: RegionDriver
+    lifetime: Lifetime
+    _belonging: Scheduler
+    """Where the flows belong that the combinator was given, if that may not be where it runs itself."""
+    _given: frozenset[int]
+    """Those flows, by identity."""
+    _flow: FlowLike | None = field(init=False, default=None)
+    _plan: Plan = field(init=False)
+    """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
+    _home: Scheduler = field(init=False)
+    """Where that flow belongs."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of the region."""
+        return self.driver.loop
+
+    @property
+    def context(self) -> Context:
+        """The context of the subscriber."""
+        return self.driver.context
+
+    @property
+    def where(self) -> str:
+        """The source and the line it was chained on."""
+        return self.driver.region.source
+
+    @property
+    def ahead(self) -> bool:
+        """Whether elements may come in lists: what follows here must not be told from work on one after another."""
+        return self.driver.ahead and self.driver.run.empty
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Deliver elements."""
+        self.driver.on_chunk(items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Deliver the failure."""
+        self.driver.on_error(error)
+
+    def on_complete(self) -> None:
+        """Deliver the end."""
+        self.driver.on_complete()
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the region's loop, from any thread."""
+        self.driver.post(handle, value)
+
+    def hold(self) -> Callable[[], None]:
+        """Take a hold on the lifetime of the region, given up too if the loop ends first."""
+        hold = _Hold(self.driver, self.lifetime.hold())
+        self.driver.abandoned.add(hold)
+        return hold
+
+    def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
+        """Run a coroutine in a task of the subscription."""
+        release = self.hold()
+        task = self.loop.create_task(coroutine, context=context or self.context.copy())
+        held = begun(self.loop)
+        held.add(task)
+
+        def over(task: asyncio.Task[U]) -> None:
+            held.discard(task)
+            release()
+
+        task.add_done_callback(over)
+        return task
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Pass on what a cleanup behind the end of the region has raised."""
+        # A copy, as this may be called on any thread, and inside the context itself.
+        self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
+
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that nobody will raise."""
+        self.driver.host.dropped(error)
+
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+        self.driver.upstream.discard = discard
+
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region."""
+        self.driver.behind(call)
+
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
+        self.driver.gauge = gauge
+
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements."""
+        self.driver.tasks = tasks
+
+    def subscribe(
+        self,
+        flow: FlowLike,
+        receiver: Receiver[Any],
+        *,
+        at_once: bool,
+        ahead: bool = False,
+        ended: Callable[[], None] | None = None,
+        context: Context | None = None,
+    ) -> None:
+        """Assemble an inner flow that signals on this loop."""
+        if flow is not self._flow:
+            self._flow = flow
+            # A flow that a function has made belongs where the function has run.
+            self._home = self._belonging if id(flow) in self._given else Home(self.driver.loop)
+            self._plan = Plan.of(at_home(flow, self._home, None if ahead else PREFETCH))
+        at_once = at_once and not self.driver.hops
+        lifetime = self.lifetime if ended is None else self.lifetime.part()
+        context = context or self.context
+        driver = assemble(
+            self._plan,
+            receiver,
+            Host(lifetime, self.driver.host),
+            context,
+            home=self._home,
+            called=at_once,
+            ahead=ahead,
+            company=self.driver.company,
+        )
+        if ended is not None:
+            lifetime.then(ended)
+            lifetime.then(self.lifetime.hold())
+        driver.nest(self.driver)
+        driver.read_by(self.driver)
+        self.driver.inner = driver
+        if at_once:
+            driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
+
+
+@define(eq=False)
+class _Hold:
+    """A hold on a lifetime: given up when it is called for the first time, or when the loop of its region ends."""
+
+    _driver: RegionDriver
+    _release: Callable[[], None] | None
+
+    def __call__(self) -> None:
+        self._driver.abandoned.discard(self)
+        release, self._release = self._release, None
+        if release is not None:
+            release()
+
+
+@frozen(eq=False)
+class Crossing:
+    """The boundary between two regions, seen from upstream (a Receiver): each signal is an event downstream.
+
+    Fusion must not carry a user's function across it: in ``map(f).publish_on(s).map(g)`` the scheduler was
+    asked for so that ``g`` runs on ``s`` and ``f`` does not. Chunks keep their order, and the end stays behind
+    them; what is under way is bounded by what the downstream region has requested.
+    """
+
+    on_chunk: Callable[[list[Any]], None]
+    on_error: Callable[[BaseException], None]
+    on_complete: Callable[[], None]
+
+    @classmethod
+    def to(cls, driver: RegionDriver) -> Crossing:
+        """Give the one to a region."""
+        return cls(
+            on_chunk=partial(driver.hand, driver.upstream.add),
+            on_error=partial(driver.post, driver.take_end),
+            on_complete=partial(driver.post, driver.take_end, None),
+        )
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Nothing: the drivers were linked when they were made."""
+
+
+def assemble(
+    plan: Plan,
+    receiver: Receiver[Any],
+    host: Host,
+    context: Context,
+    *,
+    home: Scheduler | None = None,
+    each: bool = False,
+    called: bool = False,
+    ahead: bool = False,
+    company: Company | None = None,
+) -> RegionDriver:
+    """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
+
+    What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
+    With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
+    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. With ``ahead`` the
+    receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it. What is placed
+    nowhere runs at ``home``, on the running loop if there is none.
+    """
+    home = home or here()
+    lone = placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None
+    places: list[Held] = []
+    try:
+        runs = [_run(plan, region) for region in plan.regions]
+        if not isinstance(lone, Home):
+            places = attach(plan, host.lifetime, home)
+    except FAILURES as error:
+        plan = Plan(Placed(Error(error), plan.source.origin), (Region(plan.source, (), None, None),))
+        runs, lone = [_run(plan, plan.regions[0])], None
+        places = attach(plan, host.lifetime, HERE)
+    if isinstance(lone, Home):
+        drivers = [_lone(plan, runs[0], lone.loop, context, receiver, host, company)]
+    else:
+        drivers = _row(plan, runs, places, context, receiver, host)
+        _introduce(plan, drivers, company)
+    last = drivers[0]
+    last.ahead = ahead
+    last.each = each
+    _begin(plan, drivers, receiver, host, called, home)
+    return last
+
+
+def _lone(
+    plan: Plan,
+    run: RegionRun,
+    loop: asyncio.AbstractEventLoop,
+    context: Context,
+    receiver: Receiver[Any],
+    host: Host,
+    company: Company | None,
+) -> RegionDriver:
+    """Make the driver of a flow of one region on its subscriber's loop: most inner flows are, and they come by the million."""
+    driver = _driver(plan, plan.regions[0], run, loop, context.copy(), receiver, host, host.lifetime.hold())
+    if company is not None and company.loop is loop:
+        driver.company = company
+    elif isinstance(plan.source.operator, Pushed):
+        driver.company = Company(loop)
+    return driver
+
+
+def _row(
+    plan: Plan,
+    runs: list[RegionRun],
+    places: list[Held],
+    context: Context,
+    receiver: Receiver[Any],
+    host: Host,
+) -> list[RegionDriver]:
+    """Make the drivers of a flow, the last one first, and link them."""
+    drivers: list[RegionDriver] = []
+    for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
+        downstream = Crossing.to(drivers[-1]) if drivers else receiver
+        attachment = place.attachment
+        release = partial(attachment.detach, host.lifetime.hold())
+        driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
+        if drivers:
+            driver.ahead = True
+            if driver.loop is not drivers[-1].loop and _may_block(plan, region):
+                driver.hand_over(drivers[-1])
+            drivers[-1].upstream.upstream = drivers[-1].before = driver
+        drivers.append(driver)
+    return drivers
+
+
+def _may_block(plan: Plan, region: Region) -> bool:
+    """Tell whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
+    source = plan.source.operator
+    return region.boundary is None and isinstance(source, Pulled) and not source.plain
+
+
+def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -> None:
+    """Make a company of the regions that share an event loop, or may come to share it with those of inner flows."""
+    companies = {} if outer is None else {id(outer.loop): outer}
+    loops = [id(driver.loop) for driver in drivers]
+    for driver, loop in zip(drivers, loops, strict=True):
+        reads = driver is drivers[-1] and isinstance(plan.source.operator, Pushed)
+        if reads or loop in companies or loops.count(loop) > 1:
+            driver.company = companies.get(loop) or companies.setdefault(loop, Company(driver.loop))
+
+
+def _begin(
+    plan: Plan,
+    drivers: list[RegionDriver],
+    receiver: Receiver[Any],
+    host: Host,
+    called: bool,
+    home: Scheduler,
+) -> None:
+    """Start the drivers, the last one first; the first opens the source."""
+    first, last = drivers[-1], drivers[0]
+    source = plan.source.operator
+    open_source: Callable[[], Subscription] | None = None
+    if isinstance(source, Pushed):
+        first.elsewhere = source.elsewhere
+        first.passes = source.passes
+        host.reader = first
+        first.lifetime = host.lifetime.part()
+        given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
+        open_source = partial(source.open, RegionInlet(first, first.lifetime, placed_at(plan.moved, home), given))
+    for driver in drivers:
+        driver.begin(
+            receiver if driver is last else None,
+            open_source if driver is first else None,
+            called=called and driver is last,
+        )
+
+
+def _run(plan: Plan, region: Region) -> RegionRun:
+    source = plan.source.operator
+    return RegionRun(
+        region.stages,
+        region.feed,
+        counted=region.boundary is not None or not isinstance(source, Pulled) or source.plain,
+    )
+
+
+def _driver(
+    plan: Plan,
+    region: Region,
+    run: RegionRun,
+    loop: asyncio.AbstractEventLoop,
+    context: Context,
+    receiver: Receiver[Any],
+    host: Host,
+    release: Callable[[], None],
+) -> RegionDriver:
+    source: Pulled[Any] | None = None
+    prefetch = region.boundary.prefetch if region.boundary is not None else None
+    if region.boundary is None:
+        operator = plan.source.operator
+        if isinstance(operator, Pulled):
+            source = operator
+        elif isinstance(operator, Pushed):
+            prefetch = operator.prefetch
+    return RegionDriver(run, region, source, prefetch, loop, context, receiver, host, release)

@@ -1,0 +1,55 @@
+"""Connections: flows that run for nobody in particular, such as one run for several readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any
+
+from .._plan import FlowLike, Plan, Receiver
+from ..spec import Subscription
+from .assemble import assemble
+from .host import Host
+from .lifetime import Lifetime
+
+
+def connect(
+    flow: FlowLike,
+    receiver: Receiver[Any],
+    *,
+    context: Context | None = None,
+    ended: Callable[[], None] | None = None,
+) -> Subscription:
+    """Run a flow for a receiver, in a host of its own, and return the subscription.
+
+    Demand: what the receiver requests. Its signals come on the event loop of the flow's last region, never inside this call or
+    inside ``request``. The run depends on nobody's task: only ``cancel`` and the end of the flow end it. What its cleanup raises goes
+    to ``hooks.on_error_dropped``, once, since there is no end that could raise it.
+
+    ``context`` has the values of context variables for the run, else a copy of the caller's. ``ended`` is called when all that the
+    run has started has been cleaned up, on whatever thread that is. Needs a running event loop, unless the flow is placed elsewhere.
+
+    >>> import asyncio
+    >>> from reactive_aio import Flow
+    >>> class Printing:
+    ...     def on_subscribe(self, subscription):
+    ...         subscription.request(2)
+    ...     def on_chunk(self, items):
+    ...         print(items)
+    ...     def on_error(self, error):
+    ...         print(error)
+    ...     def on_complete(self):
+    ...         print("complete")
+    >>> async def main():
+    ...     ended = asyncio.Event()
+    ...     connect(Flow.of("a", "b"), Printing(), ended=ended.set)
+    ...     await ended.wait()
+    >>> asyncio.run(main())
+    ['a', 'b']
+    complete
+    """
+    lifetime = Lifetime()
+    driver = assemble(Plan.of(flow), receiver, Host(lifetime), context or copy_context())
+    if ended is not None:
+        lifetime.then(ended)
+    return driver

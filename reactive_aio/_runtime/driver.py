@@ -1,0 +1,412 @@
+"""The driver of a region: the two ends of its signals, and its life on one event loop.
+
+All state is confined to the loop of the region (see `turns`). What comes from the loop's own thread is noted at once
+and acted upon in a scheduled callback; so a signal never runs inside ``request``, and the stack stays flat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
+from threading import get_ident
+from typing import Any, Final
+
+from .._core.guard import FAILURES, as_failure, close_all
+from .._fusion import STARTING, RegionRun
+from .._plan import Elsewhere, Gauge, Pulled, Receiver, Region, TasksSnapshot
+from ..hooks import also_failed, drop_error
+from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
+from .emission import Emission
+from .handover import Handover
+from .host import Host, begun
+from .inputs import PushedInput
+from .lifetime import Lifetime
+
+DEEPEST: Final = 16
+"""Levels of nested combinators that a signal passes on one stack."""
+
+
+class RegionDriver(Emission):
+    """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
+
+    __slots__ = (
+        "__weakref__", "_behind", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "host", "inner", "inners",
+        "lifetime", "outer", "passes", "region", "tasks",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run: RegionRun,
+        region: Region,
+        source: Pulled[Any] | None,
+        prefetch: int | None,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        receiver: Receiver[Any],
+        host: Host,
+        release: Callable[[], None],
+    ) -> None:
+        super().__init__(run, source, prefetch, loop, context, receiver)
+        self.host = host
+        self.region = region
+        self._release: Callable[[], None] | None = release
+        self.lifetime: Lifetime | None = None
+        """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
+        self.ahead = False
+        """Whether downstream keeps what it asks for until it is wanted."""
+        self.passes = False
+        """Whether it reads one flow, whose end is the region's own."""
+        self._behind: tuple[Callable[[], None], ...] = ()
+        self.depth = 0
+        self.hops = False
+        # The last regions of the flows that a combinator here reads and that have not ended, and the region that such
+        # a one is read by.
+        self.inners: set[RegionDriver] = set()
+        self.outer: RegionDriver | None = None
+        # For snapshots: the region that feeds this one, or the last region of the flow that a combinator began with
+        # most lately, or the place where the elements are made.
+        self.before: RegionDriver | None = None
+        self.inner: RegionDriver | None = None
+        self.elsewhere: Elsewhere | None = None
+        # For snapshots: what a source that can't be slowed keeps and drops.
+        self.gauge: Gauge | None = None
+        # For snapshots: how far the tasks are that make the elements elsewhere.
+        self.tasks: Callable[[], TasksSnapshot] | None = None
+        # What to let go of if the loop ends before it could be cleaned up there.
+        self.abandoned: set[Callable[[], None]] = set()
+
+    # -- the Subscription of downstream, from any thread
+
+    def request(self, n: int) -> None:
+        """Add to the demand, and see to it in a scheduled callback."""
+        if type(n) is not int or n <= 0:
+            self.post(self._check_demand, n)
+        elif get_ident() == self._ident:
+            self._demand = min(self._demand + n, UNBOUNDED)
+            if not self._awake:
+                self._awake = True
+                self._wake_here()
+        else:
+            self.post(self._add_demand, n)
+
+    def _add_demand(self, n: int) -> None:
+        self._demand = add_demand(self._demand, n)
+
+    def cancel(self) -> None:
+        """Stop; cleaning up is a scheduled callback."""
+        self.cancelled = True
+        if not self.closed:
+            self.post(self._note, None)
+
+    def abandon(self) -> None:
+        """Have the flow count as failed, for what its cleanup raises."""
+        self.host.failed = True
+
+    # -- the signals of upstream, on the region's loop
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take elements and pass on what comes of them; what goes wrong here is no failure of who calls."""
+        try:
+            self.upstream.add(items)
+            self.advance()
+        except FAILURES as error:
+            self.caught(error)
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure of upstream; it stays behind the elements."""
+        self._take_end_here(error)
+
+    def on_complete(self) -> None:
+        """Take the end of upstream; it stays behind the elements."""
+        self._take_end_here(None)
+
+    def _take_end_here(self, error: BaseException | None) -> None:
+        try:
+            self.take_end(error)
+            self.advance()
+        except FAILURES as failure:
+            self.caught(failure)
+
+    def take_end(self, error: BaseException | None) -> None:
+        """Take the end of upstream, to be seen to in the turn that this is part of."""
+        if not self.closed:
+            self.upstream.end(error)
+        elif error is not None:
+            drop_error(error)
+
+    @property
+    def demand(self) -> int:
+        """What has been requested of the region, and it has not given."""
+        return self._demand
+
+    @property
+    def fed(self) -> PushedInput | None:
+        """The input, if it is fed from upstream."""
+        return self._input if isinstance(self._input, PushedInput) else None
+
+    @property
+    def upstream(self) -> PushedInput:
+        """The input, where it is fed from upstream."""
+        assert isinstance(self._input, PushedInput)
+        return self._input
+
+    # -- life
+
+    def hand_over(self, downstream: RegionDriver) -> None:
+        """Have the loop of the next region take what has been made, while a function keeps the thread of this one."""
+        give = partial(downstream.hand, downstream.upstream.add)
+        handover = self.handover = Handover(downstream.loop, downstream.context, give)
+        self.run.pace.idle, self.run.pace.arm = handover.idle, handover.arm
+
+    def begin(
+        self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None, *, called: bool
+    ) -> None:
+        """Have the region start on its loop: at once if that is the running one, else as the next event.
+
+        The receiver of the last region hears on_subscribe first, before anything is opened. With ``called`` no turn
+        is scheduled: whoever calls, on this loop, is to take it.
+        """
+        begun(self.loop).add(self)
+        if self._running_here():
+            self._awake = called
+            self._start(receiver, open_source)
+        else:
+            self.post(lambda _: self._start(receiver, open_source), None)
+
+    def _running_here(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def _start(self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None) -> None:
+        self._ident = get_ident()
+        self._open = partial(self._opened, open_source)
+        if receiver is not None:
+            try:
+                receiver.on_subscribe(self)
+            except FAILURES as error:
+                self.caught(error)
+        if not self._awake:
+            self._wake()
+
+    def _opened(self, open_source: Callable[[], Subscription] | None) -> None:
+        """Open the input, unless a stage says already that it needs none."""
+        self._open = None
+        if not self.run.done:
+            try:
+                if open_source is not None:
+                    self.upstream.upstream = open_source()
+                self._input.start()
+            except FAILURES as error:
+                self._not_opened(error)
+
+    def _not_opened(self, error: BaseException) -> None:
+        """Fail, behind what some stage has to give before any input."""
+        if self.run.phase is STARTING:
+            self.run.locate(error)
+            self._input = PushedInput(None, self.run)
+            self._input.end(error)
+        else:
+            self._fail(error, locate=True)
+
+    def lost(self, error: BaseException) -> None:
+        """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
+        # First the regions that nobody else tells, because they run on this loop for being read from it: there may be
+        # no turn any more in which they could see that they have been cancelled.
+        for driver in reversed(self._dependent()):
+            driver.leave()
+        if not self.closed:
+            self.cancelled = True
+            self._fail(error)
+        self._abandon()
+
+    def _dependent(self) -> list[RegionDriver]:
+        """Give the drivers of the flows that a combinator here reads, as far as they are on the same loop."""
+        found: list[RegionDriver] = []
+        todo = [*self.inners]
+        while todo:
+            driver = todo.pop()
+            found += [driver] if driver.loop is self.loop else []
+            todo += driver.inners
+            if driver.before is not None:
+                todo.append(driver.before)
+        return found
+
+    def leave(self) -> None:
+        """Close without waiting for a turn."""
+        if not self.closed:
+            self.cancelled = True
+            self._close()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        for release in tuple(self.abandoned):
+            release()
+
+    def _note(self, _: None) -> None:
+        """An event that only wakes."""
+
+    def _check_demand(self, n: int) -> None:
+        wrong = demand_error(n)
+        if wrong is None:
+            self.request(int(n))
+        elif not self.closed and not self.cancelled:
+            self._fail(wrong)
+
+    def read_by(self, outer: RegionDriver) -> None:
+        """Take a place among what the region of a combinator reads, until this one has ended."""
+        if not self.closed:
+            self.outer = outer
+            outer.inners.add(self)
+
+    def nest(self, outer: RegionDriver) -> None:
+        """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
+
+        Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
+        """
+        self.depth = outer.depth + 1
+        self.hops = self.depth % DEEPEST == 0
+
+    def advance(self) -> None:
+        """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
+        if not self._draining and (self.hops or self._work()) and not self._awake:
+            self._wake()
+
+    # -- the end
+
+    def broken(self, error: BaseException) -> None:
+        """Fail with what has left a turn; where the region has ended, whoever reads it fails instead."""
+        if self.closed:
+            self.host.fail_reader(as_failure(error))
+        else:
+            self._fail(error)
+
+    def inner_cleanup_failed(self, error: BaseException) -> None:
+        """Fail with what the cleanup of a flow has raised that is read here; too late, pass it on."""
+        if self.closed:
+            self.host.cleanup_failed(error)
+        else:
+            self._fail(error)
+
+    def _complete(self) -> None:
+        receiver = self._receiver
+        failures: list[BaseException] = []
+        try:
+            self.run.check_over()
+        except FAILURES as error:
+            failures.append(error)
+        failures += self._end()
+        try:
+            if failures:
+                self._signal(receiver, failures)
+            elif receiver is not None:
+                self._tell(receiver, None)
+        finally:
+            self._done()
+
+    def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
+        """Tell of the end; if that goes wrong, the region that reads the flow fails, or else the receiver is told again."""
+        try:
+            if error is None:
+                receiver.on_complete()
+            else:
+                receiver.on_error(error)
+        except FAILURES as failure:
+            if error is not None:
+                also_failed(failure, error)
+            if self.host.outer is not None:
+                raise
+            receiver.on_error(as_failure(failure))
+
+    def _fail(self, error: BaseException, *, locate: bool = False) -> None:
+        if locate:
+            self.run.locate(error)
+        receiver = self._receiver
+        self.host.failed = True
+        failures = [error, *self._late_failure(), *self._end()]
+        try:
+            self._signal(receiver, failures)
+        finally:
+            self._done()
+
+    def _signal(self, receiver: Receiver[Any] | None, failures: list[BaseException]) -> None:
+        """Signal the first of several failures; the others are noted on it."""
+        self.host.failed = True
+        first, *others = map(as_failure, failures)
+        try:
+            for other in others:
+                also_failed(first, other)
+            if receiver is not None:
+                self._tell(receiver, first)
+            else:
+                drop_error(first)
+        finally:
+            del first, others, failures  # a traceback leads back to here
+
+    def _close(self) -> None:
+        failures = self._end()
+        try:
+            for error in failures:
+                self.host.cleanup_failed(error)
+        finally:
+            del failures
+            self._done()
+
+    def _late_failure(self) -> list[BaseException]:
+        """Take the failure, if there is one, that stands behind elements which nobody will take any more."""
+        error, self._input.error = self._input.error, None
+        return [] if error is None else [error]
+
+    def _end(self) -> list[BaseException]:
+        """Stop upstream and forget downstream; return what the cleanup of the source raises."""
+        self.closed = True
+        self._receiver = None
+        self._open = None
+        self._demand = 0
+        for late in self._late_failure() if self._input.error is not None else ():
+            self.host.dropped(late)
+        if self.host.reader is self:
+            self.host.reader = None
+        if self.handover is not None:
+            self.handover.close()
+        if self.before is not None and self.before.handover is not None:
+            self.before.handover.stop()
+        items, self.run.current = self.run.current, None
+        close = getattr(items, "close", None)
+        closers = (self.run.close, self._input.close)
+        return close_all(closers if close is None else (close, *closers))
+
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called when the downstream has heard of the end, the latest first.
+
+        A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
+        """
+        outer = self.outer
+        if self.closed:
+            call()
+        elif outer is not None and outer.passes:
+            outer.behind(call)
+        else:
+            self._behind = (call, *self._behind)
+
+    def _done(self) -> None:
+        """Tell the lifetime, once the downstream has heard of the end, and what the source started has ended.
+
+        That may need turns of this loop, which therefore is not to be let go before.
+        """
+        begun(self.loop).discard(self)
+        outer, self.outer = self.outer, None
+        if outer is not None:
+            outer.inners.discard(self)
+        calls, self._behind = self._behind, ()  # they lead back to here
+        for error in close_all(calls) if calls else ():
+            self.host.cleanup_failed(error)
+        release, self._release = self._release, None
+        if release is not None:
+            if self.lifetime is None:
+                release()
+            else:
+                self.lifetime.then(release)

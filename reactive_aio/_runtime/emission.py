@@ -1,0 +1,271 @@
+"""Emission: what a region makes of its input, under demand.
+
+A turn works until demand or input is used up, or for its part of the loop's time; then the loop has its turn. These are the few
+lines that every chunk comes through, so they are written with an eye to the number of calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from itertools import islice
+from typing import Any, Final
+
+from .._core import budgets
+from .._core.guard import FAILURES, as_of_a_generator
+from .._fusion import FINISHING, OVER, READING, STARTING, Call, RegionRun
+from .._plan import Pulled, Receiver
+from ..spec import MOST_AT_ONCE, UNBOUNDED
+from .handover import Handover
+from .inputs import PulledInput, PushedInput
+from .turns import Turns
+
+NOTHING: Final = object()
+
+MANY: Final = 8
+"""From how much demand on a list is filled by a call; fewer are taken of a generator, which can be suspended."""
+
+
+def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
+    idle, arm = handover.idle, handover.arm
+    for item in items:
+        out.append(item)
+        if idle:
+            arm()
+
+
+class Emission(Turns):
+    """Runs the passes of a region and gives what they make to the region's receiver."""
+
+    __slots__ = (
+        "_demand", "_draining", "_gather", "_input", "_open", "_receiver",
+        "cancelled", "closed", "delivered", "each", "handover", "run",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run: RegionRun,
+        source: Pulled[Any] | None,
+        prefetch: int | None,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        receiver: Receiver[Any],
+    ) -> None:
+        super().__init__(loop, context)
+        self.run = run
+        self._input: PulledInput | PushedInput
+        self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
+        self._receiver: Receiver[Any] | None = receiver
+        self._open: Callable[[], None] | None = None
+        self._demand = 0
+        self._draining = False
+        self._gather: Call | None = None
+        self.each = False
+        self.handover: Handover | None = None
+        """What gives a list in parts while a function keeps the thread, if the next region is on another one."""
+        self.cancelled = False
+        self.closed = False
+        self.delivered: int = 0
+
+    @abstractmethod
+    def _complete(self) -> None:
+        """End well."""
+
+    @abstractmethod
+    def _fail(self, error: BaseException, *, locate: bool = False) -> None:
+        """End with a failure; with ``locate`` it is one of the region's own functions."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """End without a word, having been cancelled."""
+
+    def _work(self) -> bool:
+        """Pass on what demand and input allow; True if the time is up before they are."""
+        if self._draining or self.closed or not self._ident:
+            return False
+        if self.cancelled:
+            self._close()
+            return False
+        self._draining = True
+        budget = self.budget
+        outer = budget.until
+        try:
+            if self._open is not None:
+                self._open()
+            if self._demand:
+                if not outer:  # called by a task or timer: the time of a turn, as it was divided most lately
+                    budget.until = budgets.clock() + budget.part
+                until = budget.until
+                while self._step(until):
+                    if not self._demand:
+                        break
+                    if budgets.clock() >= until:
+                        return True
+            # What was false above may be true by now, which mypy does not see.
+            if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
+                run, source = self.run, self._input
+                if (
+                    run.phase is FINISHING
+                    or run.phase is OVER
+                    or (run.may_stop and run.done)
+                    or not source.more(self._demand)
+                ):
+                    self._end_if_due()
+        finally:
+            self._draining = False
+            budget.until = outer
+        if self.cancelled and not self.closed:
+            self._close()
+        return False
+
+    def _end_if_due(self) -> None:
+        """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
+        source, run = self._input, self.run
+        amid = run.current is not None or run.phase is STARTING
+        if amid and run.reticent:
+            return
+        if source.error is None or run.phase is FINISHING or run.phase is OVER or (run.may_stop and run.done):
+            if run.phase is OVER or not run.pending:
+                self._complete()
+        elif source.at_end and not (amid and run.owing):
+            # Signalled from here, it is not the input's to report any more.
+            error, source.error = source.error, None
+            self._fail(error)
+
+    def _step(self, until: float) -> bool:
+        """Emit what one pass gives; False if there is nothing to be had for now."""
+        if self.cancelled:
+            return False
+        run = self.run
+        items = run.current
+        if items is None:
+            if run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
+                self._deliver(chunk)
+                return not self.closed and not self._input.idle
+            items = self._begin_pass(until)
+            if items is None:
+                return False
+        else:
+            run.pace.deadline = until
+        ended = self._emit_each(items) if self.each else self._emit_chunk(items)
+        if self.closed or not ended:
+            return not self.closed
+        read = run.phase is READING
+        if read and not run.may_stop:
+            run.current = None  # as `ended` has it, without a call: most passes are such
+        else:
+            run.ended(input_ended=False)
+        if run.phase is OVER:
+            self._complete()
+            return False
+        return not read or not run.pace.ended or self._input.used_up() or run.phase is FINISHING
+
+    def _begin_pass(self, until: float) -> Iterator[Any] | None:
+        run = self.run
+        if run.phase is not READING:
+            return run.begin(None, until)
+        if not (run.may_stop and run.done):
+            try:
+                stretch = self._input.stretch()
+            except FAILURES as error:
+                self._fail(error, locate=True)
+                return None
+            if stretch is not None:
+                if (self._demand >= MANY or run.mute) and not self.each:
+                    self._gather = run.gather(until)
+                if self._gather is None:
+                    return run.begin(stretch, until)
+                run.current = stretch
+                return stretch
+            if not self._input.ended or self._input.error is not None:
+                return None
+        run.finish()
+        return run.begin(None, until)
+
+    def _emit_chunk(self, items: Iterator[Any]) -> bool:
+        """Emit a list of what the pass gives; True when the pass has ended."""
+        demand, gather = self._demand, self._gather
+        demand = min(demand, MOST_AT_ONCE)
+        handover = self.handover
+        out: list[Any] = [] if handover is None else handover.begin()
+        try:
+            if gather is None:
+                if handover is None:
+                    out.extend(islice(items, demand))
+                else:
+                    _fill(out, islice(items, demand), handover)
+            else:
+                self._gather = None
+                gather[0](items, self.run.pace, out, demand, *gather[1])
+        except FAILURES as error:
+            # What came before the failure is in `out`, and goes first.
+            if out:
+                self._deliver(out)
+            self._fail(as_of_a_generator(error), locate=True)
+            return True
+        ended = gather is not None or len(out) < demand
+        if out:
+            self._deliver(out)
+        return ended
+
+    def _deliver(self, out: list[Any]) -> None:
+        count = len(out)
+        self.delivered += count
+        if self._demand != UNBOUNDED:
+            self._demand -= count
+        if self.handover is not None:
+            out = self.handover.rest(out)
+        if self._receiver is not None and out:
+            self._receiver.on_chunk(out)
+
+    def _emit_each(self, items: Iterator[Any]) -> bool:
+        """Emit one by one, each before the next is made; True when the pass has ended."""
+        while self._demand and not self.cancelled and self._receiver is not None:
+            try:
+                item = next(items, NOTHING)
+            except FAILURES as error:
+                self._fail(error, locate=True)
+                return True
+            if item is NOTHING:
+                return True
+            self._deliver([item])
+        return False
+
+    def pull(self) -> None:
+        """Take demand for one, and the turn that sees to it, which comes later only where one is due already.
+
+        For a consumer on the same loop that takes one element at a time.
+        """
+        self._demand += 1
+        if not self._awake:
+            self._awake = True
+            if self.company is None:
+                self.context.run(self.take_turn)
+            else:
+                self.company.meet(self)
+
+    def poll(self) -> Any:
+        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
+
+        For a consumer on the same loop that takes one element at a time.
+        """
+        run = self.run
+        items = run.current
+        if items is None or self._draining or self.cancelled:
+            return NOTHING
+        try:
+            item = self.context.run(next, items, NOTHING)
+        except FAILURES as error:
+            self._fail(error, locate=True)
+            return NOTHING
+        if item is NOTHING:
+            read = run.phase is READING
+            run.ended(input_ended=False)
+            if read and run.pace.ended:
+                self._input.used_up()
+            return NOTHING
+        self.delivered += 1
+        self._input.more(0)
+        return item

@@ -1,0 +1,175 @@
+"""The ends of a flow on asyncio: what subscribes, waits, and returns when everything has been cleaned up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from anyio.from_thread import start_blocking_portal
+from attrs import define
+
+from .._core.guard import FAILURES, Failed
+from .._plan import FlowLike, Plan, PublishOn, SubscribeOn
+from ..hooks import discard, drop_error
+from ..schedulers.base import Scheduler
+from ..schedulers.current import Current
+from ..spec import Subscriber, Subscription
+from .assemble import assemble
+from .edges import SubscriberEdge, check_subscriber
+from .host import Host
+from .iterating import raise_held
+from .lifetime import Lifetime
+from .places import PREFETCH, is_home
+
+if TYPE_CHECKING:
+    from .._flow.flow import Flow
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MISSING: Final[Any] = object()
+
+
+def come_home(flow: Flow[T]) -> Flow[T]:
+    """Give a flow whose last region runs on the running loop, with one more boundary where it did not."""
+    return flow if is_home(flow) else flow.publish_on(Current(), prefetch=PREFETCH)
+
+
+def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
+    """Subscribe somebody else's subscriber; its signals come where the last region runs.
+
+    ``ended`` is called when everything has been cleaned up, on whatever thread that is.
+    """
+    check_subscriber(subscriber)
+    edge = SubscriberEdge(subscriber, _maker(flow))
+    lifetime = Lifetime()
+    try:
+        assemble(Plan.of(flow), edge, Host(lifetime), copy_context(), each=True)
+    except RuntimeError as error:
+        if _no_loop():
+            raise RuntimeError(
+                "subscribe() needs a running event loop: call it in a coroutine, use flow.run_sync(), or place "
+                "the flow with subscribe_on(schedulers.thread('name'))"
+            ) from error
+        raise
+    if ended is not None:
+        lifetime.then(ended)
+
+
+def _no_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return True
+    return False
+
+
+def _maker(flow: FlowLike) -> str:
+    """Name the operator that makes the elements that leave the flow."""
+    nodes = flow.__nodes__
+    for step in reversed(nodes.steps):
+        operator = step.operator
+        if not isinstance(operator, (PublishOn, SubscribeOn)) and not operator.forwards:
+            return str(step)
+    return str(nodes.source)
+
+
+@define(eq=False)
+class _Result:
+    """Takes the value of a flow of at most one element (a Receiver)."""
+
+    over: asyncio.Future[None]
+    gathered: bool = False
+    """Whether the value is a list of elements."""
+    value: Any = MISSING
+    error: BaseException | None = None
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the value."""
+        subscription.request(1)
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take it."""
+        self.value = items[0]
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure."""
+        self.error = error
+        self.on_complete()
+
+    def on_complete(self) -> None:
+        """Wake who waits."""
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def drop(self) -> None:
+        """Tell the hooks of what has come and will reach nobody, because the wait was cancelled."""
+        if self.error is not None:
+            drop_error(self.error)
+        elif self.value is not MISSING:
+            discard(self.value if self.gathered else [self.value])
+
+
+async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
+    """Run a flow of at most one element and give the element, or ``default``; it may be what was ``gathered`` of others."""
+    lifetime = Lifetime.awaited()
+    result = _Result(asyncio.get_running_loop().create_future(), gathered)
+    driver = assemble(Plan.of(flow), result, Host(lifetime), copy_context())
+    try:
+        try:
+            await result.over
+        finally:
+            driver.cancel()
+            await lifetime.ended()
+    except asyncio.CancelledError:
+        result.drop()
+        lifetime.unawaited()
+        raise
+    result.error = lifetime.outcome(result.error)
+    if result.error is not None:
+        raise_held(result)
+    return cast("T", default if result.value is MISSING else result.value)
+
+
+def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
+    """Run a coroutine that awaits ``flow`` on a loop of its own; beside a running loop, on a thread of its own."""
+
+    async def call() -> R:
+        return await main()
+
+    async def attempt() -> R | Failed:
+        try:
+            return await main()
+        except FAILURES as error:
+            return Failed(error)
+
+    if _no_loop():
+        with asyncio.Runner() as runner:
+            return runner.run(call())
+    for place in _places(flow):
+        if place.is_here():
+            raise RuntimeError(
+                f"run_sync() would wait for itself: a region of the flow is to run on {place.name}, which the call blocks. "
+                "Await an end of the flow instead, or place it elsewhere"
+            )
+    # Its failure comes as a value: the portal would end with an exit, and would set attributes of the exception.
+    with start_blocking_portal() as portal:
+        outcome = portal.call(attempt)
+    if isinstance(outcome, Failed):
+        raise outcome.take()
+    return outcome
+
+
+def _places(flow: FlowLike) -> Iterator[Scheduler]:
+    """Give the schedulers of a flow and of those that it reads, as far as they are places of their own."""
+    flows = [flow]
+    while flows:
+        nodes = flows.pop().__nodes__
+        flows += nodes.source.operator.inner
+        for step in nodes.steps:
+            if isinstance(step.operator, (PublishOn, SubscribeOn)):
+                scheduler = step.operator.scheduler
+                if not getattr(scheduler, "stays", False):
+                    yield scheduler

@@ -1,0 +1,77 @@
+"""The host of a subscription: who hears of a failure that comes behind the end, and what holds what has been begun.
+
+Behind the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who hears of
+it, whatever boundary is between:
+
+- Behind a failure of the flow it is a note on that, and goes to the hook.
+- Else the region that reads the flow fails with it, if that is still at work.
+- Else the end that is awaited raises it. Where nobody awaits one, the hook is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define
+
+from .._core.guard import as_failure
+from ..hooks import also, drop_error
+from .lifetime import Lifetime
+
+if TYPE_CHECKING:
+    from .driver import RegionDriver
+
+BEGUN: Final = "_reactive_aio_begun"
+"""The attribute of an event loop that holds what has been begun on it."""
+
+
+@define(eq=False)
+class Host:
+    """One subscription to one flow: all its regions, and what they start."""
+
+    lifetime: Lifetime
+    outer: Host | None = None
+    """That of the flow whose combinator reads this one."""
+    failed: bool = False
+    """Whether a region of the flow has failed."""
+    reader: RegionDriver | None = None
+    """The region of the flow that reads other flows, by a combinator, as long as it is at work."""
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Pass on what a cleanup behind the end of the flow has raised; from any thread, in the subscriber's context."""
+        error = as_failure(error)
+        if self.failed:
+            self.dropped(error)
+        else:
+            self.fail_reader(error)
+
+    def fail_reader(self, error: BaseException) -> None:
+        """Fail the region that reads the flow, or whoever is next in line."""
+        outer = self.outer
+        if outer is None:
+            self.lifetime.cleanup_failed(error)
+        elif (reader := outer.reader) is None:
+            outer.cleanup_failed(error)
+        else:
+            reader.post(reader.inner_cleanup_failed, error)
+
+    def dropped(self, error: BaseException) -> None:
+        """Tell the hook of a failure that is not to be raised, and have it noted on what the end raises, if it does."""
+        drop_error(error)
+        self.lifetime.note(also(error))
+
+
+def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
+    """Return what has been begun on a loop and has not ended.
+
+    A loop has weak references to its tasks only, and so has a flow to its iterator. So a stream that nobody else refers to
+    would be collected in the middle. What is begun is held here, by its loop, until it has ended.
+    """
+    try:
+        held: set[Any] = loop.__dict__[BEGUN]
+    except KeyError:
+        held = loop.__dict__.setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
+    except AttributeError:  # a loop that takes no attributes holds nothing
+        held = set()
+    return held

@@ -1,0 +1,223 @@
+"""What feeds the region of a driver: an iterator of its own, or lists that arrive from upstream."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from operator import length_hint
+from typing import Any, Final
+
+from .._fusion import RegionRun, sized
+from .._plan import Pulled
+from ..hooks import discard
+from ..spec import UNBOUNDED, Subscription, add_demand, refill_after, subtract_demand
+
+# Elements in one list of a source that runs no code; it takes microseconds to make.
+LONGEST_CHUNK: Final = 1024
+
+
+class PulledInput:
+    """The input of a region whose source is an iterator, opened at the first demand."""
+
+    __slots__ = ("_items", "_sized", "_source", "ended", "error", "run")
+
+    idle = False
+
+    def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
+        self._source = source
+        self._items: Iterator[Any] | None = None
+        self._sized = False
+        self.run = run
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        """Open a source that is known to run nobody's code, so that an empty one completes without demand."""
+        if self._source.plain:
+            self._open()
+
+    def _open(self) -> Iterator[Any]:
+        items = self._items = self._source.iterate()
+        self._sized = sized(items)
+        if self._sized:
+            self.run.total = length_hint(items)
+        return items
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Give the next stretch of input, here always the iterator itself."""
+        if self.ended:
+            return None
+        items = self._items
+        return self._open() if items is None else items
+
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """Give what is wanted as a list, where no function of the user's is between; the rest by passes."""
+        if not self._sized or not self.run.empty:
+            return None
+        chunk = list(islice(self._items or (), min(demand, LONGEST_CHUNK)))
+        self.ended = not chunk
+        return chunk or None
+
+    def used_up(self) -> bool:
+        """Note that the stretch has ended, and with it the source; True since the stages have to hear of it."""
+        self.ended = True
+        return True
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether it is known, without running the source, that nothing more will come."""
+        return not self.more(0)
+
+    def more(self, demand: int) -> bool:
+        """Tell whether there may be more: there is nobody to be asked, since the pass pulls."""
+        return not (self.ended or (self._sized and self._items is not None and not length_hint(self._items)))
+
+    def close(self) -> None:
+        """Close the iterator if it can be closed; what its cleanup raises comes out."""
+        items, self._items = self._items, None
+        self.ended = True
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+class PushedInput:
+    """The input of a region that is fed by another one, or by a source with a will of its own.
+
+    ``outstanding`` counts what was requested and has not arrived. Without prefetch no more is requested than
+    the stages need for the demand at hand. With it at most ``prefetch`` elements are outstanding or waiting
+    here, and more is requested when three quarters of them have been consumed.
+    """
+
+    __slots__ = (
+        "_chunks", "_items", "_limit", "_waiting",
+        "closed", "discard", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
+    )  # fmt: skip
+
+    def __init__(self, prefetch: int | None, run: RegionRun) -> None:
+        self.run = run
+        self.prefetch = prefetch
+        self._limit = 0 if prefetch is None else refill_after(prefetch)
+        self.upstream: Subscription | None = None
+        self._chunks: deque[list[Any]] = deque()  # bounded by what was requested
+        self._items: Iterator[Any] | None = None
+        self._waiting = 0  # elements in the chunks that follow the current one
+        self.outstanding = 0
+        self.requested = 0
+        self.received = 0
+        self.terminated = False
+        self.ended = False
+        self.closed = False
+        self.error: BaseException | None = None
+        self.discard: Callable[[Iterable[Any]], None] = discard
+
+    def start(self) -> None:
+        """Fill the prefetch."""
+        if self.prefetch is not None:
+            self._request(self.prefetch)
+
+    def add(self, items: list[Any]) -> None:
+        """Take elements that have arrived."""
+        if self.closed:
+            self.discard(items)
+            return
+        count = len(items)
+        self.received += count
+        self._waiting += count
+        if self.outstanding != UNBOUNDED:
+            self.outstanding -= count
+        self._chunks.append(items)
+
+    def end(self, error: BaseException | None) -> None:
+        """Take note that nothing follows what has arrived."""
+        self.terminated = True
+        self.error = error
+        self.upstream = None
+
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """Give a chunk as it is, where nothing has to be done to its elements and all are wanted."""
+        if self.run.empty and self._items is None and self._chunks and len(self._chunks[0]) <= demand:
+            chunk = self._chunks.popleft()
+            self._waiting -= len(chunk)
+            self.run.total = self.received - self._waiting
+            return chunk
+        return None
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Give the rest of the current chunk, or the next one."""
+        if self._items is None:
+            if not self._chunks:
+                self.ended = self.terminated
+                return None
+            chunk = self._chunks.popleft()
+            self._waiting -= len(chunk)
+            self._items = iter(chunk)
+            self.run.total = self.received - self._waiting
+        return self._items
+
+    def used_up(self) -> bool:
+        """Note that the current chunk has been consumed; True if there is more to work on."""
+        self._items = None
+        return bool(self._chunks) or self.terminated
+
+    @property
+    def idle(self) -> bool:
+        """Tell that there is nothing to work on until something arrives."""
+        return self._items is None and not self._chunks and not self.terminated
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether nothing more will come."""
+        return self.terminated and not self.buffered
+
+    @property
+    def buffered(self) -> int:
+        """The elements that have arrived and have not been consumed."""
+        items = self._items
+        return self._waiting + (0 if items is None else length_hint(items))
+
+    def more(self, demand: int) -> bool:
+        """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
+        if self.terminated or self.outstanding == UNBOUNDED:
+            return not self.at_end
+        if self.prefetch is None:
+            need = self.run.demand(demand) if demand else 0
+            missing = subtract_demand(need, self.outstanding + self.buffered)
+            if missing > 0:
+                self._request(missing)
+        else:
+            items = self._items
+            consumed = self.prefetch - self.outstanding - self._waiting
+            if items is not None:
+                consumed -= length_hint(items)
+            if consumed >= self._limit:
+                self.outstanding += consumed
+                self.requested += consumed
+                if self.upstream is not None:
+                    self.upstream.request(consumed)
+        return True
+
+    def _request(self, n: int) -> None:
+        self.outstanding = add_demand(self.outstanding, n)
+        self.requested = add_demand(self.requested, n)
+        if self.upstream is not None:
+            self.upstream.request(n)
+
+    def close(self) -> None:
+        """Cancel upstream and let go of what has arrived."""
+        upstream, self.upstream = self.upstream, None
+        try:
+            if upstream is not None:
+                upstream.cancel()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.closed = True
+        if self._items is not None:
+            self.discard(self._items)
+        for chunk in self._chunks:
+            self.discard(chunk)
+        self._chunks.clear()
+        self._items, self._waiting = None, 0

@@ -1,0 +1,287 @@
+"""Iterating over a flow: ``async for``, `open`, and the end that awaits a function for each element."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
+from typing import Any, NoReturn, Protocol, cast
+
+from attrs import define, field
+
+from .._core import budgets
+from .._core.guard import FAILURES, as_failure, as_of_a_generator
+from .._core.notes import add_note
+from .._fusion import label
+from .._plan import FlowLike, Plan, Snapshot
+from ..hooks import discard, drop_error
+from ..spec import Subscription
+from .assemble import assemble
+from .driver import RegionDriver
+from .emission import NOTHING
+from .host import Host
+from .lifetime import Lifetime
+from .places import at_home
+from .snapshot import snapshot
+
+
+class Holder(Protocol):
+    """What holds a failure until it is raised."""
+
+    error: BaseException | None
+
+
+def raise_held(holder: Holder) -> NoReturn:
+    """Raise a failure that is held, and let go of it: its traceback leads back to its holder."""
+    error, holder.error = holder.error, None
+    try:
+        raise cast("BaseException", error)
+    finally:
+        del error
+
+
+@define(eq=False)
+class Steps:
+    """The elements of one subscription, each made when it is awaited (a Receiver).
+
+    The last region runs on the consumer's loop. Where it has its input, or gets it there and then from regions on
+    that loop, an element costs no detour over the event loop. A consumer that never suspends gives the loop a turn about
+    every millisecond all the same.
+    """
+
+    lifetime: Lifetime = field(init=False, factory=Lifetime.awaited)
+    driver: RegionDriver = field(init=False)
+    _item: Any = field(init=False, default=NOTHING)
+    _over: bool = field(init=False, default=False)
+    error: BaseException | None = field(init=False, default=None)
+    _waiter: asyncio.Future[None] | None = field(init=False, default=None)
+    _asked: bool = field(init=False, default=False)
+    """Whether an element has been requested that has not come: a wait may have been cancelled."""
+    _pulling: bool = field(init=False, default=False)
+    """Whether the element is being made there and then."""
+    _until: float = field(init=False, default=0.0)
+    """When the event loop is to have a turn, by `budgets.clock`."""
+    _left: bool = field(init=False, default=False)
+    """Whether nobody can ask for an element any more."""
+    _iterators: list[object] = field(init=False, factory=list[object])
+    """The iterator, while somebody awaits an element of it."""
+
+    def begin(self, flow: FlowLike) -> None:
+        """Subscribe, on the running loop."""
+        self.driver = assemble(Plan.of(at_home(flow)), self, Host(self.lifetime), copy_context(), each=True)
+
+    async def next(self, iterator: object) -> Any:
+        """Return the next element; raises StopAsyncIteration behind the last, and the failure in its place.
+
+        The iterator is kept meanwhile, and not by this frame: the traceback of a failure that a turn meets here leads to it.
+        """
+        # What has come for a wait that was cancelled goes first.
+        if self._item is NOTHING and not self._asked:
+            item = self.driver.poll()
+            if item is not NOTHING:
+                return item
+        self._iterators.append(iterator)
+        del iterator
+        try:
+            return await self._awaited()
+        finally:
+            self._iterators.pop()
+
+    async def _awaited(self) -> Any:
+        """Return the next element, which is not to be had without a turn."""
+        # Whoever waits may have been woken already: the element is not for both.
+        if (self._waiter is not None or self._pulling) and (self._item is not NOTHING or not self._over):
+            raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
+        if self._item is NOTHING and not self._over:
+            await self._arrival()
+        if self._item is not NOTHING:
+            item, self._item = self._item, NOTHING
+            return item
+        await self.lifetime.ended()
+        self.error = self.lifetime.outcome(self.error)
+        if self.error is not None:
+            self.error = as_of_a_generator(self.error, "a function or source of the flow", StopAsyncIteration)
+            raise_held(self)
+        raise StopAsyncIteration
+
+    async def _arrival(self) -> None:
+        """Wait for the next element or the end."""
+        if not self._asked:
+            self._asked = True
+            if budgets.clock() < self._until:
+                self._pulling = True
+                try:
+                    self.driver.pull()
+                finally:
+                    self._pulling = False
+                if self._item is not NOTHING or self._over:
+                    return
+            else:
+                self.driver.request(1)
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            self._until = self.driver.budget.deadline()
+
+    async def finished(self, error: BaseException | None) -> BaseException | None:
+        """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
+        self.driver.cancel()
+        self._over = True
+        self._wake()
+        try:
+            await self.lifetime.ended()
+        except asyncio.CancelledError:
+            self.lifetime.unawaited()
+            raise
+        finally:
+            self._drop()
+        return self.lifetime.outcome(error)
+
+    async def close(self) -> None:
+        """Cancel, and wait for the cleanup; raises what that has raised."""
+        self.error = await self.finished(None)
+        if self.error is not None:
+            raise_held(self)
+
+    def leave(self) -> None:
+        """Cancel: nobody holds the iterator any more."""
+        self._left = True
+        self._drop()
+        driver = self.driver
+        driver.context.copy().run(self.lifetime.unawaited)
+        if not driver.closed and not driver.loop.is_closed():
+            driver.cancel()
+
+    def _drop(self) -> None:
+        """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
+        item, self._item = self._item, NOTHING
+        error, self.error = self.error, None
+        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        if item is not NOTHING:
+            self.driver.context.copy().run(discard, [item])
+        if error is not None:
+            self.driver.context.copy().run(drop_error, error)
+
+    # -- the Receiver of the flow
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Nothing: each element is asked for when it is awaited."""
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take the element that was asked for."""
+        if self._left:
+            discard(items)
+            return
+        self._asked = False
+        self._item = items[0]
+        self._wake()
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure."""
+        if self._left:
+            drop_error(error)
+            return
+        self.error = error
+        self.on_complete()
+
+    def on_complete(self) -> None:
+        """Take the end."""
+        self._asked = False
+        self._over = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+@define(eq=False)
+class Iteration:
+    """The iterator of one subscription, which is cancelled when nobody holds it any more."""
+
+    _steps: Steps
+
+    @staticmethod
+    def over(flow: FlowLike) -> Iteration:
+        """Subscribe, on the running loop."""
+        steps = Steps()
+        steps.begin(flow)
+        return Iteration(steps)
+
+    def __aiter__(self) -> Iteration:
+        return self
+
+    def __anext__(self) -> Coroutine[Any, Any, Any]:
+        return self._steps.next(self)
+
+    @property
+    def source(self) -> str:
+        """What feeds the last region, in words."""
+        return self._steps.driver.region.source
+
+    def snapshot(self) -> Snapshot:
+        """Look at how far each region has come, from any thread."""
+        return snapshot(self._steps.driver)
+
+    async def aclose(self) -> None:
+        """Cancel, and wait until everything has been cleaned up; whoever asks for an element then hears of the end.
+
+        Raises what the cleanup has raised.
+        """
+        await self._steps.close()
+
+    async def finished(self, error: BaseException | None) -> BaseException | None:
+        """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
+        return await self._steps.finished(error)
+
+    def __del__(self) -> None:
+        # Left by `break`.
+        self._steps.leave()
+
+
+@define(eq=False)
+class Opened:
+    """A subscription for the length of a block, behind which everything has been cleaned up (an async context manager).
+
+    By hand, since contextlib sets attributes of exceptions, which not every class allows.
+    """
+
+    _flow: FlowLike
+    _items: Iteration = field(init=False)
+
+    async def __aenter__(self) -> Iteration:
+        self._items = Iteration.over(self._flow)
+        return self._items
+
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        failure = await self._items.finished(error)
+        try:
+            if error is None and failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads back to here
+
+
+async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]]) -> None:
+    """Await ``fn`` for each element, in the task that calls."""
+    cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
+    before = cancelling()
+    taken = 0
+    async with Opened(flow) as items:
+        async for item in items:
+            try:
+                await fn(item)
+            except FAILURES as error:
+                if isinstance(error, asyncio.CancelledError) and cancelling() > before:
+                    raise
+                add_note(
+                    error,
+                    f"in for_each({label(fn)}), on element #{taken} of {items.source}",
+                )
+                failure = as_failure(error)
+                if failure is error:
+                    raise
+                raise failure from error
+            taken += 1

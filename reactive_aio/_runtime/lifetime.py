@@ -1,0 +1,157 @@
+"""Lifetimes: all that has been started for a subscription, or for a region of it, and has not yet been cleaned up.
+
+The lifetime of a whole subscription also collects what its cleanup raises, for an end that is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from attrs import define, field
+
+from .._core.notes import add_note
+from ..hooks import also_failed, drop_error
+from ..schedulers.base import Released
+
+NOTED: Final = 16
+"""Notes of further failures that are kept."""
+
+
+@define(eq=False)
+class Lifetime:
+    """Counts what must have ended before a terminal may return: regions, tasks, threads, jobs.
+
+    Holds are taken and released on any thread. The count can go up again after it was zero only while a hold
+    is there, so zero is final.
+    """
+
+    _whole: Lifetime | None = None
+    """What this is a part of, and whose waiter joins the threads."""
+    _held: int = field(init=False, default=0)
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _join: Callable[[], None] | None = field(init=False, default=None)
+    """Joins the latest thread that has told its end, which it does before it is quite gone."""
+    _awaited: bool = field(init=False, default=False)
+    """Whether an end is awaited that raises the failures of the cleanup."""
+    _failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
+    _notes: list[str] = field(init=False, factory=list[str])
+    """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
+
+    def part(self) -> Lifetime:
+        """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
+        return Lifetime(self._whole or self)
+
+    def hold(self) -> Released:
+        """Count something that has been started; call the result once when it has ended."""
+        with self._lock:
+            self._held += 1
+        return self._release
+
+    def _release(self, join: Callable[[], None] | None = None) -> None:
+        if join is not None:
+            (self._whole or self)._keep(join)
+        with self._lock:
+            self._held -= 1
+            if self._held:
+                return
+            waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+    def _keep(self, join: Callable[[], None]) -> None:
+        # Each joins the one before it and the waiter joins the last, so that one place is enough for any number.
+        with self._lock:
+            before, self._join = self._join, join
+        if before is not None:
+            before()
+
+    def then(self, call: Callable[[], None]) -> None:
+        """Have something called when nothing is held any more, on whatever thread that is; at once if it is so."""
+        with self._lock:
+            if self._held:
+                self._waiting.append(call)
+                return
+        call()
+
+    # -- what the cleanup raises
+
+    @classmethod
+    def awaited(cls) -> Lifetime:
+        """Return a lifetime whose end is awaited: it keeps the failures of the cleanup for `outcome`."""
+        lifetime = cls()
+        lifetime._awaited = True
+        return lifetime
+
+    def cleanup_failed(self, error: BaseException) -> None:
+        """Keep the failure of a cleanup for the awaited end, or tell the hook where nobody awaits one; from any thread."""
+        whole = self._whole or self
+        with whole._lock:
+            if whole._awaited:
+                whole._failures.append(error)
+                return
+        drop_error(error)
+
+    def note(self, text: str) -> None:
+        """Have something noted on the failure of the flow; from any thread."""
+        whole = self._whole or self
+        with whole._lock:
+            whole._notes.append(text)
+            del whole._notes[:-NOTED]
+
+    def outcome(self, error: BaseException | None) -> BaseException | None:
+        """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
+        with self._lock:
+            failures, self._failures = self._failures, []
+            notes, self._notes = self._notes, []
+        try:
+            for failure in failures:
+                if error is None:
+                    error = failure
+                else:
+                    also_failed(error, failure)
+            if error is not None:
+                for note in notes:
+                    add_note(error, note)
+            return error
+        finally:
+            del error, failures  # a traceback leads back to here
+
+    def unawaited(self) -> None:
+        """Tell the hook of what the cleanup has raised and of what it will raise: nobody awaits the end any more."""
+        with self._lock:
+            self._awaited = False
+            failures, self._failures = self._failures, []
+        for failure in failures:
+            drop_error(failure)
+
+    async def ended(self) -> None:
+        """Wait until nothing is held.
+
+        Cancelling the waiter does not cut the cleanup short: the cancellation is put off until all has ended
+        and is raised then.
+        """
+        loop = asyncio.get_running_loop()
+        put_off: asyncio.CancelledError | None = None
+        while True:
+            done = asyncio.Event()
+
+            def wake(done: asyncio.Event = done) -> None:
+                loop.call_soon_threadsafe(done.set)
+
+            with self._lock:
+                if not self._held:
+                    break
+                self._waiting.append(wake)
+            try:
+                await done.wait()
+            except asyncio.CancelledError as cancelled:
+                put_off = cancelled
+        if self._join is not None:
+            self._join()
+        if put_off is not None:
+            raise put_off

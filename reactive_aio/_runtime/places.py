@@ -1,0 +1,77 @@
+"""Where the regions of a flow run: on which loops, and over one more boundary where that is not the subscriber's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from attrs import define, field
+
+from .._core.guard import FAILURES
+from .._fusion import Placed
+from .._plan import FlowLike, Plan, PublishOn
+from ..schedulers.base import Attachment, Scheduler
+from ..schedulers.current import Current, Home
+from .driver import RegionDriver
+from .lifetime import Lifetime
+
+PREFETCH: Final = 256
+HERE: Final = Current()
+
+
+def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:
+    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here.
+
+    ``home`` is where it belongs: where what is placed nowhere runs. Without a ``prefetch`` the boundary requests what
+    its subscriber does, which reads ahead itself.
+    """
+    nodes = flow.__nodes__
+    if (nodes.scheduler or home).is_here():
+        return flow
+    return nodes.then(Placed(PublishOn(here(), prefetch), nodes.source.origin))
+
+
+def is_home(flow: FlowLike) -> bool:
+    """Tell whether the last region of a flow of the subscriber's runs on the running loop."""
+    return (flow.__nodes__.scheduler or HERE).is_here()
+
+
+def here() -> Scheduler:
+    """Give the running loop, as a place that means the same to whoever asks for it on another one; else say so later."""
+    try:
+        return Home(asyncio.get_running_loop())
+    except RuntimeError:
+        return HERE
+
+
+@define(eq=False)
+class Held:
+    """A region's hold on its scheduler, and the driver to be told when the loop ends."""
+
+    attachment: Attachment = field(init=False)
+    driver: RegionDriver | None = field(init=False, default=None)
+
+    def lost(self, error: BaseException) -> None:
+        """Tell the driver that the loop has ended."""
+        if self.driver is not None:
+            self.driver.lost(error)
+
+
+def placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:
+    """Tell where it is that something was placed."""
+    return home if scheduler is None or scheduler == HERE else scheduler
+
+
+def attach(plan: Plan, lifetime: Lifetime, home: Scheduler) -> list[Held]:
+    """Ask the schedulers for loops; all or none."""
+    places: list[Held] = []
+    try:
+        for region in plan.regions:
+            place = Held()
+            place.attachment = placed_at(region.scheduler, home).attach(place.lost)
+            places.append(place)
+    except FAILURES:
+        for place in places:
+            place.attachment.detach(lifetime.hold())
+        raise
+    return places

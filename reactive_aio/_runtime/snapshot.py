@@ -1,0 +1,67 @@
+"""How far a running flow has come, read off its drivers."""
+
+from __future__ import annotations
+
+from .._arbiter import Gathering, Inner
+from .._plan import BoundarySnapshot, InnerSnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
+from ..spec import add_demand
+from .driver import RegionDriver
+from .inputs import PushedInput
+
+HERE = "the subscriber's loop"
+
+
+def snapshot(last: RegionDriver) -> Snapshot:
+    """Look at a flow by the driver of its last region, from any thread, without stopping it."""
+    return Snapshot(_regions(last))
+
+
+def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
+    found: list[RegionSnapshot] = []
+    driver: RegionDriver | None = last
+    while driver is not None:
+        fed = driver.fed
+        # What a combinator stands for, unless it reads several flows at a time.
+        now = driver.inner if _several(driver) is None else None
+        reads = driver.before is None and now is None and driver.elsewhere is None
+        if reads or driver.gauge is not None or not driver.run.empty:
+            found.append(_region(driver))
+        if driver.elsewhere is not None and fed is not None:
+            tasks = None if driver.tasks is None else driver.tasks()
+            found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received, tasks=tasks))
+        driver = driver.before or now
+    return tuple(reversed(found))
+
+
+def _region(driver: RegionDriver) -> RegionSnapshot:
+    scheduler, fed, gauge, several = driver.region.scheduler, driver.fed, driver.gauge, _several(driver)
+    return RegionSnapshot(
+        HERE if scheduler is None else scheduler.name,
+        driver.delivered,
+        None if fed is None else _boundary(fed),
+        None if gauge is None else OverflowSnapshot(gauge.size, gauge.buffered, gauge.dropped),
+        inner=() if several is None else tuple(map(_inner, tuple(several.inners))),
+    )
+
+
+def _several(driver: RegionDriver) -> Gathering | None:
+    """Give what reads several flows for the region, if that is what it stands behind."""
+    reader = None if driver.fed is None else driver.fed.upstream
+    return reader if isinstance(reader, Gathering) and reader.several else None
+
+
+def _boundary(fed: PushedInput) -> BoundarySnapshot:
+    # In this order: while another thread goes on, each figure is read when it can only have grown beyond the one before.
+    buffered = fed.buffered
+    delivered = fed.received
+    return BoundarySnapshot(fed.requested, delivered, buffered, fed.prefetch)
+
+
+def _inner(inner: Inner) -> InnerSnapshot:
+    driver = inner.subscription
+    buffered = len(inner.kept)
+    delivered = inner.received
+    if not isinstance(driver, RegionDriver):
+        return InnerSnapshot((), BoundarySnapshot(delivered, delivered, buffered, inner.prefetch))
+    requested = add_demand(delivered, driver.demand)
+    return InnerSnapshot(_regions(driver), BoundarySnapshot(requested, delivered, buffered, inner.prefetch))

@@ -1,0 +1,252 @@
+"""Delivery: chunks of many tasks brought to one subscriber, under one demand.
+
+What is common to delivery in order and as it comes: the attempts of each task, the credits they hold, and
+how a partition ends.
+
+A partition is over when its task has said so *and* Spark has confirmed the task: where Spark fails to read
+the input of a task (lost shuffle files, say), Python sees it end early, and only Spark knows better.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import define, field
+
+from ..._core.guard import FAILURES
+from ..._remote.failures import unpack
+from ...errors import SparkJobError
+from .._task.failures import loaded
+
+if TYPE_CHECKING:
+    from ..._plan import Inlet
+    from ..._remote.frames import Frame
+    from .link import Link
+
+
+@define(eq=False)
+class Partition:
+    """What is known on the loop of a part of the data."""
+
+    index: int
+    arrived: int = 0
+    """Elements that have arrived; a later attempt of the task goes on behind them."""
+    link: Link | None = None
+    others: deque[Link] = field(factory=deque["Link"])
+    """Further attempts of the task, which wait to see whether the first is lost; Spark bounds them."""
+    begun: bool = False
+    """Whether its task has been running."""
+    placed: bool = False
+    """Whether its task was told at which place it begins, and so is to tell how far it has come."""
+    passed: int = 0
+    """Elements that have come to the stage that is done in turn."""
+    decided: bool = False
+    """Whether it needed no more, so that nothing behind it matters."""
+    ended: bool = False
+    """Whether its task has said that this was all."""
+    confirmed: bool = False
+    failure: BaseException | None = None
+    over: bool = False
+    """Whether all of it has been delivered."""
+
+    @property
+    def end(self) -> BaseException | None:
+        """How a partition ends that has failed or been confirmed."""
+        if self.failure is None and (self.arrived or self.placed) and not self.ended:
+            return SparkJobError(f"Spark took partition {self.index} for done, but it had not ended")
+        return self.failure
+
+
+class Work(Protocol):
+    """What the delivery asks of the job."""
+
+    def run(self, partition: int) -> bool:
+        """Have a task run for a partition; False if that has to wait, until `Delivery.ask` is called."""
+        ...
+
+    def finish(self, error: BaseException | None) -> None:
+        """Signal the end of the stream."""
+
+
+@define(eq=False)
+class Delivery(ABC):
+    """The account of what was requested and of what the tasks have sent; a Listener of the links."""
+
+    inlet: Inlet[Any]
+    work: Work
+    prefetch: int
+    partitions: list[Partition] = field(init=False, factory=list[Partition])
+    running: dict[int, Partition] = field(init=False, factory=dict[int, Partition])
+    """The partitions whose tasks are connected."""
+    asked: int = field(init=False, default=0)
+    """The partitions for which a task has been asked for, in their order."""
+    free: int = field(init=False, default=0)
+    """Elements that were requested and that no task has been granted."""
+    over: bool = field(init=False, default=False)
+
+    def begin(self, partitions: int, slots: int) -> None:
+        """Start on the first partitions; ``slots`` tasks run at a time in the whole cluster."""
+        self.partitions = [Partition(index) for index in range(partitions)]
+        self.plan(slots)
+        if not partitions:
+            self.work.finish(None)
+        self.ask()
+
+    @property
+    def leaves_some(self) -> bool:
+        """Whether there are partitions of which not all is wanted, so that their tasks may still run."""
+        return not all(partition.over for partition in self.partitions)
+
+    def request(self, n: int) -> None:
+        """Let tasks send ``n`` more elements."""
+        self.free += n
+        self.grant()
+
+    def ask(self) -> None:
+        """Have the next partitions run, as far as they may."""
+        while not self.over and self.asked < len(self.partitions) and self.may_ask() and self.work.run(self.asked):
+            self.asked += 1
+
+    # -- in which the two kinds of delivery differ
+
+    @abstractmethod
+    def plan(self, slots: int) -> None:
+        """Decide how to share the credits, once the partitions are known."""
+
+    @abstractmethod
+    def may_ask(self) -> bool:
+        """Tell whether the next partition may have a task now."""
+
+    @abstractmethod
+    def take(self, partition: Partition, link: Link, frame: Frame) -> None:
+        """Take elements that have arrived."""
+
+    @abstractmethod
+    def settle(self, partition: Partition) -> None:
+        """Go on, now that a partition has failed or been confirmed."""
+
+    @abstractmethod
+    def grant(self) -> None:
+        """Grant what is free."""
+
+    def start(self, partition: Partition, link: Link) -> None:
+        """Have an attempt begin behind what has arrived."""
+        link.start(partition.arrived, 0)
+
+    # -- what the tasks say
+
+    def connected(self, link: Link) -> None:
+        """Let an attempt begin, or wait until the one before it is lost."""
+        partition = self._partition(link)
+        if partition is None:
+            link.stop()
+            return
+        if partition.link is None:
+            self._adopt(partition, link)
+        else:
+            partition.others.append(link)
+        partition.begun = True
+        self.ask()
+
+    def chunk(self, link: Link, frame: Frame) -> None:
+        """Take elements, of the attempt that is listened to."""
+        partition = self._partition(link)
+        if partition is not None and partition.link is link:
+            partition.arrived += frame.count
+            self.take(partition, link, frame)
+
+    def failed(self, link: Link, data: bytes) -> None:
+        """Take the failure of a function."""
+        partition = self._partition(link)
+        link.stop()
+        if partition is not None and partition.link is link and partition.failure is None:
+            partition.failure = unpack(data)
+            self._release(partition, link)
+            self.settle(partition)
+
+    def cleanup_failed(self, data: bytes) -> None:
+        """Pass on what a task could not let go of that was told to stop."""
+        self.inlet.cleanup_failed(unpack(data))
+
+    def ended(self, link: Link, frame: Frame) -> None:
+        """Note that all elements of a partition have come, if Spark confirms it."""
+        partition = self._partition(link)
+        link.stop()
+        if partition is not None:
+            partition.ended, partition.passed, partition.decided = True, frame.place, bool(frame.detail)
+            self._release(partition, link)
+
+    def lost(self, link: Link) -> None:
+        """Let the next attempt take over; there may be none yet, or ever."""
+        partition = self._partition(link)
+        if partition is not None:
+            self._release(partition, link)
+
+    def _partition(self, link: Link) -> Partition | None:
+        """Give the partition of a connection, unless it is over."""
+        if self.over or link.partition >= len(self.partitions):
+            return None
+        partition = self.partitions[link.partition]
+        return None if partition.over else partition
+
+    def _adopt(self, partition: Partition, link: Link) -> None:
+        partition.link = link
+        self.running[partition.index] = partition
+        self.start(partition, link)
+        self.grant()
+
+    def _release(self, partition: Partition, link: Link) -> None:
+        """Count on an attempt no more, and grant to others what it will not use."""
+        if partition.link is link:
+            partition.link = None
+            del self.running[partition.index]
+            self.free += link.granted
+            link.granted = 0
+            if partition.others and partition.failure is None:
+                self._adopt(partition, partition.others.popleft())
+            self.grant()
+        elif link in partition.others:
+            partition.others.remove(link)
+
+    # -- what Spark says
+
+    def confirmed(self, index: int) -> None:
+        """Note that the task of a partition has succeeded."""
+        if not self.over:
+            partition = self.partitions[index]
+            partition.confirmed = True
+            self.settle(partition)
+            self.ask()
+
+    def job_failed(self, index: int, error: BaseException) -> None:
+        """Take the failure of a job, which stays behind what came before it."""
+        partition = self.partitions[index]
+        if not self.over and partition.failure is None:
+            partition.failure = error
+            self.settle(partition)
+
+    # -- what both do
+
+    def deliver(self, frame: Frame) -> None:
+        """Pass a chunk on."""
+        try:
+            items = loaded(frame)
+        except FAILURES as error:
+            self.work.finish(error)
+        else:
+            self.inlet.on_chunk(items)
+
+    def close(self, partition: Partition) -> None:
+        """Have done with a partition."""
+        partition.over = True
+        for link in filter(None, (partition.link, *partition.others)):
+            link.stop()  # an attempt that Spark no longer needs
+
+    def grant_to(self, link: Link, n: int) -> None:
+        """Grant a task some of what is free."""
+        n = min(n, self.free)
+        if n > 0:
+            self.free -= n
+            link.grant(n)

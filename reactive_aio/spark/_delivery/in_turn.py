@@ -1,0 +1,50 @@
+"""Delivery in order where each partition has to know how many elements came before it.
+
+The partition whose turn it is tells so at its end. Those ahead of it have connected by then, and wait to hear where they
+begin; so their tasks are started ahead of their turn, and none of their elements is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from .ordered import OrderedDelivery
+
+if TYPE_CHECKING:
+    from .delivery import Partition
+    from .link import Link
+
+
+@define(eq=False)
+class DeliveryInTurn(OrderedDelivery):
+    """One partition after the other, each of which begins where the one before it has ended."""
+
+    _place: int = field(init=False, default=0)
+    """How many elements came, in the partitions before the one whose turn it is, to the stage that is done in turn."""
+
+    def plan(self, slots: int) -> None:
+        """Share nothing with those ahead."""
+        super().plan(slots)
+        self._share = 0
+
+    def start(self, partition: Partition, link: Link) -> None:
+        """Have an attempt begin, or wait for its turn; each attempt in the same place."""
+        if partition.index == self._turn:
+            partition.placed = True
+            link.start(partition.arrived, self._place)
+
+    def take_turn(self, partition: Partition) -> None:
+        """Have the task begin that has waited for this."""
+        if partition.link is not None:
+            self.start(partition, partition.link)
+
+    def _next_turn(self, partition: Partition) -> None:
+        """Count on, or end where nothing behind the partition matters, since nobody knows how many were left in it."""
+        if partition.decided:
+            self.close(partition)
+            self.work.finish(None)
+            return
+        self._place += partition.passed
+        super()._next_turn(partition)

@@ -1,0 +1,104 @@
+"""Delivery in the order of the partitions.
+
+The partitions have their turn one after another. The one whose turn it is delivers as it receives. A few
+ahead of it work already, each for a small share of what was requested, which waits here for its turn. All
+shares together are less than the region keeps in reserve before it requests anew, so the partition in turn
+can never starve.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from .delivery import Delivery, Partition
+
+if TYPE_CHECKING:
+    from ..._remote.frames import Frame
+    from .link import Link
+
+MOST_AHEAD: Final = 3
+"""Partitions that run at most beside the one whose turn it is."""
+
+
+@define(eq=False)
+class OrderedDelivery(Delivery):
+    """One partition after the other."""
+
+    _turn: int = field(init=False, default=0)
+    _ahead: int = field(init=False, default=0)
+    """Partitions that run beside the one whose turn it is."""
+    _share: int = field(init=False, default=0)
+    """Elements that each of them may send before its turn."""
+    _waiting: list[deque[Frame]] = field(init=False, factory=list[deque["Frame"]])
+    """For each partition the chunks that wait for its turn; bounded by its share."""
+
+    def plan(self, slots: int) -> None:
+        """Share an eighth with those ahead: the region requests anew while a quarter is still outstanding."""
+        self._waiting = [deque() for _ in self.partitions]
+        self._ahead = max(0, min(MOST_AHEAD, slots - 2, len(self.partitions) - 1))
+        self._share = (self.prefetch >> 3) // self._ahead if self._ahead else 0
+
+    def may_ask(self) -> bool:
+        """Let each begin when the one before it has a slot of the cluster, else those ahead might take them all."""
+        if self.asked > self._turn + self._ahead:
+            return False
+        before = self.partitions[self.asked - 1] if self.asked else None
+        return before is None or before.begun or before.confirmed
+
+    def take(self, partition: Partition, link: Link, frame: Frame) -> None:
+        """Pass elements on, or keep them until it is their turn."""
+        self._waiting[partition.index].append(frame)
+        self._advance()
+
+    def settle(self, partition: Partition) -> None:
+        """Go on if it was the turn of this partition."""
+        self._advance()
+
+    def _advance(self) -> None:
+        """Deliver what it is the turn of."""
+        while not self.over:
+            if self._turn == len(self.partitions):
+                self.work.finish(None)
+                return
+            partition, waiting = self.partitions[self._turn], self._waiting[self._turn]
+            while waiting:
+                self.deliver(waiting.popleft())
+                if self.over:
+                    return
+            if partition.failure is None and not partition.confirmed:
+                return
+            if (error := partition.end) is not None:
+                self.work.finish(error)
+            else:
+                self._next_turn(partition)
+
+    def _next_turn(self, partition: Partition) -> None:
+        self.close(partition)
+        self._turn += 1
+        if self._turn < len(self.partitions):
+            self.take_turn(self.partitions[self._turn])
+        self.ask()
+        self.grant()
+
+    def take_turn(self, partition: Partition) -> None:
+        """Note that it is the turn of a partition, before it is granted anything."""
+
+    def grant(self) -> None:
+        """Grant their shares to those ahead, the rest to the partition whose turn it is.
+
+        The shares of those whose tasks are still to connect are kept for them: else the one whose turn it is would
+        have it all by then, and they would begin when it ends.
+        """
+        if self.over:
+            return
+        kept = 0
+        for partition in self.partitions[self._turn + 1 : self._turn + 1 + self._ahead]:
+            if (link := partition.link) is not None:
+                self.grant_to(link, self._share - partition.arrived - link.granted)
+            elif not partition.ended:
+                kept += max(0, self._share - partition.arrived)
+        if self._turn < len(self.partitions) and (link := self.partitions[self._turn].link) is not None:
+            self.grant_to(link, self.free - kept)

@@ -1,0 +1,56 @@
+"""Questions to Spark that are asked when something is built or begins, and what is said where the session has ended."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from ...errors import SparkJobError
+from .calls import is_connect
+from .told import told
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+STOPPED: Final = "its session has been stopped"
+
+
+def is_stopped(at: SparkSession | SparkContext) -> bool:
+    """Tell whether a session has been stopped in this process, without a call into the JVM."""
+    known: Any = at  # what tells it is not of PySpark's public interface, and of another name with Spark Connect
+    if is_connect(at):
+        return bool(known.is_stopped)
+    return getattr(known, "sparkContext", known)._jsc is None
+
+
+def check_running(method: str, at: SparkSession | SparkContext) -> None:
+    """Refuse a session that has been stopped."""
+    if is_stopped(at):
+        raise SparkJobError(f"{method}(): {STOPPED}: start another one, and use what is made with it")
+
+
+@frozen
+class asking(AbstractContextManager[None]):  # noqa: N801 - it reads as what is done in the block
+    """Refuses a session that has been stopped, and one whose JVM does not answer in the block.
+
+    No generator, which would set the traceback of what leaves the block, and not all let that be set.
+    """
+
+    method: str
+    at: SparkSession | SparkContext
+
+    def __enter__(self) -> None:
+        check_running(self.method, self.at)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        from py4j.protocol import Py4JError, Py4JJavaError
+
+        # What Java has raised is an answer.
+        if isinstance(error, (Py4JError, OSError)) and not isinstance(error, Py4JJavaError):
+            raise SparkJobError(f"{self.method}(): Spark does not answer: {told(error)}") from error

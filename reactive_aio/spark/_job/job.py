@@ -1,0 +1,231 @@
+"""The job behind a subscription: every call into the JVM, on threads of its own.
+
+A call into the JVM blocks, so none is made on the event loop. There is one thread for each partition that
+runs at a time; each partition is a Spark job of its own, so that we and not Spark decide how many slots of the
+cluster are taken. In one job for all, the partitions would take every slot there is and hold it while they wait
+for demand; and then one of them that has to be retried, or another job that the subscriber waits for, finds none.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES
+from ...errors import SparkJobError
+from .._task.connecting import Address, listen, unreachable
+from .._task.pickling import NotPickled
+from .calls import cancel_group, group_name
+from .told import text_of, told
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+GRACE: Final = 0.05
+
+
+@frozen
+class Prepared:
+    """What is known once the JVM has been asked."""
+
+    listening: socket.socket
+    partitions: int
+    slots: int
+    """The tasks that run at a time in the cluster."""
+
+
+class Events(Protocol):
+    """Who hears of the job, on the event loop."""
+
+    def prepared(self, prepared: Prepared) -> None:
+        """The job can begin, as soon as somebody listens on the socket."""
+
+    def not_prepared(self, error: BaseException) -> None:
+        """The job can't begin."""
+
+    def confirmed(self, partition: int) -> None:
+        """Spark says that the task of a partition has succeeded."""
+
+    def job_failed(self, partition: int, error: BaseException) -> None:
+        """Spark has given up on a partition."""
+
+    def threads_ended(self) -> None:
+        """Nothing of the job is left."""
+
+
+@define(eq=False)
+class Job:
+    """The threads of one subscription."""
+
+    context: SparkContext
+    name: str
+    java_rdd: Callable[[Address], Any]
+    """Gives the JavaRDD whose partitions are to run, by what its tasks have to know; called on a thread."""
+    events: Events
+    post: Callable[[Callable[[Any], None], Any], None]
+    grace: float = GRACE
+    """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
+    secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
+    group: str = field(init=False, factory=group_name)
+    """The name by which its jobs are known."""
+    _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
+    _threads: list[Thread] = field(init=False, factory=list[Thread])
+    _left: int = field(init=False, default=0)
+    _working: int = field(init=False, default=0)
+    """The threads but the one that cancels."""
+    _busy: int = field(init=False, default=0)
+    """The partitions that run or wait for a thread."""
+    _stopping: Event = field(init=False, factory=Event)
+    _ended: Event = field(init=False, factory=Event)
+    _rdd: Any = field(init=False, default=None)  # a JavaRDD, which has no type here
+
+    # -- on the loop
+
+    def start(self) -> None:
+        """Start the first thread."""
+        self._start(self._lead)
+
+    def run(self, partition: int) -> None:
+        """Have a partition run, on a thread that has nothing to do or a new one."""
+        self._busy += 1
+        if self._busy > self._working:
+            self._start(self._work)
+        self._todo.put(partition)
+
+    def stop(self, *, cancel: bool) -> None:
+        """Run no more; with ``cancel`` see to it that what runs is stopped as well."""
+        self._stopping.set()
+        for _ in self._threads:
+            self._todo.put(None)
+        if cancel and not self._ended.is_set():
+            self._start(self._cancel, working=False)
+
+    def join(self) -> None:
+        """Let the threads, which have nothing left to do, be gone."""
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self, work: Callable[[], None], *, working: bool = True) -> None:
+        self._left += 1
+        self._working += working
+        name = f"reactive_aio-spark-{len(self._threads)}"
+        thread = Thread(target=self._guarded, args=(work, working), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _done(self, outcome: tuple[int, BaseException | None]) -> None:
+        partition, error = outcome
+        self._busy -= 1
+        if error is None:
+            self.events.confirmed(partition)
+        else:
+            self.events.job_failed(partition, error)
+
+    def _thread_ended(self, working: bool) -> None:
+        self._left -= 1
+        self._working -= working
+        if not self._working:
+            self._ended.set()
+        if not self._left:
+            self.events.threads_ended()
+
+    # -- on the threads
+
+    def _guarded(self, work: Callable[[], None], working: bool) -> None:
+        try:
+            work()
+        finally:
+            self.post(self._thread_ended, working)
+
+    def _lead(self) -> None:
+        try:
+            prepared = self._prepare()
+        except NotPickled as failed:
+            self.post(self.events.not_prepared, failed.error)
+        except FAILURES as error:
+            self.post(self.events.not_prepared, self._failure(error))
+        else:
+            self.post(self.events.prepared, prepared)
+            self._loop()
+
+    def _prepare(self) -> Prepared:
+        context = self.context
+        self._enter()
+        listening, host = listen(context)
+        try:
+            self._rdd = self.java_rdd(Address(host, listening.getsockname()[1], self.secret))
+            partitions: int = self._rdd.getNumPartitions()
+            return Prepared(listening, partitions, _slots(context))
+        except BaseException:
+            listening.close()
+            raise
+
+    def _work(self) -> None:
+        self._enter()
+        self._loop()
+
+    def _loop(self) -> None:
+        while (partition := self._todo.get()) is not None and not self._stopping.is_set():
+            try:
+                self._run(partition)
+            except FAILURES as error:
+                self.post(self._done, (partition, self._failure(error)))
+            else:
+                self.post(self._done, (partition, None))
+
+    def _enter(self) -> None:
+        """Put the jobs of this thread into the group, by which they can be cancelled."""
+        self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
+
+    def _run(self, partition: int) -> None:
+        """Run the job of one partition; it has no results, for the elements take the other way.
+
+        This is what SparkContext.runJob does, which would pickle a function each time, and would need a second
+        Python worker for each task of a DataFrame.
+        """
+        from pyspark import serializers, util
+
+        read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - see above
+        context: Any = self.context
+        results = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
+        with read(results, serializers.CPickleSerializer()) as nothing:
+            for _ in nothing:
+                pass
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Say what happened; on this thread, as it takes a call into the JVM."""
+        if not isinstance(error, Exception):
+            return error  # what is no Exception comes of a function that is pickled, and not of Spark
+        if self._stopping.is_set():
+            return SparkJobError("stopped")  # nobody will hear of it
+        if (cut_off := unreachable(text_of(error))) is not None:
+            cut_off.__cause__ = error
+            return cut_off
+        failure = SparkJobError(f"the Spark job of {self.name} failed: {told(error, self.context)}")
+        failure.__cause__ = error
+        return failure
+
+    def _cancel(self) -> None:
+        """Cancel the jobs of the group, those too that are submitted just now."""
+        if not self._ended.wait(self.grace):
+            with suppress(Exception):  # the JVM is gone, and the threads will notice
+                cancel_group(self.context, self.group)
+
+
+def _slots(context: Any) -> int:
+    """Ask how many tasks run at a time; ``defaultParallelism`` may have been set to any number."""
+    from py4j.protocol import Py4JError
+
+    try:
+        own = context._jsc.sc()
+        slots: int = own.maxNumConcurrentTasks(own.resourceProfileManager().defaultResourceProfile())
+    except Py4JError:  # not of Spark's public interface, and it may change
+        slots = context.defaultParallelism
+    return slots

@@ -1,0 +1,53 @@
+"""What Spark says of a failure; what py4j raises asks the JVM for its message, so all of it belongs on a thread."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ..._core.guard import FAILURES
+
+TRACEBACK: Final = "Traceback (most recent call last):"
+CAUSED: Final = "Caused by: "
+JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
+
+
+def text_of(error: BaseException) -> str:
+    """Give all of it; nothing if the JVM is gone, or if it can't be had."""
+    try:
+        return str(error).strip()
+    except FAILURES:
+        return ""
+
+
+def told(error: Exception, context: Any = None) -> str:
+    """Say it in a line, with what it came from; ``context`` is that of the session, which may have been stopped."""
+    if context is not None and context._jsc is None:
+        return "its session has been stopped"
+    line = _line(text_of(error)) or type(error).__name__
+    cause = _cause(error)
+    return line if JAVA_TYPE.sub("", cause) in line else f"{line} (caused by {cause})"
+
+
+def _line(text: str) -> str:
+    """Give what a text begins with, and what Python has raised in the end where it tells of that."""
+    lines = text.splitlines() or [""]
+    if len(lines) > 1 and lines[1].startswith(": "):
+        lines = [lines[1][2:], *lines[2:]]  # behind the call that py4j made is what the JVM says
+    first = lines[0].removesuffix(TRACEBACK).rstrip()
+    tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
+    if tracebacks:
+        raised = next((line for line in lines[tracebacks[-1] + 1 :] if line and not line[0].isspace()), "")
+        return f"{first} {raised}".strip()
+    return f"{first} {lines[-1]}" if first.endswith(":") and len(lines) > 1 else first
+
+
+def _cause(error: Exception) -> str:
+    """Give what it all began with, where that is known: PySpark keeps the causes of some exceptions, and the text of others."""
+    root: Any = error
+    while (before := getattr(root, "_cause", None)) is not None:
+        root = before
+    if root is not error:
+        return _line(text_of(root))
+    causes = [line for line in text_of(error).splitlines() if line.startswith(CAUSED)]
+    return _line(causes[-1].removeprefix(CAUSED)) if causes else ""

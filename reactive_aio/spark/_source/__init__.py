@@ -1,0 +1,1 @@
+"""What is read from Spark, and what Spark runs of the operators that follow."""

@@ -1,0 +1,99 @@
+"""What can be sent to Spark's workers: found out when the flow is built, with the operator and its line."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.java_gateway import JavaClass, JavaGateway, JavaObject, JavaPackage, JVMView
+from pyspark import RDD, Broadcast, SparkContext
+from pyspark import cloudpickle as _untyped
+from pyspark.sql import DataFrame, SparkSession
+
+from ..._remote.variables import Variable
+from ...errors import UnsupportedOnSparkError
+from .._job.told import text_of
+
+if TYPE_CHECKING:
+    # The real one is a C class that takes these as methods.
+    class _Pickler:
+        def __init__(self, file: io.BytesIO) -> None: ...
+        def dump(self, obj: object) -> None: ...
+
+else:
+    _Pickler = _untyped.Pickler
+
+Kinds = tuple[tuple[str, tuple[type[Any], ...]], ...]
+
+# Some of these can be pickled, and would be something of their own in each worker.
+BOUND_HERE: Final[Kinds] = (
+    ("an event loop", (asyncio.AbstractEventLoop,)),
+    ("a task or future", (asyncio.Future,)),
+    ("a queue of an event loop", (asyncio.Queue,)),
+    (
+        "a lock of an event loop",
+        (asyncio.Lock, asyncio.Event, asyncio.Condition, asyncio.Semaphore, asyncio.Barrier),
+    ),
+    (
+        "a lock",
+        (
+            type(threading.Lock()),
+            type(threading.RLock()),
+            threading.Event,
+            threading.Condition,
+            threading.Semaphore,
+            threading.Barrier,
+        ),
+    ),
+    # Its number would be that of another file there, which it closes in the end.
+    ("a connection between processes", (Connection,)),
+    ("a Spark session", (SparkSession, SparkContext)),
+    ("data of Spark's, which only the driver can use", (DataFrame, RDD)),
+    (
+        "an object of Spark's JVM, which only the driver can use",
+        (JavaObject, JavaClass, JavaPackage, JVMView, JavaGateway),
+    ),
+)
+WITH_A_JOB: Final[Kinds] = (("a broadcast variable, which comes with Spark's own jobs: take its value", (Broadcast,)),)
+"""What workers have only of the job in which it was pickled."""
+
+
+class _Checker(_Pickler):
+    """Pickles by value, and refuses what has a meaning in this process only."""
+
+    def __init__(self, refused: Kinds) -> None:
+        super().__init__(io.BytesIO())
+        self.refused = refused
+
+    def persistent_id(self, value: object) -> str | None:
+        """Look at each thing that is about to be pickled."""
+        for words, kinds in self.refused:
+            if isinstance(value, kinds):
+                raise TypeError(f"it captures {words} ({type(value).__qualname__})")
+        # Pickled in earnest it would go along with the next job of this thread, whosoever that is.
+        return "a broadcast variable" if isinstance(value, Broadcast) else None
+
+
+def check_portable(stage: object, travels: object, *, resident: bool = False) -> None:
+    """Refuse a stage of which what ``travels`` can't be sent to Spark's workers; ``resident`` ones get it by no job."""
+    try:
+        _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
+    except Exception as error:
+        raise UnsupportedOnSparkError(
+            f"{stage}, can't be sent to Spark's workers: {text_of(error) or type(error).__name__}. Leave what can't be pickled out of its "
+            "function, or keep it here with .publish_on(schedulers.current()) before it"
+        ) from error
+
+
+def check_importable(method: str, variables: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    """Refuse context variables of the main module, which is another one in the workers."""
+    for each in variables:
+        if each.place[0] in {"__main__", "__mp_main__"}:
+            raise UnsupportedOnSparkError(
+                f"{method}(context=...): {each.variable.name!r} is a global of the main module, which Spark's workers "
+                "can't import; define it in a module of its own"
+            )
+    return variables

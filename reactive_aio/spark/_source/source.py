@@ -1,0 +1,232 @@
+"""The source that is a DataFrame or an RDD, together with the stages that run where its data is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from attrs import Factory, evolve, field, frozen
+from pyspark import RDD, SparkContext
+from pyspark.sql import Row
+from pyspark.sql.classic.dataframe import DataFrame
+
+from ..._fusion import SORT, InTurn, Partial, Placed, Stage
+from ..._plan import Capabilities, Elsewhere, Inlet, Pushed, Source
+from ..._remote.variables import Values, Variable, values_in, variables
+from ...errors import UnsupportedOnSparkError
+from ...spec import Subscription
+from .._delivery.at_end import DeliveryAtEnd
+from .._delivery.in_turn import DeliveryInTurn
+from .._delivery.ordered import OrderedDelivery
+from .._delivery.subscription import SparkSubscription
+from .._delivery.unordered import UnorderedDelivery
+from .._job.asking import asking
+from .._job.calls import is_connect
+from .._task.pickling import dumps_by_value, of_user
+from .._task.rows import Reading, reading
+from .._task.slices import suit
+from .capabilities import ORDERED, UNORDERED
+from .insight import details
+from .portable import check_importable, check_portable
+
+if TYPE_CHECKING:
+    from .._delivery.delivery import Delivery
+    from .._task.worker import PartitionTask
+
+Task = TypeVar("Task", bound="PartitionTask")
+
+WIRES: Final = ("tcp", "results")
+
+
+@frozen(eq=False)
+class FromSpark(Pushed[Any]):
+    """Source of ``Flow.from_spark``."""
+
+    data: DataFrame | RDD[Any]
+    reading: Reading | None
+    """What rows become, for a DataFrame."""
+    prefetch: int | None
+    ordered: bool = True
+    stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
+    variables: tuple[Variable, ...] = field(default=(), repr=False, kw_only=True)
+    """The context variables of the subscriber that go along."""
+    values: Values = field(factory=Values, repr=False, kw_only=True)
+    """Their values, in one subscription."""
+
+    capabilities: Capabilities = field(
+        default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
+    )
+    """What can be run in the workers behind the last stage."""
+
+    @property
+    def of_data(self) -> Capabilities:
+        """What can be run in the workers before any stage."""
+        return ORDERED if self.ordered else UNORDERED
+
+    @property
+    def arguments(self) -> str:
+        """The kind of data: to show more would take a call into the JVM."""
+        kind = "RDD" if self.reading is None else f"DataFrame, as_={self.reading.kind.__name__}"
+        return kind if self.ordered else f"{kind}, ordered=False"
+
+    @property
+    def delivery(self) -> type[Delivery]:
+        """The kind of delivery: what comes at the ends of partitions only is made side by side, and comes in order."""
+        if self.in_turn:
+            return DeliveryInTurn
+        last = self.stages[-1].operator if self.stages else None
+        if isinstance(last, Partial) and last.at_end:
+            return DeliveryAtEnd
+        return OrderedDelivery if self.ordered else UnorderedDelivery
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a partition has to know how many elements came before it."""
+        return any(isinstance(placed.operator, InTurn) for placed in self.stages)
+
+    @property
+    def ahead(self) -> int:
+        """The elements that may be outstanding."""
+        assert self.prefetch is not None
+        return self.prefetch
+
+    @property
+    def context(self) -> SparkContext:
+        """The context of the session."""
+        return self.data.context if isinstance(self.data, RDD) else self.data.sparkSession.sparkContext
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """The region on Spark."""
+        return Elsewhere(f"Spark {self.context.master}", self.work, f"credit boundary, prefetch {self.prefetch}")
+
+    @property
+    def work(self) -> str:
+        """What the region does."""
+        return " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
+
+    @property
+    def makes_rows(self) -> bool:
+        """Whether rows are made on the loop, since nothing is done with them in the workers; it may take a call into the JVM."""
+        frame: Any = self.data
+        return self.reading is not None and not self.stages and suit(self.reading, frame.schema)
+
+    @property
+    def carried(self) -> str:
+        """What travels, in words."""
+        if self.reading is None:
+            return "pickled chunks"
+        try:
+            here = self.makes_rows
+        except Exception:  # the session has ended; the plan is to be seen all the same
+            here = False
+        return f"Arrow into the workers{' and in slices, to be made rows here,' if here else ', pickled chunks'}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the partitions are run, how elements travel, and where to look at it."""
+        return details(self)
+
+    def lower(self, stage: Placed[Stage[Any, Any]]) -> FromSpark:
+        """Run a stage in the workers: on the partitions, which are parts of the whole, or on ranges of sorted elements."""
+        if stage.operator.requirement is SORT:
+            from .sorting import SparkSorted
+
+            return SparkSorted.of(self, stage)
+        left = self.capabilities.after(stage.operator.requirement)
+        return evolve(self, stages=(*self.stages, stage), capabilities=left)
+
+    def join(self, others: tuple[Source[Any], ...], method: str) -> FromSpark | None:
+        """Make one job of several, if all of them are jobs of this kind."""
+        from .union import union
+
+        sources = (self, *(each for each in others if isinstance(each, FromSpark)))
+        return union(sources, method) if len(sources) == len(others) + 1 else None
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Start a job."""
+        subscription = SparkSubscription(inlet, self.within(inlet.context))
+        subscription.begin()
+        return subscription
+
+    def within(self, context: Context) -> Self:
+        """Give the source with the values that its variables have for a subscriber."""
+        return evolve(self, values=values_in(context, self.variables))
+
+    # -- on the threads of the job
+
+    def pickled(self) -> bytes:
+        """Pickle the stages, and the values of variables; raises NotPickled where they raise anything."""
+        return of_user(self._pickled)
+
+    def _pickled(self) -> bytes:
+        for stage in self.stages:
+            check_portable(stage, stage)
+        return dumps_by_value((self.stages, self.values))
+
+    def java_rdd(self, task: PartitionTask) -> Any:
+        """Give the JavaRDD whose computation is the task; this may run the stages of Spark before a shuffle."""
+        if isinstance(self.data, RDD):
+            mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
+            return mapped._jrdd
+        frame, task = self.readable(self.data, task)
+        work: Any = frame.mapInArrow(task.over_batches, task.schema)
+        return work._jdf.javaToPython()
+
+    def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
+        """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
+        reading = task.reading
+        assert reading is not None
+        frame = frame if reading.columns is None else frame.select(*(f"`{name}`" for name in reading.columns))
+        labels = tuple(frame.columns)
+        if not labels:
+            # Batches without columns would arrive without rows as well.
+            frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
+        elif len({label.lower() for label in labels}) < len(labels):
+            # Spark refers to columns by name here, so those that share one pass under another.
+            frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
+        return frame, evolve(task, reading=reading, sliced=self.makes_rows)
+
+
+def from_spark(
+    data: Any,
+    as_: type[Any] | None,
+    prefetch: int,
+    ordered: bool,
+    wire: str | None,
+    context: Iterable[ContextVar[Any]] = (),
+) -> FromSpark:
+    """Check the arguments of ``Flow.from_spark``."""
+    made = _made(data, as_, prefetch, ordered, wire)
+    return evolve(made, variables=check_importable("from_spark", variables("from_spark", context)))
+
+
+def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:
+    from .._results.source import from_results
+
+    given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
+    if wire not in (None, *WIRES):
+        raise ValueError(f"from_spark(wire={wire!r}): elements travel by one of {', '.join(map(repr, WIRES))}")
+    connect = is_connect(data)
+    if connect and not hasattr(data, "mapInArrow"):
+        raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
+    if connect and wire == "tcp":
+        raise UnsupportedOnSparkError(
+            "from_spark(wire='tcp') needs a classic session, whose workers can connect to this process; with Spark Connect "
+            "elements travel by wire='results', or build the session with .master(...) rather than .remote(...)"
+        )
+    if isinstance(data, RDD) and as_ is not None:
+        raise TypeError("from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are")
+    if not connect and not isinstance(data, (RDD, DataFrame)):
+        raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
+    with asking("from_spark", given.context if isinstance(data, RDD) else given.sparkSession):
+        if isinstance(data, DataFrame) and data.isStreaming:
+            raise TypeError(
+                "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
+                "come; its elements are then micro-batches"
+            )
+        if connect or wire == "results":
+            return from_results(given, as_, prefetch)
+        reads = None if isinstance(data, RDD) else reading(as_ or Row, lambda: data.schema)
+        return FromSpark(given, reads, prefetch, ordered)

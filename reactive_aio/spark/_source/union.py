@@ -1,0 +1,89 @@
+"""Flows on Spark that are read one after another, as the partitions of one source.
+
+Read by an arbiter, the second flow would begin when the first has ended, and a count of both would take the time of
+both. As one union their partitions are prepared once, work ahead of their turn, and side by side where what comes of them
+is combined.
+"""
+
+from __future__ import annotations
+
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from attrs import evolve, field, frozen
+
+from .insight import details
+from .source import FromSpark
+
+if TYPE_CHECKING:
+    from .._task.worker import PartitionTask
+
+MOST: Final = 64
+"""Flows in one union: each is lineage that Spark's driver has to go through."""
+
+
+@frozen(eq=False)
+class SparkUnion(FromSpark):
+    """Several sources, in their order; each with stages of its own, and then those of all."""
+
+    parts: tuple[FromSpark, ...] = field(default=(), kw_only=True)
+    method: str = field(default="concat", kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """The name of the method that has put them together."""
+        return self.method
+
+    @property
+    def arguments(self) -> str:
+        """What is done in each, or once for all where it is the same."""
+        works = [part.elsewhere.work for part in self.parts]
+        return f"{works[0]}, {len(works)}" if self.method == "repeat" else ", ".join(works)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the partitions are run, how elements travel, and where to look at it."""
+        first, *others = details(self)
+        return (f"partitions of {len(self.parts)} flows, {first.partition(', ')[2]}", *others)
+
+    @property
+    def carried(self) -> str:
+        """What travels, in words, of one flow or another."""
+        return " or ".join(dict.fromkeys(self._whole(part).carried for part in self.parts))
+
+    def _whole(self, part: FromSpark) -> FromSpark:
+        return evolve(part, stages=(*part.stages, *self.stages))
+
+    def within(self, context: Context) -> Self:
+        """Give each source with the values that its variables have."""
+        return evolve(self, parts=tuple(part.within(context) for part in self.parts))
+
+    def java_rdd(self, task: PartitionTask) -> Any:
+        """Give the union of what the parts compute; its partitions are theirs, one after another."""
+        context: Any = self.context
+        rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
+        for at, part in enumerate(self.parts):
+            whole = self._whole(part)
+            own = evolve(task, source=str(part), stages=whole.pickled(), reading=part.reading)
+            rdds[at] = whole.java_rdd(own)
+        return context._jsc.union(rdds)
+
+
+def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
+    """Put sources together, if they are to be read in order, by one session and on the same terms."""
+    parts: list[FromSpark] = []
+    for each in sources:
+        parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
+    first = parts[0]
+    alike = all(
+        type(part) is FromSpark
+        and part.ordered
+        and not part.in_turn
+        and part.prefetch == first.prefetch
+        and part.context is first.context
+        for part in parts
+    )
+    if not alike or len(parts) > MOST:
+        return None
+    variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
+    return SparkUnion(first.data, first.reading, first.prefetch, variables=variables, parts=tuple(parts), method=method)

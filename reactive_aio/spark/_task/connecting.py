@@ -1,0 +1,131 @@
+"""The connection of a task to the event loop, as both ends make it."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field, frozen
+
+from ..._remote.handshake import REPLY, Greeter, HandshakeError
+from ...errors import DriverUnreachableError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+HOST: Final = "spark.reactive_aio.host"
+"""The option that says by what name the workers reach this machine, where that is not ``spark.driver.host``."""
+PORTS: Final = "spark.reactive_aio.ports"
+"""The option that says on which ports to listen, such as ``41000-41031``, where a firewall lets only some through."""
+
+# A machine that vanishes says no goodbye; without these it would take hours to be noticed.
+KEEPALIVE: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
+PATIENCE: Final = 10.0
+"""Seconds for the other machine to answer."""
+
+
+@frozen
+class Address:
+    """Where the loop listens, and the secret that both ends know."""
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+
+
+def listen(context: SparkContext) -> tuple[socket.socket, str]:
+    """Listen for the tasks of a flow, and tell by what name they reach this machine; takes calls into the JVM."""
+    conf = context.getConf()
+    local = str(context.master).startswith("local")
+    host = conf.get(HOST) or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
+    bound = "127.0.0.1" if local and host == "127.0.0.1" else conf.get("spark.driver.bindAddress", "")
+    for port in _ports(conf.get(PORTS) or "0"):
+        try:
+            return socket.create_server((bound, port), backlog=128), host
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(f"no port of {PORTS}={conf.get(PORTS)} is free: a flow takes one as long as it lasts")
+
+
+@define
+class Listening(AbstractContextManager["Address | None"]):
+    """Listens, for the length of a block, to nobody: what tasks have opened is reset behind it; None where that can't be.
+
+    No generator, which would set the traceback of what leaves the block, and not all let that be set.
+    """
+
+    context: SparkContext
+    _lifeline: socket.socket | None = field(init=False, default=None)
+
+    def __enter__(self) -> Address | None:
+        try:
+            self._lifeline, host = listen(self.context)
+        except (OSError, ValueError):  # no port is free, or none is named: it would be of use, but is not needed
+            return None
+        return Address(host, self._lifeline.getsockname()[1], b"")
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._lifeline is not None:
+            self._lifeline.close()
+
+
+def _ports(text: str) -> range:
+    """Read a port or a range of them."""
+    found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
+    if found is None:
+        raise ValueError(f"{PORTS}={text}: a port is needed, or a range of them such as 41000-41031")
+    first = int(found[1])
+    return range(first, int(found[2] or first) + 1)
+
+
+def prepare(connection: socket.socket) -> None:
+    """Have small frames go out at once, and a peer that has vanished noticed."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        option = getattr(socket, name, None)
+        if option is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def connect(address: Address, partition: int, attempt: int) -> socket.socket:
+    """Connect to the loop, and prove to each other to be who one says."""
+    try:
+        connection = socket.create_connection((address.host, address.port), PATIENCE)
+    except OSError as error:
+        raise DriverUnreachableError(_unreachable(address, error)) from None
+    try:
+        connection.settimeout(None)  # the loop may be held up for long, and is not gone for that
+        prepare(connection)
+        greeter = Greeter(address.secret, partition, attempt)
+        connection.sendall(greeter.greeting)
+        reply = b""
+        while len(reply) < REPLY.size:
+            if not (more := connection.recv(REPLY.size - len(reply))):
+                raise ConnectionError("the event loop that this task is to work for has hung up")
+            reply += more
+        connection.sendall(greeter.answer(reply))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _unreachable(address: Address, error: OSError) -> str:
+    """Say what was tried and what to do, in a line: the driver gets the text of what a task has raised."""
+    return (
+        f"a task on {socket.gethostname()} can't connect to the event loop at {address.host}:{address.port} "
+        f"({error}): set spark.driver.host or {HOST} to a name by which the workers reach the driver, and {PORTS} to "
+        "ports that are open to them (an inbox has both of its own: inbox(host=..., port=...)); or have elements travel by "
+        "Spark itself, Flow.from_spark(..., wire='results')"
+    )
+
+
+def unreachable(text: str) -> DriverUnreachableError | None:
+    """Find in what Spark says of a failed job that its tasks could not connect, or were of another version."""
+    found = re.search(rf"(?:{DriverUnreachableError.__name__}|{HandshakeError.__name__}): (.+)", text)
+    return DriverUnreachableError(found[1]) if found else None

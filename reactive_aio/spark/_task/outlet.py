@@ -1,0 +1,60 @@
+"""What a task does with the elements of its partition: it packs them into frames, whichever way these travel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from attrs import define, field
+
+from ..._core.notes import add_note
+from ..._remote.frames import FAILED, LAST, PART, Frame
+from ..._remote.pickling import Parcel
+from .pickling import dumps
+from .slices import Chunk
+
+
+@define(eq=False)
+class Outlet(ABC):
+    """Where the elements of a partition go."""
+
+    partition: int
+    granted: int = field(init=False, default=0)
+    """Elements that may be sent."""
+    skip: int = field(init=False, default=0)
+    """Elements to leave out: an earlier attempt has sent them."""
+    place: int = field(init=False, default=0)
+    """Elements that came, in the partitions before, to the stage that is done in turn."""
+    stopped: bool = field(init=False, default=False)
+    """Whether nobody listens any more."""
+
+    @abstractmethod
+    def hear(self) -> None:
+        """Take the orders that have come; wait for one if nothing may be done without."""
+
+    @abstractmethod
+    def say(self, frame: Frame) -> None:
+        """Have a frame go out."""
+
+    def send(self, items: Chunk) -> BaseException | None:
+        """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
+        whole: Any = items  # a slice of a batch is pickled as a list would be
+        parcel = Parcel.of(whole, dumps)
+        if parcel.failure is not None:
+            add_note(parcel.failure, "an element that leaves the workers has to be picklable")
+        if parcel.count:
+            self.granted -= parcel.count
+            self.say(Frame(PART, self.partition, parcel.count, pickled=parcel.pickled, buffers=parcel.buffers))
+        return parcel.failure
+
+    def fail(self, packed: bytes) -> None:
+        """Send the failure that ends the partition."""
+        self.say(Frame(FAILED, self.partition, pickled=packed))
+
+    @abstractmethod
+    def cleanup_failed(self, packed: bytes) -> None:
+        """Send what a region has raised that has not failed, when it let go of what it held."""
+
+    def end(self, passed: int, *, decided: bool) -> None:
+        """Say that all elements have been sent, how many came to the stage in turn, and whether nothing behind them matters."""
+        self.say(Frame(LAST, self.partition, place=passed, detail=decided))

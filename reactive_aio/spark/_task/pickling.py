@@ -1,0 +1,55 @@
+"""Pickling for Spark's workers and in them: neither side imports the other's main module.
+
+PySpark's cloudpickle does it by value. A class that comes back is recognized and stays the class it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+from pyspark import cloudpickle as _untyped
+
+from ..._core.guard import FAILURES
+from ..._remote.pickling import MAIN, Buffers, aside, by_reference
+
+_cloudpickle: Any = _untyped
+
+P = ParamSpec("P")
+
+
+def dumps(value: object, buffers: Buffers) -> bytes:
+    """Pickle elements: by value what belongs to the main module, or can't be imported at all."""
+    first = len(buffers)
+    try:
+        data = by_reference(value, buffers)
+        # Where these bytes mean something else, nothing is lost by pickling again.
+        if MAIN not in data:
+            return data
+    except FAILURES:  # whatever a class does when it is pickled
+        pass
+    del buffers[first:]
+    by_value: bytes = _cloudpickle.dumps(value, protocol=5, buffer_callback=aside(buffers))
+    return by_value
+
+
+class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
+    """Stands, among the failures of Spark's own calls, for what a value of the user's has raised when it was pickled."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def of_user(pickle: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs) -> bytes:
+    """Pickle what is the user's; raises NotPickled from what that raises."""
+    try:
+        return pickle(*args, **kwargs)
+    except FAILURES as error:
+        raise NotPickled(error) from error
+
+
+def dumps_by_value(value: object) -> bytes:
+    """Pickle a value, and by value what it refers to and can't be imported."""
+    data: bytes = _cloudpickle.dumps(value)
+    return data

@@ -1,0 +1,108 @@
+"""Rows that are made on the loop, of slices of Arrow batches, where the workers have nothing to do with them.
+
+The worker then has neither to make a row nor to pickle it, which is most of what a row costs it; to the loop it is about
+the same whether it makes a row of flat columns or unpickles one. Nested values are turned into Python's one by one,
+which takes longer than to unpickle them, so the workers make rows that have some. They also make the objects of
+classes, of which some run code of the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from attrs import define, field, frozen
+
+from ..._core.notes import add_note
+from ..._remote.columns import restored, stream_of
+from .fitting import ARRIVES_AS
+from .rows import Reading
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# `Any` stands for values of all types there are, and for Arrow, whose stubs know it by halves.
+
+FEW: Final = 256
+"""Rows below which a slice, which costs something for itself, is dearer than the rows, made and pickled."""
+MOST_VALUES: Final = 16_384
+"""Values in a slice, which are made on the loop at a stretch: half a millisecond, or a few where all are decimals."""
+MOST_BYTES: Final = 1_048_576
+
+
+class Chunk(Sized, Iterable[Any], Protocol):
+    """Elements that leave a worker: a list, or a slice of a batch, of which the other side makes one."""
+
+
+@frozen
+class RowSlice:
+    """Some rows of a batch; pickled it is the call that makes them."""
+
+    reading: Reading
+    batch: Any
+
+    def __len__(self) -> int:
+        count: int = self.batch.num_rows
+        return count
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.reading.elements(self.batch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made, (self.reading, stream_of(self.batch))
+
+
+def made(reading: Reading, stream: Any) -> list[Any]:
+    """Make rows; pickles refer to this by name."""
+    try:
+        return list(reading.elements(restored(False, stream)))
+    except Exception as error:
+        add_note(error, "while rows were made of the columns that Spark has sent")
+        raise
+
+
+def suit(reading: Reading, schema: StructType) -> bool:
+    """Tell whether rows are better made on the loop, if nothing is to be done with them in the workers."""
+    import_module("pyarrow.compute")  # else the loop would have to wait for it when the first slice comes
+    if type(reading) is not Reading:
+        return False
+    return all(ARRIVES_AS.get(type(each.dataType)) not in (None, list, dict) for each in schema.fields)
+
+
+@define(eq=False)
+class Slices:
+    """The rows of a partition, to be cut off as they are wanted."""
+
+    reading: Reading
+    _batches: Iterator[Any]
+    _rest: Any = field(init=False, default=None)
+    """What is left of a batch that is cut."""
+    _most: int = field(init=False, default=0)
+    """The rows that a slice of it may have."""
+    _rows: Iterator[Any] = field(init=False, factory=lambda: iter(()))
+    """What is left of a few rows that have been made here."""
+
+    def take(self, wanted: int) -> Chunk:
+        """Give some rows, no more than are wanted, nor than are there without waiting; none at the end."""
+        if rows := list(islice(self._rows, wanted)):
+            return rows
+        if not self._rest and not self._next():
+            return []
+        if wanted < FEW:
+            self._rows = self.reading.elements(self._cut(FEW))
+            return list(islice(self._rows, wanted))
+        return RowSlice(self.reading, self._cut(min(wanted, self._most)))
+
+    def _cut(self, count: int) -> Any:
+        taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
+        return taken
+
+    def _next(self) -> bool:
+        for batch in self._batches:
+            if rows := batch.num_rows:
+                by_values = MOST_VALUES // max(1, batch.num_columns)
+                self._rest, self._most = batch, max(1, min(by_values, MOST_BYTES * rows // max(1, batch.nbytes)))
+                return True
+        return False

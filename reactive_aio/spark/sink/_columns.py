@@ -1,0 +1,230 @@
+"""Elements turned into columns, and what doesn't fit named by its place.
+
+Column by column, as they are read: types are looked at by the column, so that an element costs what its
+values cost. Only when a column does not fit is it looked through for the first value that is to blame.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from attrs import field, frozen
+from pyspark.sql import Row
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    FractionalType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ..._fusion import label
+from ...errors import SchemaMismatchError
+from .._job.told import text_of
+
+# Here `Any` stands for the values of elements, and for Arrow, whose stubs know it by halves.
+
+ACCEPTED: Final[tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]], ...]] = (
+    (IntegralType, (numbers.Integral,), (bool,)),
+    (DecimalType, (Decimal, int), (bool,)),
+    (FractionalType, (numbers.Real,), (bool,)),
+    (StringType, (str,), ()),
+    (BinaryType, (bytes, bytearray), ()),
+    (DateType, (date,), (datetime,)),
+    (TimestampType, (datetime,), ()),
+    (TimestampNTZType, (datetime,), ()),
+    (DayTimeIntervalType, (timedelta,), ()),
+    (ArrayType, (Sequence,), (str, bytes)),
+    (MapType, (Mapping,), ()),
+)
+"""What Python values a column takes, and what it does not although it is one of these.
+
+Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
+"""
+
+
+def _arrow() -> Any:
+    import pyarrow as pa
+
+    return pa
+
+
+def zone_of(name: str) -> tzinfo:
+    """Give the time zone of a session, which may be an offset such as +02:00."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError):
+        pa = _arrow()
+        zone: tzinfo = pa.lib.string_to_tzinfo(name)
+        return zone
+
+
+@frozen
+class Columns:
+    """Turns elements into a table of Arrow."""
+
+    struct: StructType
+    kind: type[Any] | None
+    """The class that all elements are of, if the schema was given as one."""
+    zone: tzinfo
+    """The zone of times that name none, as those have none that are read from Spark."""
+    _schema: Any = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        schema: Any = to_arrow_schema(self.struct, timezone="UTC")
+        object.__setattr__(self, "_schema", schema)
+
+    def table(self, items: Sequence[Any], first: int) -> Any:
+        """Give the table of elements, of which the first has the index ``first``."""
+        pa = _arrow()
+        rows = self._rows(items, first)
+        arrays: list[Any] = []
+        for at, column in enumerate(zip(*rows, strict=True)):
+            arrays.append(self._array(at, list(column), first))
+        return pa.table(arrays, schema=self._schema)
+
+    def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
+        names = self.struct.names
+        if self.kind is None:
+            return [_row(item, names, first + at) for at, item in enumerate(items)]
+        for at, item in enumerate(items):
+            if not isinstance(item, self.kind):
+                raise _mismatch(first + at, None, f"a {self.kind.__name__}", item)
+        if len(names) == 1:
+            return [(getattr(item, names[0]),) for item in items]
+        return map(attrgetter(*names), items)
+
+    def _array(self, at: int, values: list[Any], first: int) -> Any:
+        try:
+            return self._made(at, values)
+        except Exception as error:
+            for place, value in enumerate(values):
+                try:
+                    self._made(at, [value])
+                except Exception as own:
+                    column = self.struct.fields[at]
+                    cause = None if isinstance(own, _Unfit) else own
+                    needed = column.dataType.simpleString() + ("" if column.nullable else " not null")
+                    raise _mismatch(first + place, column.name, needed, value, text_of(own)) from cause
+            raise error
+
+    def _made(self, at: int, values: list[Any]) -> Any:
+        pa = _arrow()
+        column = self.struct.fields[at]
+        kinds = set(map(type, values))
+        if type(None) in kinds and not column.nullable:
+            raise _Unfit("it must not be missing")
+        check_types(column.dataType, kinds)
+        convert = converter(column.dataType, self.zone)
+        if convert is not None:
+            values = [None if value is None else convert(value) for value in values]
+        return pa.array(values, type=self._schema.types[at])
+
+
+class _Unfit(Exception):  # noqa: N818 - becomes the error of the library where the element is known
+    """A value does not fit its column."""
+
+
+def check_types(wanted: DataType, kinds: set[type]) -> None:
+    """Refuse values of types that the column would take for something else, or not at all."""
+    for data_type, accepted, refused in ACCEPTED:
+        if isinstance(wanted, data_type):
+            for kind in kinds - {type(None)}:
+                if not issubclass(kind, accepted) or (refused and issubclass(kind, refused)):
+                    raise _Unfit(f"it is of type {kind.__name__}")
+            return
+
+
+def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
+    """Give what makes of a value what Arrow takes, or None where that is the value itself."""
+    if isinstance(wanted, TimestampType):
+        return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
+    if isinstance(wanted, TimestampNTZType):
+        return _without_zone
+    if isinstance(wanted, ArrayType):
+        item = _inside(wanted.elementType, zone, wanted.containsNull)
+        return lambda value: [item(each) for each in value]
+    if isinstance(wanted, MapType):
+        key, item = (
+            _inside(wanted.keyType, zone, nullable=False),
+            _inside(wanted.valueType, zone, wanted.valueContainsNull),
+        )
+        return lambda value: [(key(k), item(v)) for k, v in value.items()]
+    if isinstance(wanted, StructType):
+        names = wanted.names
+        parts = [_inside(each.dataType, zone, each.nullable) for each in wanted.fields]
+        return lambda value: {
+            name: part(each) for name, part, each in zip(names, parts, _row(value, names, None), strict=True)
+        }
+    return None
+
+
+def _without_zone(value: datetime) -> datetime:
+    """Refuse a time of a zone, which Arrow would turn into one of UTC."""
+    if value.tzinfo is not None:
+        raise _Unfit("it has a zone")
+    return value
+
+
+def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], Any]:
+    convert = converter(wanted, zone)
+
+    def checked(value: Any) -> Any:
+        if value is None:
+            if not nullable:
+                raise _Unfit("a part of it must not be missing")
+            return None
+        check_types(wanted, {type(value)})
+        return value if convert is None else convert(value)
+
+    return checked
+
+
+def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
+    """Give the values of an element by column; without an index it is a part of one."""
+    given: Any = item  # isinstance narrows the other to one of unknown parts
+    missing: str | None = None
+    if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):
+        present: Any = given.asDict() if isinstance(item, Row) else given
+        try:
+            return tuple([present[name] for name in names])
+        except KeyError as error:
+            missing = str(error.args[0])
+    elif isinstance(item, (tuple, list)):
+        values: tuple[Any, ...] = tuple(given)
+        if len(values) == len(names):
+            return values
+        missing = names[len(values)] if len(values) < len(names) else None
+    elif hasattr(given, "__attrs_attrs__"):
+        try:
+            return tuple([getattr(given, name) for name in names])
+        except AttributeError:
+            missing = next(name for name in names if not hasattr(given, name))
+    elif len(names) == 1:
+        return (given,)
+    if index is None:
+        raise _Unfit("it has no " + (missing or "such fields"))
+    wanted = f"a row of {len(names)} columns ({', '.join(names)})"
+    raise _mismatch(index, missing, wanted, given, "" if missing is None else f"it has no {missing}")
+
+
+def _mismatch(index: int, name: str | None, wanted: str, value: object, why: str = "") -> SchemaMismatchError:
+    shown = label(value, 80)
+    place = f"element #{index}" + ("" if name is None else f", field {name}")
+    return SchemaMismatchError(f"{place}: {shown} is not {wanted}" + (f": {why}" if why else ""))

@@ -1,0 +1,142 @@
+"""A flow written in batches, one after the other, each of them all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from attrs import define, field
+from pyspark.errors import PySparkException
+
+from ..._core.guard import FAILURES, as_failure
+from ..._core.notes import add_note
+from ...errors import SparkJobError
+from .._job.asking import STOPPED, check_running, is_stopped
+from .._job.calls import Calls, jobs_of
+from .._job.told import told
+from ._columns import Columns, zone_of
+from ._schema import Schema, check_schema, struct_of
+from ._writers import Batch, BatchWriter, Committed
+
+if TYPE_CHECKING:
+    from ..._flow.flow import Flow
+
+
+async def to_spark(
+    flow: Flow[Any],
+    writer: BatchWriter,
+    schema: Schema,
+    batch: int,
+    seconds: float | None,
+    offset: int,
+    max_retries: int,
+    progress: Callable[[Committed], object] | None,
+) -> Committed:
+    """Write a flow; the arguments are those of ``Flow.to_spark``."""
+    given: Any = writer
+    if not isinstance(given, BatchWriter):
+        raise TypeError(
+            f"to_spark() takes a writer of reactive_aio.spark.sink, such as Files(session, path), not "
+            f"{type(given).__name__}"
+        )
+    check_running("to_spark", writer.session)
+    check_schema("to_spark", schema)
+    if max_retries and not writer.repeatable:
+        raise ValueError(
+            f"to_spark(max_retries={max_retries}): {writer} can't tell what is there of a batch that has failed"
+        )
+    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
+        sink = Sink(writer, calls, max_retries)
+        committed = await sink.begin(schema)
+        first = committed.rows - offset
+        if first < 0:
+            raise ValueError(
+                f"to_spark(offset={offset}): {committed.rows} rows of run {writer.run!r} are there, so that those in "
+                "between would be lost"
+            )
+        rest = flow.skip(first)
+        batched = rest.buffer(batch) if seconds is None else rest.buffer_timeout(batch, seconds)
+        try:
+            async with batched.open() as batches:
+                async for items in batches:
+                    await sink.add(items)
+                    if progress is not None:
+                        _tell(progress, sink.done)
+        except BaseException as error:  # whoever has failed, or cancelled
+            done = sink.done
+            add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
+            raise
+    return sink.done
+
+
+def _tell(progress: Callable[[Committed], object], done: Committed) -> None:
+    """Tell of progress; a CancelledError that is raised there cancels nobody."""
+    try:
+        progress(done)
+    except asyncio.CancelledError as error:
+        raise as_failure(error) from error
+
+
+@define(eq=False)
+class Sink:
+    """What has been written of a run, and how to write more."""
+
+    writer: BatchWriter
+    calls: Calls
+    max_retries: int
+    done: Committed = field(init=False)
+    _columns: Columns = field(init=False)
+
+    async def begin(self, schema: Schema) -> Committed:
+        """Learn what is there."""
+        self.done = await self.calls(self._begin, schema)
+        return self.done
+
+    def _begin(self, schema: Schema) -> Committed:
+        session = self.writer.session
+        kind = schema if isinstance(schema, type) else None
+        try:
+            struct = struct_of("to_spark", schema)
+            self._columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
+            self.writer.prepare(session.createDataFrame([], struct))
+            return self.writer.committed()
+        except FAILURES as error:
+            self._raise(error, "what there is could not be read")
+
+    async def add(self, items: list[Any]) -> None:
+        """Write a batch."""
+        done = self.done
+        batch = Batch(done.run, done.batches, len(items), done.rows)
+        await self.calls(self._add, items, batch)
+        self.done = Committed(done.run, done.batches + 1, done.rows + len(items))
+
+    def _add(self, items: list[Any], batch: Batch) -> None:
+        table = self._columns.table(items, batch.before)
+        for left in range(self.max_retries, -1, -1):
+            try:
+                frame = self.writer.session.createDataFrame(table, self._columns.struct)
+                self.writer.write(frame, batch)
+            except FAILURES as error:
+                # A write whose answer was lost may have been done all the same.
+                if self.writer.repeatable and self._is_there(batch):
+                    return
+                if not left:
+                    self._raise(error, f"batch #{batch.id} was not written")
+            else:
+                return
+
+    def _is_there(self, batch: Batch) -> bool:
+        try:
+            return self.writer.committed() == Committed(batch.run, batch.id + 1, batch.before + batch.rows)
+        except FAILURES:
+            return False  # the failure of the write says more
+
+    def _raise(self, error: BaseException, what: str) -> NoReturn:
+        """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
+        from py4j.protocol import Py4JError
+
+        stopped = is_stopped(self.writer.session)  # then it may be an error of any type
+        if not isinstance(error, Exception if stopped else (PySparkException, Py4JError, OSError)):
+            raise error
+        raise SparkJobError(f"to_spark({self.writer}): {what}: {STOPPED if stopped else told(error)}") from error

@@ -1,0 +1,330 @@
+"""A micro-batch that Spark's tasks are writing to the event loop: their connections, the credits, the flow of the rows.
+
+It is on the event loop of its inbox, also where the rows are read on another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES
+from ..._core.notes import add_note
+from ..._plan import Inlet, Pushed
+from ..._remote.frames import BEAT as ALIVE
+from ..._remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
+from ...errors import SourceConsumedError, SparkJobError
+from ...spec import Subscription, add_demand
+from .._task.rows import Reading
+from ._arrow import from_arrow
+from ._hearing import BEAT, Hear
+from ._inboxwire import Delivery
+from ._microbatch import Consumable, Handover
+
+if TYPE_CHECKING:
+    from ..._flow.flow import Flow
+
+T = TypeVar("T")
+
+# `Any` stands for the rows.
+
+PIECE: Final = 1024
+"""Rows that are granted to a task at a time: turned into elements at once, no more than the event loop can wait for."""
+
+
+@define(eq=False)
+class Writing:
+    """The connection of a task."""
+
+    partition: int
+    writer: asyncio.StreamWriter
+    wanted: int = field(init=False, default=0)
+    """Rows that it has at hand and may not send yet."""
+    granted: int = field(init=False, default=0)
+
+    def say(self, said: Frame) -> None:
+        """Send a frame."""
+        if not self.writer.is_closing():
+            self.writer.writelines(said.encoded())
+
+
+@define(eq=False)
+class Arrival:
+    """One delivery of a micro-batch."""
+
+    delivery: Delivery
+    reading: Reading
+    post: Callable[[Callable[[Any], None], Any], None]
+    """Has something called on the event loop of the inbox, from any thread."""
+    patience: float = inf
+    """Seconds without any task, after which the query is taken for gone."""
+    handover: Handover = field(init=False)
+    offered: bool = field(init=False, default=False)
+    """Whether the subscriber has it."""
+    decided: asyncio.Event = field(init=False, factory=asyncio.Event)
+    why: str = field(init=False, default="the flow that the stream is written to has ended")
+    """What Spark hears where it is refused."""
+    _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
+    """The rows of each partition that have arrived; a later attempt of its task goes on behind them."""
+    _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
+    """For each partition the attempts that wait to see whether the one before is lost; Spark bounds them."""
+    _lines: set[Writing] = field(init=False, factory=set[Writing])
+    _alone: asyncio.TimerHandle | None = field(init=False, default=None)
+    """Counts the time without any task."""
+    _waiting: deque[Writing] = field(init=False, factory=deque[Writing])
+    """Tasks that have rows at hand, in the order in which they have their turn."""
+    _free: int = field(init=False, default=0)
+    """Rows that were requested and that no task has been granted."""
+    _inlet: Inlet[Any] | None = field(init=False, default=None)
+    _opened: bool = field(init=False, default=False)
+    _end: tuple[BaseException | None] | None = field(init=False, default=None)
+    """How the rows have ended."""
+
+    def hand_over(self, failed: Callable[[BaseException], None]) -> Handover:
+        """Give what is settled when the subscriber has decided."""
+        self.handover = Handover(failed, lambda accepted: self.post(self._told, accepted))
+        return self.handover
+
+    @property
+    def live(self) -> bool:
+        """Whether a task is at work on it."""
+        return bool(self._lines) and not self.decided.is_set()
+
+    # -- the flow of its rows; on the loop of whoever reads
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read, for the first time and the last."""
+        if self._opened:
+            raise SourceConsumedError(
+                f"the rows of micro-batch {self.delivery.batch} were subscribed to a second time, but a query that writes "
+                "to an inbox sends them once: collect them first, or read the batches by Flow.from_spark(frame, "
+                "checkpoint=...)"
+            )
+        self._opened = True
+        self.post(self._read_by, inlet)
+        return RowsSubscription(self)
+
+    # -- on the loop of the inbox
+
+    def _read_by(self, inlet: Inlet[Any]) -> None:
+        self._inlet = inlet
+        if self._end is not None:
+            self._signal_end(*self._end)
+
+    def requested(self, n: int) -> None:
+        """Let the tasks send more."""
+        self._free = add_demand(self._free, n)
+        self._grant()
+
+    def cancelled(self, _: None) -> None:
+        """Deliver no more; the tasks wait for what becomes of the batch."""
+        self._inlet = None
+        self._free = 0
+        self._waiting.clear()
+
+    def _grant(self) -> None:
+        while self._free and self._waiting:
+            line = self._waiting.popleft()
+            count = min(self._free, line.wanted, PIECE)
+            self._free -= count
+            line.wanted -= count
+            line.granted += count
+            line.say(Frame(CREDIT, self.delivery.batch, count))
+            if line.wanted:
+                self._waiting.append(line)
+
+    # -- the tasks
+
+    async def write(self, line: Writing, hear: Hear) -> None:
+        """Talk to a task, when no earlier attempt is at work; the connection ends by an exception where it is lost."""
+        if self.decided.is_set():
+            line.say(self._word)
+            return
+        self._lines.add(line)
+        self._be_patient_no_more()
+        try:
+            async with self._turns.setdefault(line.partition, asyncio.Lock()):
+                if self.decided.is_set():
+                    return  # it has been told
+                line.say(Frame(CHUNK, self.delivery.batch, detail=self._arrived.setdefault(line.partition, 0)))
+                while self._heard(line, await hear()):
+                    pass
+        finally:
+            self._forget(line)
+
+    def _heard(self, line: Writing, said: Frame) -> bool:
+        """Take what a task says; False at its end, which counts when Spark has confirmed it."""
+        if said.kind == ALIVE:
+            return True
+        if said.kind == READY:
+            line.wanted += said.count
+            self._waiting.append(line)
+            self._grant()
+        elif said.kind == PART and said.count <= line.granted:
+            line.granted -= said.count
+            self._arrived[line.partition] += said.count
+            self._deliver(said.pickled)
+        elif said.kind == LAST:
+            line.say(Frame(STOP, self.delivery.batch))
+            return False
+        else:
+            raise ConnectionError("a task has sent what it was not asked for")
+        return True
+
+    def _deliver(self, data: bytes | bytearray) -> None:
+        if self._inlet is None:
+            return
+        items: list[Any] = []
+        error: BaseException | None = None
+        try:
+            for batch in from_arrow(data):
+                columns = self.reading.columns
+                items.extend(self.reading.elements(batch if columns is None else batch.select(columns)))
+        except FAILURES as failure:  # a class of the user's makes the elements
+            add_note(failure, f"while a row of micro-batch {self.delivery.batch} was made an element")
+            error = failure
+        if items:
+            self._inlet.post(self._inlet.on_chunk, items)
+        if error is not None:
+            self._finish(error)
+
+    def _forget(self, line: Writing) -> None:
+        """Grant to others what a task will not use."""
+        self._lines.discard(line)
+        with suppress(ValueError):
+            self._waiting.remove(line)
+        self._free += line.granted
+        self._grant()
+        if not self._lines and self.patience < inf and not self.decided.is_set():
+            self._wait_for_a_task(0.0)
+
+    def _wait_for_a_task(self, waited: float) -> None:
+        """Give the query up in time; by turns of this loop, which may have been held up itself."""
+        if self._end is not None:
+            return
+        if waited >= self.patience:
+            self.give_up(
+                SparkJobError(
+                    f"no task of query {self.delivery.query} has been there for {self.patience:g} seconds, in the middle of "
+                    f"micro-batch {self.delivery.batch}: the query has ended or is out of reach (inbox(patience=...))"
+                )
+            )
+        else:
+            step = min(BEAT, self.patience - waited)
+            self._alone = asyncio.get_running_loop().call_later(step, self._wait_for_a_task, waited + step)
+
+    def _be_patient_no_more(self) -> None:
+        if self._alone is not None:
+            self._alone.cancel()
+            self._alone = None
+
+    # -- the end
+
+    def confirmed(self, rows: dict[str, int | None]) -> None:
+        """Take note that all tasks have succeeded: these were all rows, if none was lost or made twice."""
+        for partition, count in rows.items():
+            arrived = self._arrived.get(int(partition), 0)
+            if count is not None and count != arrived:
+                self.give_up(
+                    SparkJobError(
+                        f"partition {partition} of micro-batch {self.delivery.batch} was computed again, with {count} rows, "
+                        f"after {arrived} had arrived: a query that is written to an inbox has to give the same rows each time"
+                    )
+                )
+                return
+        self._finish(None)
+
+    def give_up(self, error: Exception) -> None:
+        """Have it end by an error, and be refused."""
+        self.why = str(error)
+        self.handover.settle(accepted=False)
+        self._finish(error)
+
+    def _finish(self, error: BaseException | None) -> None:
+        if self._end is None:
+            self._end = (error,)
+            if self._inlet is not None:
+                self._signal_end(error)
+
+    def _signal_end(self, error: BaseException | None) -> None:
+        inlet, self._inlet = self._inlet, None
+        if inlet is None:
+            return
+        if error is None:
+            inlet.post(lambda _: inlet.on_complete(), None)
+        else:
+            inlet.post(inlet.on_error, error)
+
+    @property
+    def _word(self) -> Frame:
+        """What tasks are told once it has been decided: rows that were not read are not wanted, or the task fails."""
+        if self.handover.accepted:
+            return Frame(STOP, self.delivery.batch)
+        return Frame(FAILED, self.delivery.batch, pickled=self.why.encode())
+
+    def _told(self, _: bool) -> None:
+        self.decided.set()
+        self._be_patient_no_more()
+        for line in self._lines:
+            line.say(self._word)
+
+
+@frozen(eq=False)
+class RowsSubscription:
+    """The Subscription of the region that reads the rows."""
+
+    arrival: Arrival
+
+    def request(self, n: int) -> None:
+        """Let the tasks send more."""
+        self.arrival.post(self.arrival.requested, n)
+
+    def cancel(self) -> None:
+        """Take no more rows; the batch waits for its acknowledgement all the same."""
+        self.arrival.post(self.arrival.cancelled, None)
+
+
+@frozen(eq=False)
+class WrittenRows(Pushed[Any]):
+    """The source of the rows."""
+
+    arrival: Arrival
+    prefetch: int | None
+
+    def __str__(self) -> str:
+        return f"the rows of micro-batch {self.arrival.delivery.batch}, written by Spark"
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read."""
+        return self.arrival.open(inlet)
+
+
+@define(eq=False)
+class WrittenBatch(Consumable[T]):
+    """A micro-batch that Spark writes, delivered *at least once*, with the same ``id`` each time.
+
+    Its tasks push the rows as they are requested. Spark records it in the checkpoint when they have ended and it has
+    been acknowledged, as by ``async with``, and then makes the next one. One that is acknowledged before its rows have
+    been read needs no more of them: the tasks compute the rest for themselves.
+    """
+
+    _arrival: Arrival = field(repr=False)
+    _prefetch: int = field(repr=False)
+
+    @property
+    def rows(self) -> Flow[T]:
+        """The rows as a flow, to be read once: partitions as they come, each in its order.
+
+        It completes when Spark has confirmed all tasks. Errors: SparkJobError where Spark gives the batch up, which
+        comes again if the query begins again.
+        """
+        from ..._flow.flow import flow_of
+
+        rows: Flow[T] = flow_of(WrittenRows(self._arrival, self._prefetch))
+        return rows

@@ -1,0 +1,91 @@
+"""The rows of a feed that Spark may still ask for: a stretch of the stream, as batches of Arrow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from attrs import define, field
+
+from ..._core.guard import FAILURES, as_failure
+from ...errors import SparkJobError
+
+# `Any` stands for Arrow, whose stubs know it by halves, and for elements.
+
+PIECE: Final = 1024
+"""Elements that are turned into columns at a time: no more than the event loop can wait for."""
+
+
+@define(eq=False)
+class Backlog:
+    """Rows by their place in the stream. The feed bounds how many there are: what it asked for less what is committed."""
+
+    _table: Callable[[Sequence[Any], int], Any]
+    """Turns elements into a table, given the index of the first."""
+    first: int = 0
+    """The first row that is kept."""
+    end: int = field(init=False)
+    """The place behind the last row."""
+    error: BaseException | None = field(init=False, default=None)
+    """Why an element is no row; nothing behind it counts."""
+    _pieces: deque[tuple[int, Any]] = field(init=False, factory=deque[tuple[int, Any]])
+    _new: list[Any] = field(init=False, factory=list[Any])
+
+    def __attrs_post_init__(self) -> None:
+        self.end = self.first
+
+    def add(self, item: Any) -> None:
+        """Take an element."""
+        self._new.append(item)
+        self.end += 1
+        if len(self._new) >= PIECE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Turn what has come into columns; stop at the first element that does not fit, or can't be looked at."""
+        new, self._new = self._new, []
+        start = self.end - len(new)
+        if not new or self.error is not None:
+            self.end = start
+            return
+        try:
+            self._keep(start, self._table(new, start))
+        except FAILURES as error:
+            self.error, self.end = as_failure(error), start
+            with suppress(FAILURES):
+                for item in new:
+                    self._keep(self.end, self._table([item], self.end))
+                    self.end += 1
+
+    def _keep(self, start: int, table: Any) -> None:
+        self._pieces.append((start, table.combine_chunks().to_batches()[0]))
+
+    def between(self, start: int, end: int) -> list[Any]:
+        """Give the rows between two places."""
+        if start < self.first:
+            raise SparkJobError(
+                f"rows from {start} on are asked for, but those before {self.first} have been committed: a feed is "
+                "for one query, which reads it once"
+            )
+        if end > self.end:
+            raise SparkJobError(f"rows up to {end} are asked for, but only {self.end} have come")
+        self.settle()
+        found: list[Any] = []
+        for at, piece in self._pieces:
+            low, high = max(start - at, 0), min(end - at, piece.num_rows)
+            if low < high:
+                found.append(piece.slice(low, high - low))
+        return found
+
+    def drop(self, end: int) -> None:
+        """Forget the rows before a place."""
+        end = min(end, self.end)
+        if end <= self.first:
+            return
+        self.settle()
+        self.first = end
+        pieces = self._pieces
+        while pieces and pieces[0][0] + pieces[0][1].num_rows <= end:
+            pieces.popleft()

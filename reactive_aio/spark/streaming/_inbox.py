@@ -1,0 +1,385 @@
+"""From Structured Streaming to asyncio by a writer: ``frame.writeStream.format("reactive_aio")`` into a flow.
+
+The tasks of the query connect to the event loop and push their rows, under its credits (see `inboxwire`); the query
+commits a micro-batch when the subscriber has acknowledged it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from math import inf
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+
+import attrs
+from attrs import define, field
+from pyspark.sql import Row
+from pyspark.sql.types import StructType
+
+from ..._core.guard import brief
+from ..._remote.frames import FAILED, STOP, Frame
+from ..._remote.handshake import Guard
+from ...errors import SparkJobError
+from .._job.asking import asking
+from .._task.rows import reading
+from ._arrival import Arrival, Writing, WrittenBatch
+from ._block import Block
+from ._hearing import hearing
+from ._inboxreader import Reader, WrittenBatches
+from ._inboxwire import ABORT, COMMIT, OPEN, Delivery, named
+from ._line import check_classic, register
+from ._query import Query
+from ._reception import LOOPBACK, Reception, listen_at
+from ._source import check_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from ..._flow.flow import Flow
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+PAST: Final = 64
+"""Runs of a query that are remembered as over: tasks that Spark has given up do not come later than that."""
+
+
+@overload
+def inbox(
+    as_: type[Row] = ..., *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[Row]]: ...
+@overload
+def inbox(
+    as_: type[dict[Any, Any]], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[dict[str, Any]]]: ...
+@overload
+def inbox(
+    as_: type[tuple[Any, ...]], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[tuple[Any, ...]]]: ...
+@overload
+def inbox(
+    as_: type[U], *, host: str = ..., port: int = ..., prefetch: int = ..., patience: float = ...
+) -> AbstractAsyncContextManager[Inbox[U]]: ...
+def inbox(
+    as_: type[Any] = Row, *, host: str = LOOPBACK, port: int = 0, prefetch: int = 8192, patience: float = 300.0
+) -> AbstractAsyncContextManager[Inbox[Any]]:
+    """Have Spark write a stream to a flow, for the length of an ``async with`` block.
+
+    ``own.batches`` is the flow: micro-batches, each with its number and its ``rows``, which become what ``as_`` says, as
+    in ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` has a streaming DataFrame written there. A query
+    that is started elsewhere, in another process even, is started with
+    ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`; it has to reach this
+    process at ``host``, which by default is loopback, and at ``port``, by default any that is free.
+
+    Delivery: at least once, by the same number; `exactly_once` drops repetitions. Rows of different partitions interleave,
+    each partition is in order. A task that is retried goes on behind the rows that have arrived, which is exact if it
+    computes the same rows again; one that has computed another number of them fails the query.
+    Demand: Spark makes a micro-batch when the one before has been acknowledged; its tasks send no more rows than are
+    requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
+    Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
+    started here, so does the flow, by SparkJobError. When a query that was started elsewhere is in the middle of a
+    micro-batch and no task of it has been there for ``patience`` seconds, the rows fail by SparkJobError, and should
+    the query go on after all it fails, too; ``math.inf`` is for waiting until it begins again.
+    Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
+    10 seconds.
+    (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
+
+    .. code-block:: python
+
+        async with inbox(Reading) as own:
+            await own.start(stream, checkpoint="out/checkpoint", trigger={"availableNow": True})
+            async for batch in own.batches:
+                async with batch as rows:  # acknowledges when the block is left in peace
+                    await rows.for_each(print)
+    """
+    if prefetch < 1:
+        raise ValueError(f"inbox(prefetch={prefetch}): prefetch must be at least 1")
+    if not 0 <= port < 2**16:
+        raise ValueError(f"inbox(port={port}): a port of TCP is needed, or 0 for any that is free")
+    if not patience > 0:
+        raise ValueError(f"inbox(patience={patience}): patience is a time in seconds")
+    if as_ not in (Row, tuple, dict) and not attrs.has(as_):
+        raise TypeError(f"inbox(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
+
+    async def opened() -> Inbox[Any]:
+        own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
+        await own.open()
+        return own
+
+    return Block(opened)
+
+
+@define(eq=False)
+class Inbox(Generic[T]):
+    """What streaming queries write to; made by `inbox`."""
+
+    _kind: type[T]
+    _prefetch: int
+    _host: str
+    _port: int
+    _patience: float
+    _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
+    _reception: Reception = field(init=False)
+    _arrival: Arrival | None = field(init=False, default=None)
+    """The micro-batch that is written, or waits for its acknowledgement; the last one, for tasks that are late."""
+    _past: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=PAST))
+    """The runs of the query that have been followed by another."""
+    _reader: Reader | None = field(init=False, default=None)
+    _query: Query | None = field(init=False, default=None)
+    _started: asyncio.Future[None] | None = field(init=False, default=None)
+    _over: asyncio.Event = field(init=False, factory=asyncio.Event)
+    """Set when the query that was started here has ended."""
+    _end: tuple[Exception | None] | None = field(init=False, default=None)
+    """How it ended."""
+    _closed: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._reception = Reception(listen_at(self._host, self._port), self._host, self._serve)
+
+    # -- for users
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options for ``frame.writeStream.format("reactive_aio")``."""
+        return self._reception.options
+
+    @property
+    def batches(self) -> Flow[WrittenBatch[T]]:
+        """The micro-batches, for one subscriber at a time; the next subscriber is given what this one has not had.
+
+        It completes when the query does that was started here, or when the inbox is closed.
+        """
+        from ..._flow.flow import flow_of
+
+        batches: Flow[WrittenBatch[T]] = flow_of(WrittenBatches(self))
+        return batches
+
+    async def start(
+        self,
+        frame: DataFrame,
+        *,
+        checkpoint: str | PathLike[str],
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+    ) -> StreamingQuery:
+        """Have a streaming DataFrame written here, and give the query; it is stopped with the subscriber or the inbox.
+
+        ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
+        Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
+        """
+        check_classic("Inbox.start", frame)
+        folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
+        await asyncio.to_thread(self._check, frame)
+        if self._query is not None:
+            raise ValueError("Inbox.start(): a query that was started here is running; an inbox is for one at a time")
+
+        def begin(_: object) -> StreamingQuery:
+            register(frame.sparkSession)
+            writer = frame.writeStream.format("reactive_aio").options(**self.options).outputMode(output_mode)
+            return (writer.trigger(**given) if given else writer).option("checkpointLocation", folder).start()
+
+        self._end = None
+        self._over.clear()
+        self._started = self._loop.create_future()
+        self._query = query = Query("Inbox.start", folder, begin, self, self.post)
+        query.start()
+        await self._started
+        running = query.running
+        assert running is not None
+        return running
+
+    def _check(self, frame: DataFrame) -> None:
+        """Refuse a frame that can't be written here; by calls into the JVM."""
+        with asking("Inbox.start", frame.sparkSession):
+            if not frame.isStreaming:
+                raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
+            master = str(frame.sparkSession.sparkContext.master)
+            if self._host == LOOPBACK and not master.startswith("local"):
+                raise ValueError(
+                    f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
+                )
+            reading(self._kind, lambda: frame.schema, "inbox")
+
+    # -- life
+
+    async def open(self) -> None:
+        """Listen, until `close`."""
+        await self._reception.open()
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        self._closed = True
+        try:
+            if self._query is not None:
+                self._query.stop()
+                await self._over.wait()
+            if self._arrival is not None:
+                self._arrival.give_up(SparkJobError("the inbox that the stream is written to has been closed"))
+            if self._reader is not None:
+                self._finish(None)
+        finally:
+            await self._reception.close()
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have ``handle(value)`` called on the event loop, from any thread."""
+        with suppress(RuntimeError):  # the loop has been closed, and nobody is left to hear of it
+            self._loop.call_soon_threadsafe(handle, value)
+
+    # -- the subscriber
+
+    def read_by(self, reader: Reader) -> None:
+        """Serve a subscriber."""
+        if self._reader is not None:
+            reader.end(SparkJobError("an inbox serves one subscriber at a time: its batches are being read already"))
+            reader.release()
+            return
+        self._reader = reader
+        if self._end is not None or self._closed:
+            self._finish(*(self._end or (None,)))
+        else:
+            self.offer()
+
+    def left_by(self, reader: Reader) -> None:
+        """Take no more of the subscriber that has cancelled."""
+        if self._reader is not reader:
+            reader.release()
+        elif self._query is not None:
+            self._query.stop()  # and when it has noted that, what it waits for is refused
+        else:
+            self._reader = None
+            reader.release()
+            if self._arrival is not None and self._arrival.offered:
+                self._arrival.give_up(SparkJobError("the subscriber has cancelled"))
+
+    def offer(self) -> None:
+        """Hand the micro-batch over when it is asked for."""
+        arrival, reader = self._arrival, self._reader
+        if arrival is None or arrival.offered or arrival.handover.settled or reader is None or not reader.demand:
+            return
+        arrival.offered = True
+        reader.demand -= 1
+        name = arrival.delivery
+        batch: WrittenBatch[Any] = WrittenBatch(name.batch, name.query, arrival.handover, arrival, self._prefetch)
+        reader.inlet.post(reader.inlet.on_chunk, [batch])
+
+    def _broken(self, arrival: Arrival, error: BaseException) -> None:
+        """Refuse a micro-batch that was not consumed, and with it the subscriber."""
+        if arrival.handover.settled:
+            return
+        arrival.why = f"the subscriber has failed: {brief(error)}"
+        if self._reader is not None:
+            self._reader.broken(error)
+        if self._query is not None:
+            self._query.stop()
+        else:
+            arrival.handover.settle(accepted=False)
+            self._finish(None)
+
+    def _finish(self, error: Exception | None) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.end(error)
+            reader.release()
+
+    # -- what the query that was started here tells (Events)
+
+    def started(self, query_id: str) -> None:
+        """Let `start` return."""
+        del query_id
+        if self._started is not None and not self._started.done():
+            self._started.set_result(None)
+
+    def offered(self, offer: object) -> None:
+        """Nothing: this query calls nobody back."""
+
+    def broken(self, error: BaseException) -> None:
+        """Nothing: its micro-batches say so themselves."""
+
+    def ended(self, error: SparkJobError | None) -> None:
+        """Pass the end on to the subscriber."""
+        query, self._query = self._query, None
+        assert query is not None
+        query.join()
+        if self._started is not None and not self._started.done():
+            over = SparkJobError("the query ended while it was being started")
+            self._started.set_exception(over if error is None else error)
+        self._end = (error,)
+        self._over.set()
+        if self._arrival is not None:
+            gone = SparkJobError("the query that wrote the micro-batch has ended")
+            self._arrival.give_up(gone if error is None else error)
+        self._finish(error)
+
+    # -- the processes of the query
+
+    async def _serve(self, guard: Guard, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = Writing(guard.partition, writer)
+        hear = hearing(reader)
+        said = await hear()
+        delivery, more = named(said)
+        if said.kind == OPEN and self._is_late(delivery):
+            line.say(Frame(STOP))
+        elif said.kind == OPEN:
+            try:
+                arrival = self._arriving(delivery, more["schema"])
+            except (SparkJobError, TypeError) as error:
+                line.say(_failed(str(error)))
+            else:
+                await arrival.write(line, hear)
+        elif said.kind in (COMMIT, ABORT):
+            line.say(await self._judged(said.kind, delivery, more["rows"]))
+        await writer.drain()
+
+    def _is_late(self, delivery: Delivery) -> bool:
+        """Tell whether Spark has given up a task before it came here, and the query has gone on meanwhile, or begun again."""
+        if delivery.run in self._past:
+            return True
+        now = None if self._arrival is None else self._arrival.delivery
+        return now is not None and (delivery.query, delivery.run) == (now.query, now.run) and delivery.batch < now.batch
+
+    def _arriving(self, delivery: Delivery, schema: dict[str, Any]) -> Arrival:
+        """Give the micro-batch that a task writes; it may be the first to do so."""
+        arrival = self._arrival
+        if arrival is not None and arrival.delivery == delivery:
+            return arrival
+        if self._closed or (self._query is not None and self._query.stopping):
+            raise SparkJobError("the flow that the stream is written to has ended")
+        if arrival is not None and arrival.live and arrival.delivery.query != delivery.query:
+            raise SparkJobError("another query writes to this inbox: it is for one at a time")
+        struct = StructType.fromJson(schema)
+        if not struct.fields:
+            raise SparkJobError("a stream without columns can't be written to an inbox")
+        kinds = reading(self._kind, lambda: struct, "inbox")
+        if arrival is not None:
+            if arrival.delivery.query == delivery.query and arrival.delivery.run != delivery.run:
+                self._past.append(arrival.delivery.run)
+            arrival.give_up(SparkJobError(f"the query has begun again, and with it micro-batch {delivery.batch}"))
+        patience = self._patience if self._query is None else inf  # for that of our own we hear otherwise
+        self._arrival = arrival = Arrival(delivery, kinds, self.post, patience)
+        handover = arrival.hand_over(lambda error: self.post(lambda _: self._broken(arrival, error), None))
+        if self._query is not None:
+            self._query.pending = handover
+        self.offer()
+        return arrival
+
+    async def _judged(self, kind: int, delivery: Delivery, rows: dict[str, int | None]) -> Frame:
+        """Say to the driver whether a micro-batch has been consumed, when that is known."""
+        arrival = self._arrival
+        if arrival is None or arrival.delivery != delivery:
+            return _failed(f"micro-batch {delivery.batch} is not known here: it was written to somebody else")
+        if kind == ABORT:
+            arrival.give_up(
+                SparkJobError(f"Spark has given up micro-batch {delivery.batch}: a task has failed for good")
+            )
+        else:
+            arrival.confirmed(rows)
+        await arrival.decided.wait()
+        return Frame(STOP) if arrival.handover.accepted or kind == ABORT else _failed(arrival.why)
+
+
+def _failed(why: str) -> Frame:
+    return Frame(FAILED, pickled=why.encode())

@@ -1,0 +1,107 @@
+"""Exactly once in effect: what a micro-batch brings about is recorded together with its number."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from os import PathLike
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from ._microbatch import Consumable
+
+B = TypeVar("B", bound=Consumable[Any])
+X = TypeVar("X")
+X_co = TypeVar("X_co", covariant=True)
+
+
+class Ledger(Protocol[X_co]):
+    """Remembers which micro-batches have taken effect."""
+
+    def entry(self, query: str, batch: int, /) -> AbstractAsyncContextManager[X_co | None]:
+        """Begin a transaction for a batch, or give None where the batch has taken effect before.
+
+        When the block is left in peace, what was done in the transaction and the number of the batch must be
+        committed *together*; else neither. The numbers of a query grow.
+        """
+        ...
+
+
+def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X]) -> Callable[[B], Awaitable[None]]:
+    """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
+
+    ``handle`` is given the batch and the transaction of the ledger. What it does in the transaction takes effect
+    exactly once, although Spark may deliver the batch again; what it does elsewhere does so at least once. (Kafka:
+    ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
+    """
+
+    async def handled(batch: B) -> None:
+        async with batch, ledger.entry(batch.query, batch.id) as transaction:
+            if transaction is not None:
+                await handle(batch, transaction)
+
+    return handled
+
+
+@frozen
+class SqliteLedger:
+    """A ledger in a file of SQLite; the transaction is a connection, by which to write what belongs with it."""
+
+    path: str | PathLike[str]
+
+    def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:
+        """Begin a transaction, or tell that the batch has taken effect."""
+        return _Entry(self, query, batch)
+
+    def begin(self) -> sqlite3.Connection:
+        """Connect, and begin a transaction; on a thread."""
+        connection = sqlite3.connect(self.path, check_same_thread=False)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS reactive_aio_batches (query TEXT PRIMARY KEY, last INTEGER NOT NULL)"
+        )
+        connection.commit()
+        connection.execute("BEGIN IMMEDIATE")
+        return connection
+
+
+@define
+class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
+    """A transaction; no generator, which would set the traceback of what leaves the block, and not all let that be set."""
+
+    ledger: SqliteLedger
+    query: str
+    batch: int
+    _connection: sqlite3.Connection = field(init=False)
+    _new: bool = field(init=False, default=False)
+    """Whether the batch has not taken effect before."""
+
+    async def __aenter__(self) -> sqlite3.Connection | None:
+        self._connection = await asyncio.to_thread(self.ledger.begin)
+        try:
+            cursor = self._connection.execute("SELECT last FROM reactive_aio_batches WHERE query = ?", (self.query,))
+            last: tuple[int] | None = cursor.fetchone()
+        except BaseException:
+            await self._close()
+            raise
+        self._new = last is None or last[0] < self.batch
+        return self._connection if self._new else None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None and self._new:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO reactive_aio_batches VALUES (?, ?)", (self.query, self.batch)
+                )
+                await asyncio.to_thread(self._connection.commit)
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        """Close the connection, and so roll back what has not been committed."""
+        await asyncio.to_thread(self._connection.close)

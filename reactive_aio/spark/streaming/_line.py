@@ -1,0 +1,68 @@
+"""How a process of a streaming query finds the event loop: by options, which Spark keeps as texts."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from ...errors import DriverUnreachableError, SparkJobError, UnsupportedOnSparkError
+from .._job.asking import asking
+from .._job.calls import is_connect
+from .._task.connecting import Address, connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
+"""The sessions that know the format; Spark remarks on one that is registered again."""
+
+
+def check_classic(method: str, data: object) -> None:
+    """Refuse a session of Spark Connect, and a frame of one."""
+    if is_connect(data):
+        raise UnsupportedOnSparkError(
+            f"{method}() needs a classic session: with Spark Connect queries run on the server, whose processes are not known "
+            "to reach this one; build the session with .master(...) rather than .remote(...)"
+        )
+
+
+def register(session: SparkSession) -> None:
+    """Have a session know the format ``reactive_aio``, and the calling thread that it is the active session.
+
+    Feeds and inboxes do so for their own sessions. Who writes by
+    ``frame.writeStream.format("reactive_aio").options(**inbox.options).start()`` calls this before, on the same thread: Spark
+    looks for the formats of a query that is written in the active session. Blocks for a call into the JVM.
+    """
+    from ._datasource import FlowSource
+
+    check_classic("register", session)
+    own: Any = session
+    with asking("register", session):
+        if session not in REGISTERED:
+            session.dataSource.register(FlowSource)
+            REGISTERED.add(session)
+        own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
+
+
+def option(options: Mapping[str, str], name: str) -> str:
+    """Give an option, whose case Spark does not keep."""
+    for key, value in options.items():
+        if key.lower() == name:
+            return value
+    raise SparkJobError(
+        f"format('reactive_aio') has no option {name}: use those of Feed.options to read, and of Inbox.options to write"
+    )
+
+
+def dial(options: Mapping[str, str], whom: str, partition: int = 0, attempt: int = 0) -> socket.socket:
+    """Connect to the event loop, and prove to each other to be who one says."""
+    host, _, port = option(options, "address").rpartition(":")
+    address = Address(host, int(port), bytes.fromhex(option(options, "secret")))
+    try:
+        return connect(address, partition, attempt)
+    except DriverUnreachableError as error:
+        raise DriverUnreachableError(f"{whom} is closed, or out of reach: {error}") from None
+    except OSError as error:
+        raise SparkJobError(f"{whom} is closed: {error}") from None

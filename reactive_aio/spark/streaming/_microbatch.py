@@ -1,0 +1,151 @@
+"""A micro-batch of a streaming query, handed over to the subscriber, who says when it has been consumed."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import Event, Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attrs import define, field
+
+from ...errors import SparkJobError
+from .._source.source import FromSpark
+from .._task.rows import Reading
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ..._flow.flow import Flow
+
+T = TypeVar("T")
+
+
+@define(eq=False)
+class Handover:
+    """What the thread in which Spark calls waits for; settled once, from any thread."""
+
+    failed: Callable[[BaseException], None]
+    """Called, on any thread, when the subscriber has failed to consume it."""
+    decided: Callable[[bool], None] | None = None
+    """Called once, on whatever thread decides."""
+    accepted: bool = field(init=False, default=False)
+    _settled: Event = field(init=False, factory=Event)
+    _lock: Lock = field(init=False, factory=Lock)
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether it has been decided."""
+        return self._settled.is_set()
+
+    def settle(self, *, accepted: bool) -> bool:
+        """Decide, and give what has been decided: the first word counts."""
+        with self._lock:
+            news = not self.settled
+            if news:
+                self.accepted = accepted
+                self._settled.set()
+        if news and self.decided is not None:
+            self.decided(accepted)
+        return self.accepted
+
+    def wait(self) -> bool:
+        """Wait for the decision."""
+        self._settled.wait()
+        return self.accepted
+
+
+@define(eq=False)
+class Consumable(ABC, Generic[T]):
+    """What is delivered *at least once*, with the same ``id`` each time, until it is acknowledged."""
+
+    id: int
+    """Its number, from 0 for each checkpoint."""
+    query: str
+    """The id of the query, which is its checkpoint's: with ``id`` the name of the batch for all time."""
+    _handover: Handover = field(repr=False)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Flow[T]:
+        """The rows as a flow."""
+
+    def acknowledge(self) -> None:
+        """Say that it has been consumed, from any thread; to say it again does nothing.
+
+        Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before; then the
+        batch comes again.
+        """
+        if not self._handover.settle(accepted=True):
+            raise SparkJobError(
+                f"micro-batch {self.id} can't be acknowledged any more, for the flow has ended; it will come again"
+            )
+
+    def fail(self, error: BaseException) -> None:
+        """Say that it can't be consumed, from any thread: the batch comes again, some other time.
+
+        The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
+        """
+        if not self._handover.settled:
+            self._handover.failed(error)
+
+    async def __aenter__(self) -> Flow[T]:
+        return self.rows
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.acknowledge()
+        elif not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+            self.fail(error)
+        else:
+            left = SparkJobError(f"micro-batch {self.id} was left before it was consumed")
+            left.__cause__ = error
+            self.fail(left)
+
+    def __del__(self) -> None:
+        handover: Handover | None = getattr(self, "_handover", None)
+        if handover is not None and not handover.settled:
+            handover.failed(
+                SparkJobError(
+                    f"micro-batch {self.id} was let go of without a word: say `async with batch`, or "
+                    "`batch.acknowledge()` when it has been consumed"
+                )
+            )
+
+
+@define(eq=False)
+class MicroBatch(Consumable[T]):
+    """A micro-batch of a Structured Streaming query, delivered *at least once*, with the same ``id`` each time.
+
+    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been
+    acknowledged when the flow ends comes again, by the same number and from a replayable source with the same rows,
+    to whoever subscribes with this checkpoint. ``async with`` acknowledges::
+
+        async for batch in batches:
+            async with batch as rows:
+                await rows.for_each(store)
+
+    A batch that is let go of without a word fails the flow, which would stand still.
+    """
+
+    frame: DataFrame = field(repr=False)
+    """The rows as a DataFrame, for what Spark is to do with them; to be used on a thread, as it blocks."""
+    _reading: Reading = field(repr=False)
+    _prefetch: int = field(repr=False)
+    _ordered: bool = field(repr=False)
+
+    @property
+    def rows(self) -> Flow[T]:
+        """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
+
+        Each subscription computes the batch anew; a batch of a stateful query has to be read to its end.
+        """
+        from ..._flow.flow import flow_of
+
+        frame: Any = self.frame  # a classic one: others are refused when the flow is built
+        rows: Flow[T] = flow_of(FromSpark(frame, self._reading, self._prefetch, self._ordered))
+        return rows

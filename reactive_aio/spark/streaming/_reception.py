@@ -1,0 +1,91 @@
+"""Where the processes of a streaming query come in: a socket on the event loop, whose guests prove to know a secret."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from attrs import define, field
+
+from ..._remote.handshake import Guard
+from .._delivery.entrance import MANNERS, MOST_GUESTS
+from .._task.connecting import prepare
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+def listen_at(host: str, port: int) -> socket.socket:
+    """Listen on a port, 0 for any, for processes that find this one at ``host``; on loopback nobody else can."""
+    return socket.create_server((LOOPBACK if host == LOOPBACK else "", port), backlog=128)
+
+
+@define(eq=False)
+class Reception:
+    """Lets in who knows the secret; all others are dropped, without a word and with nothing read of what they say."""
+
+    listening: socket.socket
+    host: str
+    """Where the processes find this one."""
+    serve: Callable[[Guard, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    """Talks to one that has come in, until it returns."""
+    secret: bytes = field(init=False, repr=False, factory=lambda: secrets.token_bytes(32))
+    _port: int = field(init=False)
+    _server: asyncio.Server = field(init=False)
+    _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
+    _guests: dict[asyncio.StreamWriter, None] = field(init=False, factory=dict[asyncio.StreamWriter, None])
+    """Those that have not proved who they are, the oldest first."""
+
+    def __attrs_post_init__(self) -> None:
+        self._port = self.listening.getsockname()[1]
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as an option."""
+        return f"{self.host}:{self._port}"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of ``format("reactive_aio")`` by which a process finds its way here."""
+        return {"address": self.address, "secret": self.secret.hex()}
+
+    async def open(self) -> None:
+        """Listen, until `close`."""
+        self._server = await asyncio.start_server(self._connected, sock=self.listening)
+
+    async def close(self) -> None:
+        """Hang up on all."""
+        self._server.close()
+        lines = tuple(self._lines)
+        for line in lines:
+            line.cancel()
+        await asyncio.gather(*lines, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._lines.add(task)
+        prepare(writer.get_extra_info("socket"))
+        try:
+            # A cancellation is ours, for the reception closes; asyncio would report it as a failure.
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await self.serve(await self._introduced(reader, writer), reader, writer)
+        finally:
+            self._lines.discard(task)
+            writer.close()
+
+    async def _introduced(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Guard:
+        guard = Guard(self.secret)
+        if len(self._guests) == MOST_GUESTS:
+            next(iter(self._guests)).transport.abort()
+        self._guests[writer] = None
+        try:
+            async with asyncio.timeout(MANNERS):
+                while not guard.through:
+                    writer.write(guard.feed(await reader.readexactly(guard.wants)))
+        finally:
+            del self._guests[writer]
+        return guard
