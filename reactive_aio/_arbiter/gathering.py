@@ -48,7 +48,7 @@ class Gathering(Drain):
 
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
-        self.demand = add_demand(self.demand, n)
+        self.want(n)
         self.later()
 
     def cancel(self) -> None:
@@ -59,6 +59,16 @@ class Gathering(Drain):
             inner.cancel()
 
     # -- for subclasses
+
+    def want(self, n: int) -> None:
+        """Note what is wanted."""
+        self.demand = add_demand(self.demand, n)
+
+    def take_demand(self) -> int:
+        """Return what is wanted, which somebody else sees to from now on."""
+        demand = self.demand
+        self.demand = 0
+        return demand
 
     def start(self, flows: Iterable[FlowLike], prefetch: int | None) -> None:
         """Subscribe to flows whose number is known; the key of each is its place."""

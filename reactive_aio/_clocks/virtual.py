@@ -101,7 +101,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             patience: real seconds to wait for threads that are none of the loop's before calling it a deadlock, and
                 for a loop that is busy without end before time passes all the same.
         """
-        self.jumps = 0
+        self.jumps: int = 0
         """How often the clock has jumped."""
         self._virtual = virtual
         self._instant_io = instant_io

@@ -29,8 +29,8 @@ from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
 from .._remote.pickling import MAIN, by_value_dumps, dumps, main_module
 from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
+from ._lines import Line, chunk_frame, report
 from .base import Hired, Released, Report, Reports, Work, not_started
-from .lines import Line, chunk_frame, report
 from .pool import Pool
 from .threads import check_workers
 

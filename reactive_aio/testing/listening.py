@@ -25,11 +25,11 @@ class Listener(Generic[T]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.requested = 0
-        self.received = 0
+        self.requested: int = 0
+        self.received: int = 0
         self.events: list[Event] = []
         self.violations: list[str] = []
-        self.cancelled = False
+        self.cancelled: bool = False
         self.subscription: Subscription | None = None
         self._home = get_ident()
         self._waiter: asyncio.Future[None] | None = None

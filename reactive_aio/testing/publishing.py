@@ -89,7 +89,7 @@ class TestPublisher(Generic[T]):
     __test__ = False  # for pytest, which collects classes of such a name
 
     def __init__(self, *breaches: Breach) -> None:
-        self.breaches = frozenset(breaches)
+        self.breaches: frozenset[Breach] = frozenset(breaches)
         self._links: list[_Link[T]] = []
 
     def breaks(self, breach: Breach) -> bool:

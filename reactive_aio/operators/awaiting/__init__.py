@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_count, check_function
+from ._lines import Order, check_order
 from .filter_when import FilterWhen
-from .lines import Order, check_order
 from .map_async import MapAsync
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from ..._fusion import Stage
 from ..._plan import Capabilities, Inlet, Pushed, reach_of_awaiting
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
+from ._lines import REJECTED, line
 from .in_flight import InFlight
 from .in_region import FilterWhenInRegion
-from .lines import REJECTED, line
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from attrs import field, frozen
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
+from ._lines import REJECTED, line
 from .in_flight import InFlight
-from .lines import REJECTED, line
 
 
 def _nothing(_item: object, _result: object) -> object:

@@ -18,7 +18,7 @@ from ..._fusion import label
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
 from ...spec import UNBOUNDED, quarter
-from .lines import REJECTED, Line, Ticket
+from ._lines import REJECTED, Line, Ticket
 
 AHEAD: Final = 4
 """How many times as many elements as are awaited at a time may be outstanding, where so many are wanted."""

@@ -20,8 +20,8 @@ from ..._core import budgets
 from ..._core.guard import FAILURES
 from ..._fusion import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
 from ...hooks import drop_error
+from ._lines import line
 from .in_flight import InFlight, not_awaitable
-from .lines import line
 from .worker_loop import Side, WorkerLoop
 
 T = TypeVar("T")

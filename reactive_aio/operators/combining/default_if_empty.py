@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -32,7 +32,7 @@ class Defaulting(Transform[T, T]):
     default: T
     needless: bool = field(init=False, default=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $self.needless = True
         $rest
     """)

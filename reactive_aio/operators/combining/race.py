@@ -9,7 +9,7 @@ from attrs import define, frozen
 from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...spec import Subscription, add_demand
+from ...spec import Subscription
 from .concat import first_of
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Racing(Gathering):
     def request(self, n: int) -> None:
         """Ask those that are in the race, once all are: else one that enters late and is ready would be the first."""
         if not self.started:
-            self.demand = add_demand(self.demand, n)
+            self.want(n)
             return
         for inner in tuple(self.inners):
             inner.request(n)
@@ -53,7 +53,7 @@ class Racing(Gathering):
     def step(self) -> bool:
         """Ask for what was wanted before all were in the race; nothing is kept."""
         if self.started and self.demand:
-            wanted, self.demand = self.demand, 0
+            wanted = self.take_demand()
             self.request(wanted)
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -38,7 +38,7 @@ class StartingWith(Transform[T, T]):
     items: tuple[T, ...]
     given: int = field(init=False, default=0)
 
-    template = Template("$rest")
+    template: ClassVar[Template | None] = Template("$rest")
 
     def prelude(self) -> Iterable[T]:
         """Give the elements."""

@@ -10,7 +10,7 @@ from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import UNBOUNDED, Subscription
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class AddingLatest(Gathering):
     def request(self, n: int) -> None:
         """Ask for elements, or do so when they can be paired."""
         if self._latest is NOTHING:
-            self.demand = add_demand(self.demand, n)
+            self.want(n)
         else:
             self.paired.request(n)
 
@@ -75,7 +75,7 @@ class AddingLatest(Gathering):
             return
         discard(items[:-1])
         self._replace(items[-1])
-        demand, self.demand = self.demand, 0
+        demand = self.take_demand()
         if demand:
             self.paired.request(demand)
 

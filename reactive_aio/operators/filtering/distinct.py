@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -65,7 +65,7 @@ class Remembering(Transform[T, T]):
     key: Callable[[T], Hashable] | None = None
     seen: OrderedDict[Any, None] = field(init=False, factory=OrderedDict[Any, None])
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if item not in $seen:
             $remember(item)
             $rest
@@ -86,7 +86,7 @@ class Remembering(Transform[T, T]):
 class RememberingKeys(Remembering[T]):
     """The same by what a function makes of each element."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key = $key(item)
         if key not in $seen:
             $remember(key)
@@ -110,4 +110,4 @@ class RememberingSomeKeys(RememberingSome[T]):
 
     __slots__ = ()
 
-    template = RememberingKeys.template
+    template: ClassVar[Template | None] = RememberingKeys.template

@@ -40,7 +40,7 @@ class Changes(Transform[T, T]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $last is $missing or not ($last == item):
             $last = item
@@ -60,7 +60,7 @@ class ChangesBy(Transform[T, T]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         key = $key(item)
         if $last is $missing or not $comparer($last, key):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import frozen
 
@@ -19,7 +19,7 @@ class Filter(Stage[T, T]):
     predicate: Callable[[T], object]
 
     forwards = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $predicate(item):
             $rest
     """)

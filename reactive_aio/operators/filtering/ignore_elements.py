@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from attrs import frozen
 
@@ -15,7 +15,7 @@ class IgnoreElements(Stage[Any, NoReturn]):
     """Stage of ``Flow.ignore_elements``."""
 
     forwards = True
-    template = Template("pass", plain=True)
+    template: ClassVar[Template | None] = Template("pass", plain=True)
 
     def demand(self, n: int) -> int:
         """Ask for all there is, since none of it counts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import frozen
 
@@ -18,7 +18,7 @@ class OfType(Stage[Any, S]):
     kind: type[S]
 
     forwards = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if isinstance(item, $kind):
             $rest
     """)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from attrs import Factory, define, field, frozen
 
@@ -41,7 +41,7 @@ class Drawing(Transform[T, T]):
     limit: int = field(init=False, default=Factory(lambda it: int(it.stage.fraction * 2**64), takes_self=True))
     seeded: Any = field(init=False, default=Factory(lambda it: _seeded(it.stage.seed), takes_self=True))
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $draws(item):
             $rest
     """)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, frozen
 
@@ -32,7 +32,7 @@ class Skipping(Transform[T, T]):
 
     left: int
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $self.left:
             $self.left -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -35,7 +35,7 @@ class HoldingBack(Transform[T, T]):
     n: int
     held: deque[T] = field(init=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $self.held.append(item)
         if len($self.held) > $n:
             item = $self.held.popleft()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -33,7 +33,7 @@ class SkippingWhile(Transform[T, T]):
     predicate: Callable[[T], object]
     skipping: bool = field(init=False, default=True)
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $skipping:
             $skipping = bool($predicate(item))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, frozen
 
@@ -48,7 +48,7 @@ class Slicing(Transform[T, T]):
     left: int
     step: int
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $self.gap:
             $self.gap -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, frozen
 
@@ -35,7 +35,7 @@ class Taking(Transform[T, T]):
 
     left: int
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         $self.left -= 1
         $rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -40,7 +40,7 @@ class KeepingLast(Transform[T, T]):
     n: int
     held: deque[T] = field(init=False)
 
-    template = Template("$append(item)", plain=True)
+    template: ClassVar[Template | None] = Template("$append(item)", plain=True)
 
     def __attrs_post_init__(self) -> None:
         self.held = deque(maxlen=min(self.n, MOST_AT_ONCE))

@@ -56,7 +56,7 @@ class TakingWhile(Transform[T, T]):
     predicate: Callable[[T], object]
     over: bool = field(init=False, default=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if not $predicate(item):
             $self.over = True
             $stop
@@ -79,7 +79,7 @@ class TakingUntil(Transform[T, T]):
     predicate: Callable[[T], object]
     over: bool = field(init=False, default=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $predicate(item):
             $self.over = True
         $rest
@@ -171,7 +171,7 @@ class TakingUntilMarked(TakingUntil[Any]):
 
     marked: ClassVar[type[Marked]] = Marked
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $predicate(item):
             $self.over = True
             item = $marked(item)
@@ -199,7 +199,7 @@ class TakingToMarked(TakingUntil[Any]):
 
     marked: ClassVar[type[Marked]] = Marked
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if item.__class__ is $marked:
             $self.over = True
             item = item.item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import add
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -24,7 +24,7 @@ class FoldEach(Folding[Any, Any]):
     pairs: bool = field(kw_only=True, default=False)
     """Whether to give pairs of key and value one by one, for others to combine, and not a dict."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key = $key(item)
         $value[key] = $fn($value[key] if key in $value else $initial, item)
     """)
@@ -39,7 +39,7 @@ class FoldEach(Folding[Any, Any]):
 class CountEach(FoldEach):
     """Keeps a number for each key."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key = $key(item)
         $value[key] = $value[key] + 1 if key in $value else 1
     """)
@@ -48,7 +48,7 @@ class CountEach(FoldEach):
 class CombineEach(Folding[Any, Any]):
     """Keeps a value for each key, of pairs of a key and a value of a part."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key, item = item
         $value[key] = $fn($value[key], item) if key in $value else item
     """)

@@ -65,7 +65,7 @@ class Collecting(Transform[T, A]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $container is $missing:
             $container = $factory()
@@ -95,7 +95,7 @@ class PuttingTogether(Collecting[A, A]):
 
     __slots__ = ()
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $container is $missing:
             $container = item

@@ -44,7 +44,7 @@ class Deciding(Transform[Any, bool]):
 class FindingOne(Deciding):
     """Settled by an element of which something is true."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $asked(item):
             $self.settled = True
             $stop
@@ -55,7 +55,7 @@ class FindingNone(Deciding):
     """Settled by an element of which something is not true."""
 
     otherwise = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if not $asked(item):
             $self.settled = True
             $stop
@@ -65,7 +65,7 @@ class FindingNone(Deciding):
 class FindingEqual(Deciding):
     """Settled by an element that equals a value."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if item is $asked or item == $asked:
             $self.settled = True
             $stop
@@ -76,7 +76,7 @@ class FindingAny(Deciding):
     """Settled by any element."""
 
     otherwise = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $self.settled = True
         $stop
     """)

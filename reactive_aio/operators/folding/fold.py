@@ -57,13 +57,15 @@ class Folding(Transform[T, A]):
 class FoldFrom(Folding[T, A]):
     """Starts with a value of its own."""
 
-    template = Template("$value = $fn($value, item)", local=("value",))
+    template: ClassVar[Template | None] = Template("$value = $fn($value, item)", local=("value",))
 
 
 class FoldFirst(Folding[T, T]):
     """Starts with the first element."""
 
-    template = Template("$value = item if $value is $missing else $fn($value, item)", local=("value",))
+    template: ClassVar[Template | None] = Template(
+        "$value = item if $value is $missing else $fn($value, item)", local=("value",)
+    )
 
 
 class Keeping(Folding[T, A]):
@@ -93,13 +95,13 @@ class KeepingSeveral(Keeping[T, A]):
 class KeepLast(Keeping[T, T]):
     """Keeps the latest element."""
 
-    template = Template("$value = item", local=("value",), plain=True)
+    template: ClassVar[Template | None] = Template("$value = item", local=("value",), plain=True)
 
 
 class KeepAll(KeepingSeveral[T, list[T]]):
     """Keeps all elements."""
 
-    template = Template("$append(item)", plain=True)
+    template: ClassVar[Template | None] = Template("$append(item)", plain=True)
 
     @property
     def append(self) -> Callable[[T], None]:
@@ -111,13 +113,13 @@ class KeepAll(KeepingSeveral[T, list[T]]):
 class Counting(Folding[Any, int]):
     """Keeps the number of elements."""
 
-    template = Template("$value += 1", tally=("value",), plain=True)
+    template: ClassVar[Template | None] = Template("$value += 1", tally=("value",), plain=True)
 
 
 class Calling(Folding[T, Any]):
     """Hands each element to a function and keeps nothing."""
 
-    template = Template("$fn(item)")
+    template: ClassVar[Template | None] = Template("$fn(item)")
 
 
 @frozen

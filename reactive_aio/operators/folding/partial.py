@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, field, frozen
 
@@ -14,13 +14,15 @@ from .fold import MISSING, Folding
 class AddingFrom0(Folding[Any, Any]):
     """Keeps the sum, and none where there is no element."""
 
-    template = Template("$value = (0 if $value is $missing else $value) + item", local=("value",))
+    template: ClassVar[Template | None] = Template(
+        "$value = (0 if $value is $missing else $value) + item", local=("value",)
+    )
 
 
 class KeepFirsts(Folding[Any, Any]):
     """Keeps the first of the elements that are equal, in the order in which they came."""
 
-    template = Template("$keep(item)")
+    template: ClassVar[Template | None] = Template("$keep(item)")
 
     @property
     def keep(self) -> Callable[[Any], Any]:
@@ -38,7 +40,7 @@ class KeepFirsts(Folding[Any, Any]):
 class KeepPairs(Folding[Any, Any]):
     """Keeps the latest value for each key, where an element is a pair of them."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key, item = item
         $value[key] = item
     """)
@@ -56,7 +58,7 @@ class KeepPairsByKey(KeepPairs):
 
     key: Callable[[Any], Any] = field(kw_only=True)
 
-    template = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
+    template: ClassVar[Template | None] = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
 
 
 def extreme(sign: str, *, by_key: bool) -> Template:
@@ -113,25 +115,25 @@ class KeepExtreme(Folding[Any, Any]):
 class KeepLeast(KeepExtreme):
     """Keeps the first of the least."""
 
-    template = extreme("<", by_key=False)
+    template: ClassVar[Template | None] = extreme("<", by_key=False)
 
 
 class KeepLeastKey(KeepExtreme):
     """Keeps the first of those with the least key."""
 
-    template = extreme("<", by_key=True)
+    template: ClassVar[Template | None] = extreme("<", by_key=True)
 
 
 class KeepGreatest(KeepExtreme):
     """Keeps the first of the greatest."""
 
-    template = extreme(">", by_key=False)
+    template: ClassVar[Template | None] = extreme(">", by_key=False)
 
 
 class KeepGreatestKey(KeepExtreme):
     """Keeps the first of those with the greatest key."""
 
-    template = extreme(">", by_key=True)
+    template: ClassVar[Template | None] = extreme(">", by_key=True)
 
 
 @frozen

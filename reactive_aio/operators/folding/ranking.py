@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -24,7 +24,7 @@ class Sorting(KeepingSeveral[Any, Any]):
     one_by_one: bool = field(kw_only=True, default=False)
     """Whether to give the elements for others to go on with, and not a list."""
 
-    template = Template("$append(item)")
+    template: ClassVar[Template | None] = Template("$append(item)")
 
     @property
     def append(self) -> Callable[[Any], None]:
@@ -52,7 +52,7 @@ class KeepingTop(Sorting):
     k: int = field(kw_only=True)
     limit: int = field(init=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $append(item)
         if len($value) == $limit:
             $sort()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from numbers import Number
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -23,7 +23,7 @@ V = TypeVar("V")
 class KeepDifferent(KeepingSeveral[T, set[T]]):
     """Keeps the different elements."""
 
-    template = Template("$add(item)")
+    template: ClassVar[Template | None] = Template("$add(item)")
 
     @property
     def add(self) -> Callable[[T], None]:
@@ -35,7 +35,7 @@ class KeepDifferent(KeepingSeveral[T, set[T]]):
 class KeepPairs(Folding[Any, dict[Any, Any]]):
     """Keeps the latest value for each key, where an element is a pair of them."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key, item = item
         $value[key] = item
     """)
@@ -47,7 +47,7 @@ class KeepByKey(Keeping[T, dict[Any, Any]]):
 
     key: Callable[[T], Any] = field(kw_only=True)
 
-    template = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
+    template: ClassVar[Template | None] = Template("$value[$key(item)] = item if $fn is None else $fn(item)")
 
     @property
     def held(self) -> Iterable[Any]:
@@ -59,13 +59,13 @@ class KeepByKey(Keeping[T, dict[Any, Any]]):
 class Adding(Folding[Any, Any]):
     """Keeps the sum, and changes no element."""
 
-    template = Template("$value = $value + item", local=("value",))
+    template: ClassVar[Template | None] = Template("$value = $value + item", local=("value",))
 
 
 class KeepLeast(Keeping[T, T]):
     """Keeps the first of the least elements."""
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $value is $missing or item < $value:
             $value = item
@@ -77,7 +77,7 @@ class KeepLeast(Keeping[T, T]):
 class KeepGreatest(Keeping[T, T]):
     """Keeps the first of the greatest elements."""
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $value is $missing or item > $value:
             $value = item
@@ -92,7 +92,7 @@ class KeepLeastKey(Keeping[T, T]):
 
     best: Any = field(init=False, default=MISSING)
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         key = $fn(item)
         if $value is $missing or key < $best:
@@ -109,7 +109,7 @@ class KeepGreatestKey(Keeping[T, T]):
 
     best: Any = field(init=False, default=MISSING)
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         key = $fn(item)
         if $value is $missing or key > $best:
@@ -123,7 +123,7 @@ class KeepGreatestKey(Keeping[T, T]):
 class KeepOne(Keeping[T, T]):
     """Keeps the one element that there may be."""
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if $self.value is not $missing:
             $refuse(item)
         $self.value = item
@@ -142,7 +142,7 @@ class KeepOne(Keeping[T, T]):
 class KeepNone(Folding[Any, Any]):
     """Keeps nothing."""
 
-    template = Template("pass")
+    template: ClassVar[Template | None] = Template("pass")
 
 
 @frozen

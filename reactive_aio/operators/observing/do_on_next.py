@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import frozen
 
@@ -19,7 +19,7 @@ class DoOnNext(Stage[T, T]):
     fn: Callable[[T], object]
 
     forwards = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $fn(item)
         $rest
     """)
@@ -33,7 +33,7 @@ class LogNext(Stage[T, T]):
 
     forwards = True
     positional = True
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $log(item)
         $rest
     """)

@@ -9,7 +9,7 @@ from attrs import Factory, evolve, field, frozen
 from ..._fusion import AWAIT, ELEMENT, ChunkWork, Origin, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, FlowLike, Inlet, Pushed
 from ...spec import Subscription
-from .crew import Crew
+from ._crew import Crew
 
 if TYPE_CHECKING:
     from ...schedulers.base import Workers

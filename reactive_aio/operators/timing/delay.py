@@ -10,7 +10,6 @@ from attrs import define, field, frozen
 from ..._arbiter import Inner
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
-from ...spec import add_demand
 from .clockwork import Clocked, Clockwork
 
 T = TypeVar("T")
@@ -46,7 +45,7 @@ class Delaying(Clockwork):
 
     def request(self, n: int) -> None:
         """Ask on as far as there is room."""
-        self.demand = add_demand(self.demand, n)
+        self.want(n)
         self._ask()
 
     def _ask(self) -> None:

@@ -11,7 +11,6 @@ from ..._arbiter import Inner
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...spec import add_demand
 from .clockwork import Clocked, Clockwork
 
 T = TypeVar("T")
@@ -54,7 +53,7 @@ class Limiting(Clockwork):
 
     def request(self, n: int) -> None:
         """Ask for what may be emitted."""
-        self.demand = add_demand(self.demand, n)
+        self.want(n)
         self._ask()
 
     def _ask(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -28,9 +28,9 @@ class Timestamp(Stage[T, tuple[float, T]]):
 
     positional = True  # so that it runs by the clock of the loop, not of a worker
 
-    clock = staticmethod(clock)
+    clock: ClassVar[Callable[[], float]] = staticmethod(clock)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         item = ($clock(), item)
         $rest
     """)
@@ -53,9 +53,9 @@ class Stopwatch(Transform[T, tuple[float, T]]):
 
     last: float = field(init=False, default=0.0)
 
-    clock = staticmethod(clock)
+    clock: ClassVar[Callable[[], float]] = staticmethod(clock)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         now = $clock()
         item = (now - $self.last, item)
         $self.last = now

@@ -64,7 +64,7 @@ class Handling(Transform[T, R]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $fn(item, $sink)
         item = $sink.take()
         if item is not $missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -29,7 +29,7 @@ class Numbering(Placing[T, tuple[int, T]]):
     start_at: int
     at: int = field(init=False)
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         item = ($at, item)
         $at += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import frozen
 
@@ -19,7 +19,7 @@ class Map(Stage[T, R]):
 
     fn: Callable[[T], R]
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         item = $fn(item)
         $rest
     """)

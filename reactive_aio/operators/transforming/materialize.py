@@ -23,7 +23,7 @@ class AsNext(Stage[T, Next[T]]):
 
     make: ClassVar[Callable[..., Any]] = Next
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         item = $make(item)
         $rest
     """)
@@ -101,7 +101,7 @@ class Dematerializing(Transform[Signal[T], T]):
 
     next: ClassVar[type[Any]] = Next
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if type(item) is $next:
             item = item.item
             $rest

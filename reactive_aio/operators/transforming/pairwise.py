@@ -32,7 +32,7 @@ class Pairing(Transform[T, tuple[T, T]]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         if $self.before is $missing:
             $self.before = item

@@ -45,7 +45,7 @@ class Scanning(Transform[T, A]):
 
     missing: ClassVar[Any] = MISSING
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         item = $value = item if $value is $missing else $fn($value, item)
         $rest
@@ -60,7 +60,7 @@ class ScanningFrom(Scanning[T, A]):
 
     given: bool = field(init=False, default=False)
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         item = $value = $fn($value, item)
         $rest

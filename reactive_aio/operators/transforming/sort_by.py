@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
@@ -56,7 +56,7 @@ class Sorting(Transform[T, T]):
     stage: SortBy[T]
     held: list[T] = field(init=False, factory=list[T])
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         if len($held) == $max_size:
             $refuse()
         $append(item)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -34,7 +34,7 @@ class Buffering(Transform[T, list[T]]):
     n: int
     held: list[T] = field(init=False, factory=list[T])
 
-    template = Template(
+    template: ClassVar[Template | None] = Template(
         """
         $self.held.append(item)
         if len($self.held) == $n:

@@ -10,7 +10,6 @@ from ..._arbiter import Inner
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...spec import add_demand
 from ..timing.clockwork import Clocked, Clockwork
 
 T = TypeVar("T")
@@ -46,7 +45,7 @@ class Filling(Clockwork):
 
     def request(self, n: int) -> None:
         """Give a list that waits, in an event; else ask for what is missing of one."""
-        self.demand = add_demand(self.demand, n)
+        self.want(n)
         if self._is_due():
             self.later()
         else:

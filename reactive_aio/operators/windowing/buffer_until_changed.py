@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -39,7 +39,7 @@ class BufferingEqual(Transform[T, list[T]]):
     last: Any = field(init=False, default=MISSING)
     held: list[T] = field(init=False, factory=list[T])
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         key = $key(item)
         if $self.last == key:
             if len($self.held) == $max_size:

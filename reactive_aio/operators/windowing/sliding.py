@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
@@ -40,7 +40,7 @@ class SlidingOn(Transform[T, list[T]]):
     """How many elements of the next list have been in none before."""
     held: deque[T] = field(init=False)
 
-    template = Template("""
+    template: ClassVar[Template | None] = Template("""
         $self.held.append(item)
         $self.left -= 1
         if not $self.left:

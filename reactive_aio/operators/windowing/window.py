@@ -13,7 +13,7 @@ from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
 from ...hooks import discard
-from ...spec import Subscription, add_demand, bounded
+from ...spec import Subscription, bounded
 from .part import Part, placed, soon
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Windows(Gathering):
 
     def request(self, n: int) -> None:
         """Ask for the elements of so many windows."""
-        self.demand = add_demand(self.demand, n)
+        self.want(n)
         self.upstream.request(bounded(n * self.size))
 
     def cancel(self) -> None:

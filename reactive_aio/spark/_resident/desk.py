@@ -9,7 +9,7 @@ from attrs import define, field
 
 from ..._remote.frames import BEAT, CLEANUP, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...hooks import drop_error
-from ...schedulers.lines import Line, chunk_frame
+from ...schedulers._lines import Line, chunk_frame
 
 if TYPE_CHECKING:
     from .region import ResidentRegion

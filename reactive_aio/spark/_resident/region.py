@@ -17,8 +17,8 @@ from attrs import define, evolve, field
 
 from ..._remote.frames import STOP, Frame
 from ...errors import SchedulerClosedError, WorkerDiedError
+from ...schedulers._lines import report
 from ...schedulers.base import Released, Report, Reports
-from ...schedulers.lines import report
 from .._delivery.entrance import Entrance
 from .._delivery.slots import Seat
 from .._job.job import Job, Prepared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import types
 from decimal import Decimal
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from pyspark.sql.types import (
@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 # `Any` stands for annotations here, which are of no type that could be named.
 
-Schema = str | StructType | type[Any]
+Schema: TypeAlias = "str | StructType | type[Any]"
 
 PLAIN: Final[dict[Any, DataType]] = {
     bool: BooleanType(),
