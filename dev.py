@@ -25,6 +25,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -358,7 +359,7 @@ def lacking_for_hosts() -> str:
 
 
 def lint(environment: Environment, arguments: list[str]) -> int:
-    """Run every checker, also after one has failed."""
+    """Run every checker, also after one has failed; the whole also checks the types of the public names."""
     fix = "--fix" in arguments
     paths = [each for each in arguments if each != "--fix"]
     checkers = [
@@ -368,8 +369,31 @@ def lint(environment: Environment, arguments: list[str]) -> int:
         ["pyright"],
     ]
     failed = [" ".join(checker) for checker in checkers if call(environment, *checker, *paths)]
+    if not paths and public_types(environment):
+        failed.append("pyright --verifytypes")
     say(f"not clean: {', '.join(failed)}" if failed else "clean")
     return 1 if failed else 0
+
+
+def public_types(environment: Environment) -> int:
+    """Check that each public name of the package, as it is installed, has a whole type."""
+    variables = prepare(environment)
+    with tempfile.TemporaryDirectory() as installed:
+        step(installer(find_uv(), environment.python), "--no-deps", "--target", installed, str(ROOT))
+        check = [environment.python, "-m", "pyright", "--pythonpath", environment.python]
+        check += ["--verifytypes", "reactive_aio", "--ignoreexternal"]
+        found = subprocess.run(
+            check,
+            cwd=installed,
+            env=variables | {"PYTHONPATH": installed},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if found.returncode:
+        print(found.stdout, found.stderr)
+    return found.returncode
 
 
 def bench(environment: Environment, arguments: list[str]) -> int:
