@@ -77,10 +77,7 @@ class Entry:
 REGISTRY: list[Entry] = []
 
 NOT_ENTERED = {
-    "as_flow": "gives the flow itself",
-    "begin": "what sources are made with; each of them is entered",
     "from_spark": "starts a job for each subscription, so it is left to the tests of the Spark engine",
-    "place": "what boundaries are made with; each of them is entered",
 }
 """Public methods of Flow that give a flow and need no entry, and why."""
 

@@ -49,11 +49,8 @@ TRAITS: Final[dict[str, Traits]] = {
 """The traits of each method, by its name."""
 
 LEFT_OUT: Final = {
-    "as_flow": "gives the flow itself",
-    "begin": "what sources are made with",
     "describe": "shows the plan",
     "diagram": "draws the plan",
-    "place": "what boundaries are made with",
 }
 """Public methods that have no traits, and why."""
 

@@ -26,7 +26,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "create": Traits("", fails=Fails.NONE, completes=Completes.ITSELF, names="RxPY: ``create``"),
     "from_callback": Traits(
-        "", fails=Fails.NONE, keeps="size", completes=Completes.BEHIND, names="RxPY: ``from_callback``"
+        "", fails=Fails.NONE, keeps="max_size", completes=Completes.BEHIND, names="RxPY: ``from_callback``"
     ),
     "interval": Traits("", fails=Fails.NONE, completes=Completes.NEVER),
     "from_publisher": Traits("d"),

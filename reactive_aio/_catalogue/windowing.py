@@ -8,8 +8,8 @@ from .traits import Completes, Fails, Traits
 
 TRAITS: Final[dict[str, Traits]] = {
     "buffer": Traits(
-        "n * d",
-        keeps="n - 1",
+        "size * d",
+        keeps="size - 1",
         fails=Fails.DISCARDS,
         names="RxPY: ``buffer_with_count``; aiostream: ``chunks``",
     ),

@@ -21,6 +21,7 @@ from .driver import RegionDriver
 from .host import Host, begun
 from .lifetime import Lifetime
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
+from .tree import View
 from .turns import Company
 
 U = TypeVar("U")
@@ -117,11 +118,11 @@ class RegionInlet:
 
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""
-        self.driver.gauge = gauge
+        _view(self.driver).gauge = gauge
 
     def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
         """Have snapshots show how far the tasks are that make the elements."""
-        self.driver.tasks = tasks
+        _view(self.driver).tasks = tasks
 
     def subscribe(
         self,
@@ -139,7 +140,7 @@ class RegionInlet:
             # A flow that a function has made belongs where the function has run.
             self._home = self._belonging if id(flow) in self._given else Home(self.driver.loop)
             self._plan = Plan.of(at_home(flow, self._home, None if ahead else PREFETCH))
-        at_once = at_once and not self.driver.hops
+        at_once = at_once and not self.driver.place.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
         context = context or self.context
         driver = assemble(
@@ -155,11 +156,16 @@ class RegionInlet:
         if ended is not None:
             lifetime.then(ended)
             lifetime.then(self.lifetime.hold())
-        driver.nest(self.driver)
         driver.read_by(self.driver)
-        self.driver.inner = driver
+        _view(self.driver).inner = driver
         if at_once:
             driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
+
+
+def _view(driver: RegionDriver) -> View:
+    """Return what snapshots see of a region that a pushed source feeds."""
+    assert driver.view is not None
+    return driver.view
 
 
 @define(eq=False)
@@ -282,7 +288,7 @@ def _row(
             driver.ahead = True
             if driver.loop is not drivers[-1].loop and _may_block(plan, region):
                 driver.hand_over(drivers[-1])
-            drivers[-1].upstream.upstream = drivers[-1].before = driver
+            drivers[-1].upstream.upstream = drivers[-1].place.before = driver
         drivers.append(driver)
     return drivers
 
@@ -316,8 +322,8 @@ def _begin(
     source = plan.source.operator
     open_source: Callable[[], Subscription] | None = None
     if isinstance(source, Pushed):
-        first.elsewhere = source.elsewhere
-        first.passes = source.passes
+        first.view = View(source.elsewhere)
+        first.place.passes = source.passes
         host.reader = first
         first.lifetime = host.lifetime.part()
         given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from threading import get_ident
-from typing import Any, Final
+from typing import Any
 
 from .._core.guard import FAILURES, as_failure, close_all
 from .._fusion import STARTING, RegionRun
-from .._plan import Elsewhere, Gauge, Pulled, Receiver, Region, TasksSnapshot
+from .._plan import Pulled, Receiver, Region
 from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
@@ -23,17 +23,14 @@ from .handover import Handover
 from .host import Host, begun
 from .inputs import PushedInput
 from .lifetime import Lifetime
-
-DEEPEST: Final = 16
-"""Levels of nested combinators that a signal passes on one stack."""
+from .tree import Place, View
 
 
 class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_behind", "_release", "abandoned", "ahead", "before", "depth", "elsewhere", "gauge", "hops", "host", "inner", "inners",
-        "lifetime", "outer", "passes", "region", "tasks",
+        "__weakref__", "_behind", "_release", "abandoned", "ahead", "host", "lifetime", "place", "region", "view",
     )  # fmt: skip
 
     def __init__(
@@ -56,24 +53,10 @@ class RegionDriver(Emission):
         """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
         self.ahead = False
         """Whether downstream keeps what it asks for until it is wanted."""
-        self.passes = False
-        """Whether it reads one flow, whose end is the region's own."""
         self._behind: tuple[Callable[[], None], ...] = ()
-        self.depth = 0
-        self.hops = False
-        # The last regions of the flows that a combinator here reads and that have not ended, and the region that such
-        # a one is read by.
-        self.inners: set[RegionDriver] = set()
-        self.outer: RegionDriver | None = None
-        # For snapshots: the region that feeds this one, or the last region of the flow that a combinator began with
-        # most lately, or the place where the elements are made.
-        self.before: RegionDriver | None = None
-        self.inner: RegionDriver | None = None
-        self.elsewhere: Elsewhere | None = None
-        # For snapshots: what a source that can't be slowed keeps and drops.
-        self.gauge: Gauge | None = None
-        # For snapshots: how far the tasks are that make the elements elsewhere.
-        self.tasks: Callable[[], TasksSnapshot] | None = None
+        self.place = Place()
+        self.view: View | None = None
+        """What snapshots see, where a pushed source feeds the region."""
         # What to let go of if the loop ends before it could be cleaned up there.
         self.abandoned: set[Callable[[], None]] = set()
 
@@ -216,24 +199,12 @@ class RegionDriver(Emission):
         """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
         # First the regions that nobody else tells, because they run on this loop for being read from it: there may be
         # no turn any more in which they could see that they have been cancelled.
-        for driver in reversed(self._dependent()):
+        for driver in reversed(self.place.dependents(self)):
             driver.leave()
         if not self.closed:
             self.cancelled = True
             self._fail(error)
         self._abandon()
-
-    def _dependent(self) -> list[RegionDriver]:
-        """Give the drivers of the flows that a combinator here reads, as far as they are on the same loop."""
-        found: list[RegionDriver] = []
-        todo = [*self.inners]
-        while todo:
-            driver = todo.pop()
-            found += [driver] if driver.loop is self.loop else []
-            todo += driver.inners
-            if driver.before is not None:
-                todo.append(driver.before)
-        return found
 
     def leave(self) -> None:
         """Close without waiting for a turn."""
@@ -257,22 +228,14 @@ class RegionDriver(Emission):
             self._fail(wrong)
 
     def read_by(self, outer: RegionDriver) -> None:
-        """Take a place among what the region of a combinator reads, until this one has ended."""
+        """Take a place inside the region of a combinator that reads this one, until this one has ended."""
+        self.place.nest(outer)
         if not self.closed:
-            self.outer = outer
-            outer.inners.add(self)
-
-    def nest(self, outer: RegionDriver) -> None:
-        """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
-
-        Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
-        """
-        self.depth = outer.depth + 1
-        self.hops = self.depth % DEEPEST == 0
+            self.place.read_by(self, outer)
 
     def advance(self) -> None:
         """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
-        if not self._draining and (self.hops or self._work()) and not self._awake:
+        if not self._draining and (self.place.hops or self._work()) and not self._awake:
             self._wake()
 
     # -- the end
@@ -372,8 +335,9 @@ class RegionDriver(Emission):
             self.host.reader = None
         if self.handover is not None:
             self.handover.close()
-        if self.before is not None and self.before.handover is not None:
-            self.before.handover.stop()
+        before = self.place.before
+        if before is not None and before.handover is not None:
+            before.handover.stop()
         items, self.run.current = self.run.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)
@@ -384,10 +348,10 @@ class RegionDriver(Emission):
 
         A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
         """
-        outer = self.outer
+        outer = self.place.outer
         if self.closed:
             call()
-        elif outer is not None and outer.passes:
+        elif outer is not None and outer.place.passes:
             outer.behind(call)
         else:
             self._behind = (call, *self._behind)
@@ -398,9 +362,7 @@ class RegionDriver(Emission):
         That may need turns of this loop, which therefore is not to be let go before.
         """
         begun(self.loop).discard(self)
-        outer, self.outer = self.outer, None
-        if outer is not None:
-            outer.inners.discard(self)
+        self.place.leave(self)
         calls, self._behind = self._behind, ()  # they lead back to here
         for error in close_all(calls) if calls else ():
             self.host.cleanup_failed(error)

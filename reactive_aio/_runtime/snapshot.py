@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .._arbiter import Gathering, Inner
 from .._plan import BoundarySnapshot, InnerSnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
 from ..spec import add_demand
 from .driver import RegionDriver
 from .inputs import PushedInput
+from .tree import View
 
-HERE = "the subscriber's loop"
+HERE: Final = "the subscriber's loop"
+NOTHING: Final = View(None)
+"""What there is to see of a region that no pushed source feeds."""
 
 
 def snapshot(last: RegionDriver) -> Snapshot:
@@ -20,21 +25,22 @@ def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
     found: list[RegionSnapshot] = []
     driver: RegionDriver | None = last
     while driver is not None:
-        fed = driver.fed
+        fed, view, before = driver.fed, driver.view or NOTHING, driver.place.before
         # What a combinator stands for, unless it reads several flows at a time.
-        now = driver.inner if _several(driver) is None else None
-        reads = driver.before is None and now is None and driver.elsewhere is None
-        if reads or driver.gauge is not None or not driver.run.empty:
+        now = view.inner if _several(driver) is None else None
+        reads = before is None and now is None and view.elsewhere is None
+        if reads or view.gauge is not None or not driver.run.empty:
             found.append(_region(driver))
-        if driver.elsewhere is not None and fed is not None:
-            tasks = None if driver.tasks is None else driver.tasks()
-            found.append(RegionSnapshot(driver.elsewhere.place, delivered=fed.received, tasks=tasks))
-        driver = driver.before or now
+        if view.elsewhere is not None and fed is not None:
+            tasks = None if view.tasks is None else view.tasks()
+            found.append(RegionSnapshot(view.elsewhere.place, delivered=fed.received, tasks=tasks))
+        driver = before or now
     return tuple(reversed(found))
 
 
 def _region(driver: RegionDriver) -> RegionSnapshot:
-    scheduler, fed, gauge, several = driver.region.scheduler, driver.fed, driver.gauge, _several(driver)
+    scheduler, fed, several = driver.region.scheduler, driver.fed, _several(driver)
+    gauge = None if driver.view is None else driver.view.gauge
     return RegionSnapshot(
         HERE if scheduler is None else scheduler.name,
         driver.delivered,

@@ -147,8 +147,8 @@ class World:
         with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
             context = copy_context()
         last = assemble(Plan.of(flow), self, Host(self.lifetime), context)
-        assert last.before is not None
-        self.drivers = [last.before, last]
+        assert last.place.before is not None
+        self.drivers = [last.place.before, last]
         if begun:
             self.rest()
         if self.interrupts:

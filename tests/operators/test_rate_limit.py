@@ -207,8 +207,8 @@ async def test_on_a_real_clock_too_each_waits_its_time() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda flow: flow.rate_limit(0, 1), ValueError, "n must be at least 1"),
-        (lambda flow: flow.rate_limit(1.5, 1), TypeError, "n is a whole number"),
+        (lambda flow: flow.rate_limit(0, 1), ValueError, "max_elements must be at least 1"),
+        (lambda flow: flow.rate_limit(1.5, 1), TypeError, "max_elements is a whole number"),
         (lambda flow: flow.rate_limit(1, 0), ValueError, "per must be a finite number above 0"),
     ],
 )

@@ -79,5 +79,5 @@ def test_a_flow_that_is_made_of_elements_is_refused_with_how_to_write_it(element
 
 @pytest.mark.parametrize("elements", [[1], None, Flow.of(1)])
 def test_what_is_no_source_is_refused(elements: Any) -> None:
-    with pytest.raises(TypeError, match=r"begin\(\) takes a source, not .*from_iterable\(\)"):
+    with pytest.raises(TypeError, match=r"flow_of\(\) takes a source, not .*from_iterable\(\)"):
         flow_of(elements)

@@ -29,8 +29,8 @@ async def drivers_of(flow: Flow[Any], company: Company | None = None) -> list[Re
     lifetime = Lifetime()
     last = assemble(Plan.of(flow), Signals(), Host(lifetime), copy_context(), company=company)
     drivers = [last]
-    while drivers[0].before is not None:
-        drivers.insert(0, drivers[0].before)
+    while drivers[0].place.before is not None:
+        drivers.insert(0, drivers[0].place.before)
     last.cancel()
     await lifetime.ended()
     return drivers

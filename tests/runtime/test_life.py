@@ -14,7 +14,7 @@ from attrs import define, field
 from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
 from reactive_aio._fusion import Stage, Template
 from reactive_aio._plan import Pulled
-from reactive_aio._runtime.driver import DEEPEST
+from reactive_aio._runtime.tree import DEEPEST
 from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio.operators.transforming import Map
 from tests.runtime.by_turns import Bed, ByTurns, region_of
@@ -93,7 +93,7 @@ def test_what_a_lost_region_reads_on_its_loop_is_left_without_a_word() -> None:
 
     assert outer.heard == ["subscribed", GONE]
     assert (inner.heard, inner.driver.closed, inner.upstream.cancels) == (["subscribed"], True, 1)
-    assert not outer.driver.inners
+    assert not outer.driver.place.inners
 
 
 def test_what_a_lost_region_reads_on_another_loop_is_that_loops() -> None:
@@ -108,7 +108,7 @@ def test_a_lost_region_takes_along_what_lies_before_those_it_reads() -> None:
     _, deeper = reading()
     before = region_of()
     before.driver.loop = deeper.driver.loop = outer.driver.loop
-    inner.driver.before = before.driver
+    inner.driver.place.before = before.driver
     deeper.driver.read_by(before.driver)
     outer.driver.lost(GONE)
 
@@ -117,13 +117,13 @@ def test_a_lost_region_takes_along_what_lies_before_those_it_reads() -> None:
 
 def test_a_region_that_has_ended_is_read_by_nobody() -> None:
     outer, inner = reading()
-    assert outer.driver.inners == {inner.driver}
+    assert outer.driver.place.inners == {inner.driver}
 
     inner.driver.on_complete()
-    assert not outer.driver.inners
+    assert not outer.driver.place.inners
 
     inner.driver.read_by(outer.driver)
-    assert not outer.driver.inners
+    assert not outer.driver.place.inners
 
 
 def test_what_was_started_is_let_go_of_with_the_loop_even_behind_the_end() -> None:
@@ -294,10 +294,10 @@ def test_every_so_many_levels_a_signal_waits_for_a_turn() -> None:
     bed = outermost
     for level in range(1, 2 * DEEPEST + 1):
         inner = region_of()
-        inner.driver.nest(bed.driver)
+        inner.driver.read_by(bed.driver)
         bed = inner
-        assert bed.driver.depth == level
-        assert bed.driver.hops == (level in {DEEPEST, 2 * DEEPEST})
+        assert bed.driver.place.depth == level
+        assert bed.driver.place.hops == (level in {DEEPEST, 2 * DEEPEST})
     bed.driver.request(9)
     bed.loop.rest()
     bed.driver.on_chunk([1])

@@ -99,9 +99,11 @@ async def test_what_is_kept_ahead_of_an_inner_flow_is_said_to_its_source(ahead: 
     outer.inlets[0].subscribe(flow_of(inner), Signals(), at_once=True, ahead=ahead)
 
     assert inner.inlets[0].ahead is ahead
-    assert driver.inner is not None
-    assert (driver.inner.depth, driver.inners, driver.inner.company) == (1, {driver.inner}, driver.company)
-    driver.inner.cancel()
+    assert driver.view is not None
+    began = driver.view.inner
+    assert began is not None
+    assert (began.place.depth, driver.place.inners, began.company) == (1, {began}, driver.company)
+    began.cancel()
     driver.cancel()
     await idle()
 
@@ -123,7 +125,7 @@ async def test_an_inner_flow_does_what_it_can_there_and_then_or_in_a_turn_of_its
 async def test_the_deepest_level_of_combinators_begins_in_a_turn_of_its_own() -> None:
     outer, signals = Far(), Signals()
     driver = await begun(flow_of(outer))
-    driver.hops = True
+    driver.place.hops = True
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
     outer.inlets[0].subscribe(Flow.of(1, 2), signals, at_once=True)
     assert signals.heard == ["subscribed"]
@@ -154,7 +156,7 @@ async def test_a_flow_that_is_read_again_is_planned_once() -> None:
         counts.append(len(planned))
 
     assert [1, 0, 1, 0] == counts
-    for inner in [*driver.inners]:
+    for inner in [*driver.place.inners]:
         inner.cancel()
     driver.cancel()
     await idle()

@@ -20,10 +20,10 @@ class OnBackpressureBuffer(Relieved[T]):
     """Source of ``Flow.on_backpressure_buffer``."""
 
     flow: FlowLike
-    size: int
+    max_size: int
     overflow: Overflow
     on_drop: Callable[[T], object] | None
 
     def intake(self, inlet: Inlet[Any]) -> Intake:
         """Keep so many."""
-        return Intake(inlet, Backlog(self.size, self.overflow), self.on_drop)
+        return Intake(inlet, Backlog(self.max_size, self.overflow), self.on_drop)

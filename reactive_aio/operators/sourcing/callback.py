@@ -38,12 +38,12 @@ class FromCallback(Pushed[T]):
     """Source of ``Flow.from_callback``."""
 
     register: Callable[[Emitter[T]], Callable[[], object] | None]
-    size: int
+    max_size: int
     overflow: Overflow
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Register, in the subscriber's context."""
-        emission = Emission(inlet, Backlog[Any](self.size, self.overflow))
+        emission = Emission(inlet, Backlog[Any](self.max_size, self.overflow))
         inlet.show(emission.backlog)
         registered = guarded(inlet.context, self.register, emission)
         if isinstance(registered, Failed):
@@ -116,7 +116,7 @@ class Emission:
 
     def _overflowed(self) -> BackpressureOverflowError:
         return BackpressureOverflowError(
-            f"an element came when {self.backlog.size} were waiting; a larger size takes more, "
+            f"an element came when {self.backlog.size} were waiting; a larger max_size takes more, "
             f"overflow='drop_latest' or 'drop_oldest' any: {self.inlet.where}"
         )
 

@@ -21,11 +21,11 @@ class Delay(Clocked[T]):
 
     flow: FlowLike
     seconds: float
-    size: int
+    max_size: int
 
     def machine(self, inlet: Inlet[Any]) -> Delaying:
         """Keep so many for so long."""
-        return Delaying(inlet, self.seconds, self.size)
+        return Delaying(inlet, self.seconds, self.max_size)
 
 
 @define(eq=False)

@@ -24,12 +24,12 @@ class RateLimit(Clocked[T]):
     """Source of ``Flow.rate_limit``."""
 
     flow: FlowLike
-    n: int
+    max_elements: int
     per: float
 
     def machine(self, inlet: Inlet[Any]) -> Limiting:
         """Keep to this rate."""
-        return Limiting(inlet, self.n, self.per)
+        return Limiting(inlet, self.max_elements, self.per)
 
 
 @define(eq=False)

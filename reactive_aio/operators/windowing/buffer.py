@@ -18,26 +18,26 @@ T = TypeVar("T")
 class Buffer(Stage[T, list[T]]):
     """Stage of ``Flow.buffer``."""
 
-    n: int
+    size: int
 
     positional = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty list."""
-        return Buffering[T](self.n)
+        return Buffering[T](self.size)
 
 
 @define
 class Buffering(Transform[T, list[T]]):
     """The list that one subscription is filling."""
 
-    n: int
+    size: int
     held: list[T] = field(init=False, factory=list[T])
 
     template: ClassVar[Template | None] = Template(
         """
         $self.held.append(item)
-        if len($self.held) == $n:
+        if len($self.held) == $size:
             item, $self.held = $self.held, []
             $rest
         """,
@@ -46,7 +46,7 @@ class Buffering(Transform[T, list[T]]):
 
     def demand(self, n: int) -> int:
         """Ask for as many elements as the wanted lists have room for."""
-        return bounded(n * self.n - len(self.held)) if n else 0
+        return bounded(n * self.size - len(self.held)) if n else 0
 
     def finish(self) -> Iterable[list[T]]:
         """Give the last list, which is shorter."""

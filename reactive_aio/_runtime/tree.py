@@ -1,0 +1,79 @@
+"""The tree of the regions of one subscription: what feeds what, and which flows a combinator reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .._plan import Elsewhere, Gauge, TasksSnapshot
+    from .driver import RegionDriver
+
+DEEPEST: Final = 16
+"""Levels of nested combinators that a signal passes on one stack."""
+
+
+class Place:
+    """Where a region stands in the tree; confined to its event loop."""
+
+    __slots__ = ("before", "depth", "hops", "inners", "outer", "passes")
+
+    def __init__(self) -> None:
+        self.before: RegionDriver | None = None
+        """The region that feeds this one."""
+        self.inners: set[RegionDriver] = set()
+        """The last regions of the flows that a combinator here reads and that have not ended."""
+        self.outer: RegionDriver | None = None
+        """The region of the combinator that reads the flow of this one."""
+        self.passes = False
+        """Whether it reads one flow, whose end is the region's own."""
+        self.depth = 0
+        self.hops = False
+        """Whether a signal waits for a turn here, so that the stack stays flat."""
+
+    def nest(self, outer: RegionDriver) -> None:
+        """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
+
+        Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
+        """
+        self.depth = outer.place.depth + 1
+        self.hops = self.depth % DEEPEST == 0
+
+    def read_by(self, driver: RegionDriver, outer: RegionDriver) -> None:
+        """Have ``driver``, whose place this is, be among what the region of a combinator reads until it has ended."""
+        self.outer = outer
+        outer.place.inners.add(driver)
+
+    def leave(self, driver: RegionDriver) -> None:
+        """Have ``driver``, which has ended, be among what is read no more."""
+        outer, self.outer = self.outer, None
+        if outer is not None:
+            outer.place.inners.discard(driver)
+
+    def dependents(self, driver: RegionDriver) -> list[RegionDriver]:
+        """Return the regions of the flows that a combinator in ``driver`` reads, as far as they are on the same loop."""
+        found: list[RegionDriver] = []
+        todo = [*self.inners]
+        while todo:
+            each = todo.pop()
+            found += [each] if each.loop is driver.loop else []
+            todo += each.place.inners
+            if each.place.before is not None:
+                todo.append(each.place.before)
+        return found
+
+
+class View:
+    """What snapshots see of a region that a pushed source feeds, beside its figures."""
+
+    __slots__ = ("elsewhere", "gauge", "inner", "tasks")
+
+    def __init__(self, elsewhere: Elsewhere | None) -> None:
+        self.elsewhere = elsewhere
+        """The place where the elements are made, if that is no region of an event loop."""
+        self.inner: RegionDriver | None = None
+        """The last region of the flow that a combinator began with most lately."""
+        self.gauge: Gauge | None = None
+        """What a source that can't be slowed keeps and drops."""
+        self.tasks: Callable[[], TasksSnapshot] | None = None
+        """How far the tasks are that make the elements elsewhere."""
