@@ -172,7 +172,7 @@ class Intake:
         size = self.backlog.size
         if size:
             why = (
-                f"came when {size} were waiting; a larger size takes more, overflow='drop_latest' or 'drop_oldest' any"
+                f"came when {size} were waiting; a larger max_size takes more, overflow='drop_latest' or 'drop_oldest' any"
             )
         else:
             why = "came without demand; on_backpressure_buffer(size), _drop() and _latest() give it another fate"
