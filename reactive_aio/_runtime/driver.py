@@ -22,6 +22,7 @@ from .emission import Emission
 from .handover import Handover
 from .host import Host, begun
 from .inputs import PushedInput
+from .life import BEGUN, CLOSED, MADE
 from .lifetime import Lifetime
 from .tree import Place, View
 
@@ -30,7 +31,7 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_behind", "_release", "abandoned", "ahead", "host", "lifetime", "place", "region", "view",
+        "__weakref__", "_behind", "_open_source", "_release", "abandoned", "ahead", "host", "lifetime", "place", "region", "view",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +50,7 @@ class RegionDriver(Emission):
         self.host = host
         self.region = region
         self._release: Callable[[], None] | None = release
+        self._open_source: Callable[[], Subscription] | None = None
         self.lifetime: Lifetime | None = None
         """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
         self.ahead = False
@@ -166,7 +168,9 @@ class RegionDriver(Emission):
 
     def _start(self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None) -> None:
         self._ident = get_ident()
-        self._open = partial(self._opened, open_source)
+        if self.life is MADE:  # its loop may have ended before
+            self.life = BEGUN
+            self._open_source = open_source
         if receiver is not None:
             try:
                 receiver.on_subscribe(self)
@@ -175,9 +179,9 @@ class RegionDriver(Emission):
         if not self._awake:
             self._wake()
 
-    def _opened(self, open_source: Callable[[], Subscription] | None) -> None:
+    def _open(self) -> None:
         """Open the input, unless a stage says already that it needs none."""
-        self._open = None
+        open_source, self._open_source = self._open_source, None
         if not self.run.done:
             try:
                 if open_source is not None:
@@ -325,9 +329,8 @@ class RegionDriver(Emission):
 
     def _end(self) -> list[BaseException]:
         """Stop upstream and forget downstream; return what the cleanup of the source raises."""
-        self.closed = True
-        self._receiver = None
-        self._open = None
+        self.life = CLOSED
+        self._receiver = self._open_source = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
             self.host.dropped(late)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import Context
 from itertools import islice
 from typing import Any, Final
@@ -20,6 +20,7 @@ from .._plan import Pulled, Receiver
 from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .handover import Handover
 from .inputs import PulledInput, PushedInput
+from .life import BEGUN, CLOSED, MADE, OPEN, Life
 from .turns import Turns
 
 NOTHING: Final = object()
@@ -40,8 +41,8 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_open", "_receiver",
-        "cancelled", "closed", "delivered", "each", "handover", "run",
+        "_demand", "_draining", "_gather", "_input", "_receiver",
+        "cancelled", "delivered", "each", "handover", "life", "run",
     )  # fmt: skip
 
     def __init__(
@@ -58,16 +59,25 @@ class Emission(Turns):
         self._input: PulledInput | PushedInput
         self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
         self._receiver: Receiver[Any] | None = receiver
-        self._open: Callable[[], None] | None = None
         self._demand = 0
         self._draining = False
         self._gather: Call | None = None
         self.each = False
         self.handover: Handover | None = None
         """What gives a list in parts while a function keeps the thread, if the next region is on another one."""
+        self.life: Life = MADE
         self.cancelled = False
-        self.closed = False
+        """Whether downstream has cancelled, which any thread may say."""
         self.delivered: int = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the region has ended and let go of everything."""
+        return self.life is CLOSED
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Open the source, in the first turn."""
 
     @abstractmethod
     def _complete(self) -> None:
@@ -83,7 +93,8 @@ class Emission(Turns):
 
     def _work(self) -> bool:
         """Pass on what demand and input allow; True if the time is up before they are."""
-        if self._draining or self.closed or not self._ident:
+        life = self.life
+        if self._draining or life is CLOSED or life is MADE:
             return False
         if self.cancelled:
             self._close()
@@ -92,7 +103,8 @@ class Emission(Turns):
         budget = self.budget
         outer = budget.until
         try:
-            if self._open is not None:
+            if life is BEGUN:
+                self.life = OPEN
                 self._open()
             if self._demand:
                 if not outer:  # called by a task or timer: the time of a turn, as it was divided most lately
@@ -104,7 +116,7 @@ class Emission(Turns):
                     if budgets.clock() >= until:
                         return True
             # What was false above may be true by now, which mypy does not see.
-            if not self.closed and not self.cancelled:  # type: ignore[redundant-expr]
+            if self.life is OPEN and not self.cancelled:
                 run, source = self.run, self._input
                 if (
                     run.phase is FINISHING
@@ -116,7 +128,7 @@ class Emission(Turns):
         finally:
             self._draining = False
             budget.until = outer
-        if self.cancelled and not self.closed:
+        if self.cancelled and self.life is OPEN:
             self._close()
         return False
 
@@ -143,15 +155,15 @@ class Emission(Turns):
         if items is None:
             if run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)
-                return not self.closed and not self._input.idle
+                return self.life is OPEN and not self._input.idle
             items = self._begin_pass(until)
             if items is None:
                 return False
         else:
             run.pace.deadline = until
         ended = self._emit_each(items) if self.each else self._emit_chunk(items)
-        if self.closed or not ended:
-            return not self.closed
+        if not ended or self.life is not OPEN:
+            return self.life is OPEN
         read = run.phase is READING
         if read and not run.may_stop:
             run.current = None  # as `ended` has it, without a call: most passes are such

@@ -75,7 +75,7 @@ def test_a_cancel_before_the_beginning_is_seen_to_behind_it() -> None:
     bed.begin()
     assert (bed.heard, bed.driver.closed, bed.released) == (["subscribed"], True, ["released"])
     assert bed.upstream.requests == []
-    assert bed.driver._open is None  # which leads back to the driver
+    assert bed.driver._open_source is None  # which leads back to the driver
 
 
 @pytest.mark.parametrize("chunks", [[[1, 2], [3, 4]], [[1, 2, 3, 4]]])

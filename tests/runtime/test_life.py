@@ -14,8 +14,8 @@ from attrs import define, field
 from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
 from reactive_aio._fusion import Stage, Template
 from reactive_aio._plan import Pulled
-from reactive_aio._runtime.tree import DEEPEST
 from reactive_aio._runtime.lifetime import Lifetime
+from reactive_aio._runtime.tree import DEEPEST
 from reactive_aio.operators.transforming import Map
 from tests.runtime.by_turns import Bed, ByTurns, region_of
 

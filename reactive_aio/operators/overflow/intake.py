@@ -171,9 +171,7 @@ class Intake:
     def _overflow(self) -> BackpressureOverflowError:
         size = self.backlog.size
         if size:
-            why = (
-                f"came when {size} were waiting; a larger max_size takes more, overflow='drop_latest' or 'drop_oldest' any"
-            )
+            why = f"came when {size} were waiting; a larger max_size takes more, overflow='drop_latest' or 'drop_oldest' any"
         else:
             why = "came without demand; on_backpressure_buffer(size), _drop() and _latest() give it another fate"
         return BackpressureOverflowError(f"an element {why}: {self.inlet.where}")
