@@ -16,6 +16,7 @@ from typing import Any
 from .._core.guard import FAILURES, as_failure, close_all
 from .._fusion import STARTING, RegionRun
 from .._plan import Pulled, Receiver, Region
+from ..errors import SourceCancelledError
 from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
@@ -205,6 +206,9 @@ class RegionDriver(Emission):
         # no turn any more in which they could see that they have been cancelled.
         for driver in reversed(self.place.dependents(self)):
             driver.leave()
+        if self.cancelled:
+            self.leave()  # nobody waits to hear that the loop has ended, too
+            return
         if not self.closed:
             self.cancelled = True
             self._fail(error)
@@ -333,7 +337,9 @@ class RegionDriver(Emission):
         self._receiver = self._open_source = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            self.host.dropped(late)
+            # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+            if not (self.cancelled and isinstance(late, SourceCancelledError)):
+                self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None
         if self.handover is not None:

@@ -6,6 +6,7 @@ import asyncio
 import enum
 import threading
 from collections.abc import Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -94,6 +95,21 @@ def test_what_a_lost_region_reads_on_its_loop_is_left_without_a_word() -> None:
     assert outer.heard == ["subscribed", GONE]
     assert (inner.heard, inner.driver.closed, inner.upstream.cancels) == (["subscribed"], True, 1)
     assert not outer.driver.place.inners
+
+
+def test_a_region_that_has_been_cancelled_says_nothing_of_its_loops_end() -> None:
+    dropped: list[BaseException] = []
+    for late in (None, SourceCancelledError("the task of a source was cancelled by somebody else")):
+        bed = region_of()
+        with hooks.using(on_error_dropped=dropped.append):
+            bed.driver.context = copy_context()
+            bed.driver.cancel()
+            if late is not None:
+                bed.driver.take_end(late)
+            bed.driver.context.run(bed.driver.lost, GONE)
+
+        assert (bed.heard, bed.driver.closed, bed.upstream.cancels) == (["subscribed"], True, 1)
+    assert [] == dropped
 
 
 def test_what_a_lost_region_reads_on_another_loop_is_that_loops() -> None:
