@@ -32,7 +32,7 @@ from __future__ import annotations
 from ._arbiter import Coordinator, Drain, Gathering, Inner
 from ._flow.flow import flow_of
 from ._fusion import Parts, Placed, Requirement, Stage, Template, Transform, run_stages
-from ._plan import Capabilities, Elsewhere, FlowLike, Inlet, Pulled, Pushed, Receiver, Source
+from ._plan import Capabilities, Elsewhere, Feed, FlowLike, Host, Inlet, Outlet, Pulled, Pushed, Receiver, Source
 from ._runtime.connect import connect
 from .operators.timing.clockwork import Clocked, Clockwork
 from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
@@ -46,11 +46,14 @@ __all__ = [
     "Coordinator",
     "Drain",
     "Elsewhere",
+    "Feed",
     "FlowLike",
     "Gathering",
     "Hired",
+    "Host",
     "Inlet",
     "Inner",
+    "Outlet",
     "Parts",
     "Placed",
     "Pulled",

@@ -11,7 +11,7 @@ from attrs import Factory, define, field
 
 from .._core import budgets
 from .._core.budgets import Budget
-from .._plan.source import Inlet
+from .._plan.source import Feed
 
 
 @define(eq=False)
@@ -22,7 +22,7 @@ class Drain(ABC):
     grow. When the time is up, after one step at least, the rest waits for a turn of the event loop.
     """
 
-    inlet: Inlet[Any]
+    inlet: Feed[Any]
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.inlet.loop), takes_self=True))
     """The time of its event loop."""
     busy: bool = field(init=False, default=False)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
-from .._plan.source import Inlet
+from .._plan.source import Feed
 from ..hooks import discard, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
@@ -16,7 +16,7 @@ class Owner(Protocol):
     """What hears of the signals of inner flows."""
 
     @property
-    def inlet(self) -> Inlet[Any]:
+    def inlet(self) -> Feed[Any]:
         """Where it delivers what comes of them."""
         ...
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from attrs import define, field
 
-from .._plan.source import Inlet
+from .._plan.source import Host
 
 
 @define(eq=False)
@@ -20,7 +19,7 @@ class Timer:
     subscription: behind it there is no callback left, and no setting it any more.
     """
 
-    inlet: Inlet[Any]
+    host: Host
     _call: Callable[[], None] | None
     _due: float | None = field(init=False, default=None)
     """When to call, or None while it is stopped."""
@@ -31,7 +30,7 @@ class Timer:
     @property
     def now(self) -> float:
         """The time of the loop's clock, in seconds."""
-        return self.inlet.loop.time()
+        return self.host.loop.time()
 
     @property
     def running(self) -> bool:
@@ -65,7 +64,7 @@ class Timer:
         if self._handle is not None:
             self._handle.cancel()
         self._at = when
-        self._handle = self.inlet.loop.call_at(when, self._ring, context=self.inlet.context)
+        self._handle = self.host.loop.call_at(when, self._ring, context=self.host.context)
 
     def _ring(self) -> None:
         self._handle = None

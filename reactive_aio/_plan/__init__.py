@@ -21,9 +21,13 @@ from .snapshot import RegionSnapshot as RegionSnapshot
 from .snapshot import Snapshot as Snapshot
 from .snapshot import TasksSnapshot as TasksSnapshot
 from .source import Elsewhere as Elsewhere
+from .source import Feed as Feed
 from .source import Gauge as Gauge
+from .source import Host as Host
 from .source import Inlet as Inlet
+from .source import Outlet as Outlet
 from .source import Pulled as Pulled
 from .source import Pushed as Pushed
 from .source import Receiver as Receiver
 from .source import Source as Source
+from .source import View as View

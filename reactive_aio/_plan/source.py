@@ -72,8 +72,26 @@ class Gauge(Protocol):
         ...
 
 
-class Inlet(Protocol[T]):
-    """What a pushed source is given to feed its region; to be used on the region's event loop."""
+class Outlet(Protocol[T]):
+    """Where a source delivers, on the event loop of the region that it feeds."""
+
+    @property
+    def ahead(self) -> bool:
+        """Whether what is requested is read ahead and kept as it is, so that elements may as well come in lists."""
+        ...
+
+    def on_chunk(self, items: list[T], /) -> None:
+        """Deliver elements; no more of them than were requested."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Deliver the failure that ends the source."""
+
+    def on_complete(self) -> None:
+        """Deliver the end of the source."""
+
+
+class Host(Protocol):
+    """What a source stands on: the event loop, the context and the lifetime of its subscription, and who hears of errors behind its end."""
 
     @property
     def loop(self) -> AbstractEventLoop:
@@ -89,20 +107,6 @@ class Inlet(Protocol[T]):
     def where(self) -> str:
         """The source and the line it was chained on, for errors."""
         ...
-
-    @property
-    def ahead(self) -> bool:
-        """Whether what is requested is read ahead and kept as it is, so that elements may as well come in lists."""
-        ...
-
-    def on_chunk(self, items: list[T], /) -> None:
-        """Deliver elements; no more of them than were requested."""
-
-    def on_error(self, error: BaseException, /) -> None:
-        """Deliver the failure that ends the source."""
-
-    def on_complete(self) -> None:
-        """Deliver the end of the source."""
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have ``handle(value)`` called on the region's loop, from any thread."""
@@ -127,22 +131,10 @@ class Inlet(Protocol[T]):
     def dropped(self, error: BaseException) -> None:
         """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
 
-    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Have elements that the region is given, and does not begin with, discarded by the source."""
-
-    def behind(self, call: Callable[[], None]) -> None:
-        """Have something called behind the end of the region, and behind that of each around it that only `passes` it on."""
-
-    def show(self, gauge: Gauge) -> None:
-        """Have snapshots show what the source keeps and drops by itself."""
-
-    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
-        """Have snapshots show how far the tasks are that make the elements; to be called from any thread."""
-
     def subscribe(
         self,
         flow: FlowLike,
-        receiver: Receiver[T],
+        receiver: Receiver[Any],
         *,
         at_once: bool,
         ahead: bool = False,
@@ -156,6 +148,30 @@ class Inlet(Protocol[T]):
         flow has started has been cleaned up. The flow runs in ``context`` if one is given, which is not for ``at_once``,
         else in that of the subscriber.
         """
+
+
+class View(Protocol):
+    """What a source shows of itself in snapshots."""
+
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
+
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements; to be called from any thread."""
+
+
+class Feed(Outlet[T], Host, Protocol[T]):
+    """An outlet and a host: what the machines work with that read flows and deliver what comes of them."""
+
+
+class Inlet(Feed[T], View, Protocol[T]):
+    """What a pushed source is given to feed its region; to be used on the region's event loop."""
+
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region, and behind that of each around it that only `passes` it on."""
 
 
 @frozen

@@ -28,8 +28,8 @@ U = TypeVar("U")
 
 
 @define(eq=False)
-class RegionInlet:
-    """The inlet of a pushed source: its region's driver, and the lifetime of what it starts there (an Inlet)."""
+class RegionHost:
+    """What a pushed source stands on: its region's driver, and the lifetime of what it starts there (a Host)."""
 
     driver: RegionDriver
     lifetime: Lifetime
@@ -57,23 +57,6 @@ class RegionInlet:
     def where(self) -> str:
         """The source and the line it was chained on."""
         return self.driver.region.source
-
-    @property
-    def ahead(self) -> bool:
-        """Whether elements may come in lists: what follows here must not be told from work on one after another."""
-        return self.driver.ahead and self.driver.run.empty
-
-    def on_chunk(self, items: list[Any]) -> None:
-        """Deliver elements."""
-        self.driver.on_chunk(items)
-
-    def on_error(self, error: BaseException) -> None:
-        """Deliver the failure."""
-        self.driver.on_error(error)
-
-    def on_complete(self) -> None:
-        """Deliver the end."""
-        self.driver.on_complete()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have ``handle(value)`` called on the region's loop, from any thread."""
@@ -107,22 +90,6 @@ class RegionInlet:
     def dropped(self, error: BaseException) -> None:
         """Tell the hook of a failure that nobody will raise."""
         self.driver.host.dropped(error)
-
-    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Have elements that the region is given, and does not begin with, discarded by the source."""
-        self.driver.upstream.discard = discard
-
-    def behind(self, call: Callable[[], None]) -> None:
-        """Have something called behind the end of the region."""
-        self.driver.behind(call)
-
-    def show(self, gauge: Gauge) -> None:
-        """Have snapshots show what the source keeps and drops by itself."""
-        _view(self.driver).gauge = gauge
-
-    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
-        """Have snapshots show how far the tasks are that make the elements."""
-        _view(self.driver).tasks = tasks
 
     def subscribe(
         self,
@@ -160,6 +127,44 @@ class RegionInlet:
         _view(self.driver).inner = driver
         if at_once:
             driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
+
+
+@define(eq=False)
+class RegionInlet(RegionHost):
+    """The host of a pushed source, with the outlet to its region and what snapshots see of it (an Inlet)."""
+
+    @property
+    def ahead(self) -> bool:
+        """Whether elements may come in lists: what follows here must not be told from work on one after another."""
+        return self.driver.ahead and self.driver.run.empty
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Deliver elements."""
+        self.driver.on_chunk(items)
+
+    def on_error(self, error: BaseException) -> None:
+        """Deliver the failure."""
+        self.driver.on_error(error)
+
+    def on_complete(self) -> None:
+        """Deliver the end."""
+        self.driver.on_complete()
+
+    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
+        """Have elements that the region is given, and does not begin with, discarded by the source."""
+        self.driver.upstream.discard = discard
+
+    def behind(self, call: Callable[[], None]) -> None:
+        """Have something called behind the end of the region."""
+        self.driver.behind(call)
+
+    def show(self, gauge: Gauge) -> None:
+        """Have snapshots show what the source keeps and drops by itself."""
+        _view(self.driver).gauge = gauge
+
+    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
+        """Have snapshots show how far the tasks are that make the elements."""
+        _view(self.driver).tasks = tasks
 
 
 def _view(driver: RegionDriver) -> View:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context
 from math import inf
@@ -18,7 +18,7 @@ from ...hooks import drop_error
 from ...spec import UNBOUNDED
 
 if TYPE_CHECKING:
-    from ..._plan import Gauge, Receiver, TasksSnapshot
+    from ..._plan import Receiver
     from ..._plan.nodes import FlowLike
     from .in_flight import InFlight
 
@@ -67,7 +67,7 @@ class WorkerLoop:
 
 @define(eq=False)
 class Side:
-    """The end of a region's awaiting on the event loop (an Inlet): what the worker gives and takes crosses here.
+    """The end of a region's awaiting on the event loop (a Feed): what the worker gives and takes crosses here.
 
     Elements and calls go to the loop as callbacks. What comes back is appended there and taken by the worker, and
     ``error`` is set behind the last result.
@@ -113,7 +113,7 @@ class Side:
     def _call(self, fn: Callable[[], object]) -> None:
         self.worker_loop.loop.call_soon_threadsafe(fn, context=self.context)
 
-    # -- the Inlet, on the loop
+    # -- the Feed, on the loop
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -157,18 +157,6 @@ class Side:
     def dropped(self, error: BaseException) -> None:
         """Tell the hook."""
         drop_error(error)
-
-    def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Nothing: the worker begins with all that it is given."""
-
-    def behind(self, call: Callable[[], None]) -> None:
-        """Nobody asks: what passes on is no part of the worker."""
-
-    def show(self, gauge: Gauge) -> None:
-        """Nobody looks."""
-
-    def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
-        """Nobody looks."""
 
     def subscribe(
         self,

@@ -10,7 +10,7 @@ from attrs import define, field
 from ..._arbiter import Gathering, Inner
 from ..._arbiter.timer import Timer
 from ..._fusion import label
-from ..._plan import Inlet, Pushed
+from ..._plan import Gauge, Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
 from ...spec import UNBOUNDED, Subscription
@@ -45,6 +45,8 @@ class Clocked(Pushed[T]):
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Subscribe to the flow."""
         machine = self.machine(inlet)
+        if machine.gauge is not None:
+            inlet.show(machine.gauge)
         machine.read(self.flow)
         return machine
 
@@ -59,6 +61,11 @@ class Clockwork(Gathering):
     def __attrs_post_init__(self) -> None:
         self.timer = Timer(self.inlet, self.on_time)
         self.upstream = self.enter(None)
+
+    @property
+    def gauge(self) -> Gauge | None:
+        """What it keeps and drops by itself, for snapshots."""
+        return None
 
     def read(self, flow: FlowLike) -> None:
         """Subscribe to the flow."""
@@ -95,9 +102,10 @@ class Unslowed(Clockwork):
     backlog: Backlog[Any]
     _asked: bool = field(init=False, default=False)
 
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        self.inlet.show(self.backlog)
+    @property
+    def gauge(self) -> Gauge:
+        """The backlog."""
+        return self.backlog
 
     def request(self, n: int) -> None:
         """Begin to ask with the first demand, and give what waits in an event."""
