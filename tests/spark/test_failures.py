@@ -223,7 +223,8 @@ import asyncio, os, signal, subprocess, sys, threading
 from reactive_aio import Flow, SparkJobError, schedulers
 from reactive_aio.spark.session import local_session
 from reactive_aio.spark.sink import Files, Frames
-from reactive_aio.spark.streaming import inbox, query
+from reactive_aio.spark.streaming import _query as query
+from reactive_aio.spark.streaming import inbox
 from tests.spark.jobs import active_jobs
 
 query.STOP = 100.0  # the workers of a busy machine take ten seconds to start
@@ -260,7 +261,7 @@ async def leave_files():
     written = asyncio.Event()
     flow = Flow.range(10**9).map(lambda n: (n,))
     end = asyncio.create_task(
-        flow.to_spark(Files(spark, sys.argv[1] + "/files"), "n long", batch=50000, progress=lambda _: written.set())
+        flow.to_spark(Files(spark, sys.argv[1] + "/files"), "n long", size=50000, progress=lambda _: written.set())
     )
     await written.wait()
     async with asyncio.timeout(60):
@@ -292,7 +293,7 @@ async def kill():
 
     async def sink():
         flow = Flow.range(10**9).map(lambda n: (n,))
-        await flow.to_spark(Frames(spark, lambda frame, id: frame.count()), "n long", batch=10, progress=working("sink"))
+        await flow.to_spark(Frames(spark, lambda frame, id: frame.count()), "n long", size=10, progress=working("sink"))
 
     flows = {
         "source": numbers.map(slow).for_each(working("source")),

@@ -167,9 +167,9 @@ async def test_a_column_that_would_hide_the_batch_is_refused(spark: Any, tmp_pat
         ({"writer": "out"}, TypeError, r"a writer of reactive_aio.spark.sink"),
         ({"schema": 5}, TypeError, "a schema is a text"),
         ({"schema": "n lng"}, ValueError, "schema='n lng'"),
-        ({"batch": 0}, ValueError, "batch must be at least 1"),
+        ({"size": 0}, ValueError, "size must be at least 1"),
         ({"offset": -1}, ValueError, "offset must be at least 0"),
-        ({"retries": 1}, ValueError, "can't tell what is there"),
+        ({"max_retries": 1}, ValueError, "can't tell what is there"),
         ({"progress": 5}, TypeError, "takes a function"),
     ],
 )
