@@ -62,7 +62,7 @@ class Drain(ABC):
         self.busy = True
         budget = self.budget
         outer = budget.until
-        until = outer or budget.begin(self)  # its flow is counted by the regions that it feeds
+        until = budget.moment() if outer else budget.begin(self)  # its flow is counted by the regions that it feeds
         try:
             while self._noted:
                 self._noted = False

@@ -60,6 +60,13 @@ class Budget:
         self.part = part = TURN / min(len(self.waiting) + 1, SHARES)
         return clock() + part
 
+    def moment(self) -> float:
+        """Return when work that begins in the middle of a turn is to end: with the turn, but not before it has had a moment.
+
+        Without it what comes late in a turn would be cut into single elements, each with a turn of its own.
+        """
+        return max(self.until, clock() + SHORT)
+
     def begin(self, taker: object) -> float:
         """Begin a turn of one who may have waited for it, and return when it is to end; it ends by setting ``until`` back."""
         waiting = self.waiting

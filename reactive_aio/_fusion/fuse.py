@@ -225,13 +225,13 @@ PACED_TAIL: Final = """\
         pace.ended = True
         return
     now = clock()
-    if now >= pace.deadline:
-        pace.stride = stride if now - then < QUICK else 1
-        return
     if now - then > QUICK:
         stride = 1
     elif stride < LONGEST:
         stride += stride
+    if now >= pace.deadline:
+        pace.stride = stride
+        return
     then = now
 """
 GATHERED_SLICE: Final = "islice(items, min(stride, most - len(given)))"

@@ -172,7 +172,9 @@ class Emission(Turns):
         if run.phase is OVER:
             self._complete()
             return False
-        return not read or not run.pace.ended or self._input.used_up() or run.phase is FINISHING
+        # Where time was up with the last element, the pass has not seen that it was the last.
+        used = run.pace.ended or self._input.spent
+        return not read or not used or self._input.used_up() or run.phase is FINISHING
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
         run = self.run

@@ -11,7 +11,7 @@ from typing import Any, Final
 from .._fusion import RegionRun, sized
 from .._plan import Pulled
 from ..hooks import discard
-from ..spec import UNBOUNDED, Subscription, add_demand, refill_after, subtract_demand
+from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024
@@ -23,6 +23,8 @@ class PulledInput:
     __slots__ = ("_items", "_sized", "_source", "ended", "error", "run")
 
     idle = False
+    spent = False
+    """Nobody knows before the iterator has been asked."""
 
     def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
         self._source = source
@@ -177,13 +179,19 @@ class PushedInput:
         items = self._items
         return self._waiting + (0 if items is None else length_hint(items))
 
+    @property
+    def spent(self) -> bool:
+        """Whether the stretch that was given has no more elements."""
+        items = self._items
+        return items is not None and not length_hint(items)
+
     def more(self, demand: int) -> bool:
         """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
         if self.terminated or self.outstanding == UNBOUNDED:
             return not self.at_end
         if self.prefetch is None:
             need = self.run.demand(demand) if demand else 0
-            missing = subtract_demand(need, self.outstanding + self.buffered)
+            missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
             if missing > 0:
                 self._request(missing)
         else:

@@ -39,7 +39,7 @@ def subtract_demand(demand: int, n: int) -> int:
     >>> subtract_demand(UNBOUNDED, 3) == UNBOUNDED
     True
     """
-    return demand if demand == UNBOUNDED else max(0, demand - n)
+    return demand if demand == UNBOUNDED else demand - n if demand > n else 0
 
 
 def bounded(n: int) -> int:

@@ -362,3 +362,13 @@ def test_an_iterator_is_closed_once() -> None:
     assert closed == ["closed"]
     assert source.ended
     assert source.stretch() is None
+
+
+def test_a_stretch_is_spent_when_its_last_element_has_been_taken() -> None:
+    source, _ = fed(4)
+    source.start()
+    assert not source.spent
+    source.add([1, 2])
+    items = source.stretch()
+    assert items is not None
+    assert [False, 1, False, 2, True] == [source.spent, next(items), source.spent, next(items), source.spent]

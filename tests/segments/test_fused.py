@@ -129,17 +129,17 @@ def test_a_pass_ends_at_its_deadline_and_is_taken_up_again(
     assert counted or pace.index == 40
 
 
-def test_a_pass_that_was_quick_up_to_its_deadline_goes_on_as_it_was(clock: Clock) -> None:
+def test_a_pass_that_was_quick_up_to_its_deadline_goes_on_with_twice_as_many(clock: Clock) -> None:
     fused, pace = fuse((Map(abs),), paced=True), Pace(deadline=QUICK / 2)
     source = clock.reading(40, lambda n: QUICK / 2 if n == 6 else 0.0)
 
     assert list(fused.paced(source, pace)) == list(range(7))
-    assert (pace.ended, pace.stride) == (False, 4)
+    assert (pace.ended, pace.stride) == (False, 8)
 
 
 def test_a_pass_that_was_not_quick_up_to_its_deadline_goes_on_with_one_element(clock: Clock) -> None:
     fused, pace = fuse((Map(abs),), paced=True), Pace(deadline=QUICK)
-    source = clock.reading(40, lambda n: QUICK if n == 6 else 0.0)
+    source = clock.reading(40, lambda n: 2 * QUICK if n == 6 else 0.0)
 
     assert list(fused.paced(source, pace)) == list(range(7))
     assert (pace.ended, pace.stride) == (False, 1)

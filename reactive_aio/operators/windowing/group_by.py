@@ -164,7 +164,7 @@ class Grouping(Gathering):
     def _distribute(self, items: list[Any]) -> None:
         """Give elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
-        failure, at, until = None, 0, self.budget.until
+        failure, at, until = None, 0, self.budget.moment()
         while at < len(items) and failure is None:
             failure = self._sort(items[at : at + SLICE], chunks)
             at += SLICE
