@@ -29,6 +29,7 @@ from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError
 from .errors import SparkJobError as SparkJobError
 from .errors import StalledError as StalledError
+from .errors import TaskCancelledError as TaskCancelledError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .errors import WorkerDiedError as WorkerDiedError
 from .operators.recovering.backoff import Backoff as Backoff

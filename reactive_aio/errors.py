@@ -8,7 +8,8 @@
     ├── SchedulerClosedError              the loop or thread of a region ended in the middle
     ├── WorkerDiedError                   a worker process of a region ended in the middle
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
-    ├── SourceCancelledError              the task of a source was cancelled by somebody else
+    ├── SourceCancelledError              a function or source raised CancelledError, with nobody cancelling the flow
+    │   └── TaskCancelledError            the task of a source was cancelled by somebody else, such as a loop that ends
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── StalledError                      what is held back waits for what is not read
@@ -49,7 +50,11 @@ class SourceConsumedError(FlowError):
 
 
 class SourceCancelledError(FlowError):
-    """The task that runs a source was cancelled by somebody else."""
+    """A function or source of a flow raised CancelledError by itself, or its task was cancelled by somebody else."""
+
+
+class TaskCancelledError(SourceCancelledError):
+    """The task that runs a source was cancelled by somebody else, as a loop does with its tasks when it ends."""
 
 
 class BackpressureOverflowError(FlowError):

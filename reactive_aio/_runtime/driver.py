@@ -16,7 +16,7 @@ from typing import Any
 from .._core.guard import FAILURES, as_failure, close_all
 from .._fusion import STARTING, RegionRun
 from .._plan import Pulled, Receiver, Region
-from ..errors import SourceCancelledError
+from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
@@ -338,7 +338,7 @@ class RegionDriver(Emission):
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
             # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
-            if not (self.cancelled and isinstance(late, SourceCancelledError)):
+            if not (self.cancelled and isinstance(late, TaskCancelledError)):
                 self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, hooks
+from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, TaskCancelledError, hooks
 from reactive_aio._fusion import Stage, Template
 from reactive_aio._plan import Pulled
 from reactive_aio._runtime.lifetime import Lifetime
@@ -99,7 +99,7 @@ def test_what_a_lost_region_reads_on_its_loop_is_left_without_a_word() -> None:
 
 def test_a_region_that_has_been_cancelled_says_nothing_of_its_loops_end() -> None:
     dropped: list[BaseException] = []
-    for late in (None, SourceCancelledError("the task of a source was cancelled by somebody else")):
+    for late in (None, TaskCancelledError("the task of a source was cancelled by somebody else")):
         bed = region_of()
         with hooks.using(on_error_dropped=dropped.append):
             bed.driver.context = copy_context()
@@ -110,6 +110,19 @@ def test_a_region_that_has_been_cancelled_says_nothing_of_its_loops_end() -> Non
 
         assert (bed.heard, bed.driver.closed, bed.upstream.cancels) == (["subscribed"], True, int(late is None))
     assert [] == dropped
+
+
+def test_a_region_that_has_been_cancelled_hides_no_failure_of_its_source() -> None:
+    dropped: list[BaseException] = []
+    own = SourceCancelledError("a function or source of the flow raised CancelledError")
+    bed = region_of()
+    with hooks.using(on_error_dropped=dropped.append):
+        bed.driver.context = copy_context()
+        bed.driver.cancel()
+        bed.driver.take_end(own)
+        bed.driver.context.run(bed.driver.lost, GONE)
+
+    assert [own] == dropped
 
 
 def test_what_a_lost_region_reads_on_another_loop_is_that_loops() -> None:

@@ -20,7 +20,7 @@ from ..._core.budgets import Budget
 from ..._core.guard import FAILURES, as_failure, is_closed_with
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
-from ...errors import SourceCancelledError, SourceConsumedError
+from ...errors import SourceConsumedError, TaskCancelledError
 from ...hooks import also_failed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
@@ -118,7 +118,7 @@ class Production:
             await self.produce(self)
         except asyncio.CancelledError as error:
             if not self.cancelled:
-                cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
+                cancelled = TaskCancelledError("the task of a source was cancelled by somebody else")
                 cancelled.__cause__ = error
                 self._end(cancelled)
             raise

@@ -15,7 +15,7 @@ from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import SourceCancelledError
+from ...errors import TaskCancelledError
 from ...spec import Subscription
 from .._fluent import check_flow
 
@@ -95,7 +95,7 @@ class Holding:
             await self._inside(self.resource())
         except asyncio.CancelledError as error:
             if not self._cancelled:
-                cancelled = SourceCancelledError("the task that holds a resource was cancelled by somebody else")
+                cancelled = TaskCancelledError("the task that holds a resource was cancelled by somebody else")
                 cancelled.__cause__ = error
                 self._fail(cancelled)
             elif self._cancel is not None and self._cancel is not error:
