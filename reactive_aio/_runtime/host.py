@@ -54,7 +54,16 @@ class Host:
         elif (reader := outer.reader) is None:
             outer.cleanup_failed(error)
         else:
-            reader.post(reader.inner_cleanup_failed, error)
+            # The end must not be told that all has ended before this has been heard.
+            release = self.lifetime.hold()
+
+            def tell(error: BaseException) -> None:
+                try:
+                    reader.inner_cleanup_failed(error)
+                finally:
+                    release()
+
+            reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
         """Tell the hook of a failure that is not to be raised, and have it noted on what the end raises, if it does."""
