@@ -20,7 +20,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from attrs import define
 
-from ..errors import SourceCancelledError
+from ..errors import SourceCancelledError, TaskCancelledError
 from .notes import add_note, notes_of
 
 P = ParamSpec("P")
@@ -89,6 +89,19 @@ def as_of_a_generator(error: BaseException, what: str = "generator", ending: End
     if not isinstance(error, ending):
         return error
     failure = RuntimeError(f"{what} raised {type(error).__name__}")
+    failure.__cause__ = error
+    return failure
+
+
+def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseException:
+    """Return the failure that a cancel of the running task is, which nobody of the flow has asked for; else the code's own.
+
+    ``what`` names what the task does. To be called in that task.
+    """
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        return as_failure(error)
+    failure = TaskCancelledError(f"{what} was cancelled by somebody else")
     failure.__cause__ = error
     return failure
 

@@ -20,7 +20,7 @@ import anyio
 import pytest
 from attrs import define, field
 
-from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
+from reactive_aio import Flow, TaskCancelledError, hooks, schedulers
 from reactive_aio._runtime.host import begun
 from tests.subscribers import idle
 
@@ -407,4 +407,4 @@ def test_an_iterator_to_which_its_own_source_refers_is_held_by_that_and_ends_wit
 
     gc.collect()
     assert (1, 1) == (cleanup.begun, cleanup.ended)
-    assert [SourceCancelledError] == list(map(type, dropped))
+    assert [TaskCancelledError] == list(map(type, dropped))

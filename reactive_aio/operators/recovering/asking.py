@@ -16,7 +16,7 @@ from ..._core.guard import FAILURES, Failed
 from ..._core.notes import add_note, set_cause
 from ..._fusion import label
 from ..._plan.nodes import FlowLike
-from ...errors import TaskCancelledError
+from ...errors import SourceCancelledError
 
 
 @define(eq=False)
@@ -63,7 +63,7 @@ class Asking(Coordinator):
                     self._go_by(answer, about)
             elif isinstance(answer.error, asyncio.CancelledError):
                 if not self.arbiter.cancelled:
-                    cancelled = TaskCancelledError(f"the task of {self.inlet.where} was cancelled")
+                    cancelled = SourceCancelledError(f"the task of {self.inlet.where} was cancelled")
                     set_cause(cancelled, answer.error)
                     self.failed(cancelled, about)
             elif self.arbiter.cancelled:

@@ -17,10 +17,10 @@ from attrs import define, field, frozen
 
 from ..._core import budgets
 from ..._core.budgets import Budget
-from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._core.guard import FAILURES, as_failure, cancelled_from_outside, is_closed_with
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
-from ...errors import SourceConsumedError, TaskCancelledError
+from ...errors import SourceConsumedError
 from ...hooks import also_failed
 from ...spec import UNBOUNDED, Subscription, add_demand
 from .ahead import Ahead
@@ -118,9 +118,7 @@ class Production:
             await self.produce(self)
         except asyncio.CancelledError as error:
             if not self.cancelled:
-                cancelled = TaskCancelledError("the task of a source was cancelled by somebody else")
-                cancelled.__cause__ = error
-                self._end(cancelled)
+                self._end(cancelled_from_outside(error, "the task of a source"))
             raise
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):

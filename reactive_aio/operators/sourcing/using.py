@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
-from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._core.guard import FAILURES, as_failure, cancelled_from_outside, is_closed_with
 from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import TaskCancelledError
 from ...spec import Subscription
 from .._fluent import check_flow
 
@@ -95,9 +94,7 @@ class Holding:
             await self._inside(self.resource())
         except asyncio.CancelledError as error:
             if not self._cancelled:
-                cancelled = TaskCancelledError("the task that holds a resource was cancelled by somebody else")
-                cancelled.__cause__ = error
-                self._fail(cancelled)
+                self._fail(cancelled_from_outside(error, "the task that holds a resource"))
             elif self._cancel is not None and self._cancel is not error:
                 self._fail(as_failure(error))  # the resource's own
             raise
