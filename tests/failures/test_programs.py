@@ -321,11 +321,13 @@ class Judge:
                 return [f"failed with {shown(self.error)}, where it was to be {shown(self.run.error)}"]
             return self._elements(whole=not self.program.eager)
         # A producer goes on behind an element, until it awaits something; and a failure overtakes what would have been enough.
-        late = self.program.source == "create" or (self.program.eager and self.program.leaves_after is not None)
+        late = self.program.source == "create" or self.program.eager
         if self.error is not None and late and stands_for(self.error, self.run.error):
             return self._elements(whole=False)
         if self.error is not None:
             return [f"expected {self.plain.items}, and it failed with {shown(self.error)} behind {self.run.got}"]
+        if self.program.source == "create" and self.program.recovers and self.run.raised:
+            return []  # its late failure has been answered, by what the operator gives
         return self._elements(whole=True)
 
     def _elements(self, *, whole: bool) -> list[str]:
@@ -335,7 +337,9 @@ class Judge:
         if self.program.mixes:
             # Behind a failure, or a cancel, the other flow's elements may be there, or not.
             extra = Counter(got) - Counter(wanted)
-            good = got == wanted or Counter(got) == Counter(wanted) if whole else not extra or self.plain.failed
+            overtaken = self.program.eager and self.program.recovers and self.run.raised
+            all_there = got == wanted or Counter(got) == Counter(wanted)
+            good = not extra or self.plain.failed if overtaken or not whole else all_there
         elif self.program.eager and self.program.recovers and self.run.raised:
             rest = iter(wanted)  # those that the failure has overtaken are missing before what answers it
             good = all(item in rest for item in got)
