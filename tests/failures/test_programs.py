@@ -326,13 +326,14 @@ class Judge:
             return self._elements(whole=False)
         if self.error is not None:
             return [f"expected {self.plain.items}, and it failed with {shown(self.error)} behind {self.run.got}"]
-        if self.program.source == "create" and self.program.recovers and self.run.raised:
-            return []  # its late failure has been answered, by what the operator gives
         return self._elements(whole=True)
 
     def _elements(self, *, whole: bool) -> list[str]:
         got, wanted = self.run.got, self.plain.items
-        if self.run.blind:
+        if self.run.blind or (
+            # A producer's late failure has been answered, by what the operator gives.
+            self.program.source == "create" and self.program.recovers and self.run.raised and not self.plain.failed
+        ):
             return []
         if self.program.mixes:
             # Behind a failure, or a cancel, the other flow's elements may be there, or not.
