@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from ._arbiter import Coordinator, Drain, Gathering, Inner
 from ._flow.flow import flow_of
-from ._fusion import Parts, Placed, Requirement, Stage, Template, Transform, run_stages
+from ._fusion import InTurn, Parts, Placed, Placing, Requirement, Stage, Template, Transform, run_stages
 from ._plan import Capabilities, Elsewhere, Feed, FlowLike, Host, Inlet, Outlet, Pulled, Pushed, Receiver, Source
 from ._runtime.connect import connect
 from .operators.timing.clockwork import Clocked, Clockwork
@@ -51,11 +51,13 @@ __all__ = [
     "Gathering",
     "Hired",
     "Host",
+    "InTurn",
     "Inlet",
     "Inner",
     "Outlet",
     "Parts",
     "Placed",
+    "Placing",
     "Pulled",
     "Pushed",
     "Receiver",

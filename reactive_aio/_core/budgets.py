@@ -1,9 +1,9 @@
 """The budget of time: how long a turn lasts on an event loop, and the clock by which that is measured.
 
 All that works on one loop shares its budget. A turn has a millisecond, divided by how many wait for theirs on the same loop;
-so ten busy flows hold the loop for a millisecond together, and not for one each. A flow that is alone has all of it.
+so ten busy flows hold the loop for one to two milliseconds together, and not for one each. A flow that is alone has all of it.
 
-Whoever measures work reads ``budgets.clock()``: it is the one place where a test puts another clock.
+To measure work, call ``budgets.clock()``. A test replaces the clock here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BUDGET: Final = "_reactive_aio_budget"
 
 @define(eq=False)
 class Budget:
-    """The time of one event loop, of which each that works there takes its part."""
+    """The time of one event loop. Each flow that works there takes a part of it."""
 
     until: float = field(init=False, default=0.0)
     """When the turn that is running is to end; 0.0 while none is. What it calls works until then too."""
@@ -73,6 +73,6 @@ class Budget:
         waiting.discard(taker)
         self.part = part = TURN / min(len(waiting) + 1, SHARES) if waiting else TURN
         now = clock()
-        self.short = now + (min(part, SHORT))
+        self.short = now + min(part, SHORT)
         self.until = until = now + part
         return until
