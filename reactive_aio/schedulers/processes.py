@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from functools import partial
+from importlib import import_module
 from time import monotonic
 from typing import Any, Final
 
@@ -119,6 +120,8 @@ class _Team:
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        # Imported before the thread starts: a fork in the middle of an import leaves the child half a module.
+        import_module("multiprocessing.spawn")
         self._thread = threading.Thread(target=self._run, name=f"{self.name}-keeper", daemon=True)
         try:
             self._thread.start()

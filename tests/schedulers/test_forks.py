@@ -14,7 +14,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 
 PROGRAM = """
 import os, signal, sys
-import multiprocessing  # all of it, as no thread may be in the middle of that at the fork
 from reactive_aio import Flow, SchedulerClosedError, schedulers
 from tests.schedulers import work
 
@@ -73,3 +72,34 @@ def test_a_pool_at_work_is_refused_in_a_forked_process_and_goes_on_in_the_other(
     )
 
     assert "done\n" == done.stdout, done.stderr
+
+
+IMPORTS = """
+import sys, threading
+
+class Watch:
+    def find_spec(self, name, path, target=None):
+        if threading.current_thread() is not threading.main_thread():
+            print(name, flush=True)
+
+from reactive_aio import Flow, schedulers
+from tests.schedulers import work
+
+sys.meta_path.insert(0, Watch())
+with schedulers.POOL as place:
+    assert Flow.range(3).publish_on(place).map(work.square).run_sync() == [0, 1, 4]
+"""
+
+
+@pytest.mark.parametrize("pool", ["threads(2)", "processes(1)"])
+def test_the_threads_of_a_pool_import_nothing_since_a_fork_may_come_in_the_middle(pool: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS.replace("POOL", pool)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=ROOT,
+    )
+
+    assert (0, "") == (done.returncode, done.stdout), done.stderr
