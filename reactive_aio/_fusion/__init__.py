@@ -3,6 +3,7 @@
 from .applied import run_stages as run_stages
 from .chunk import ChunkRun as ChunkRun
 from .chunk import ChunkWork as ChunkWork
+from .fuse import BARE as BARE
 from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .origin import Origin as Origin

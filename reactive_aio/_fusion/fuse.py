@@ -62,6 +62,9 @@ UNHURRIED: Final = 500e-6
 DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
 
+BARE: Final = (None,)
+"""What an input awaits that only lets the event loop have a turn, as ``asyncio.sleep(0)`` does."""
+
 _numbers: Final = count()
 """Of the functions, which have to be told apart: two may have the same text, and end at different times."""
 
@@ -83,6 +86,10 @@ class Pace:
     """Where somebody looks after a list while it is filled: holds something while he has to be called behind an element."""
     arm: Callable[[], None] | None = None
     """Calls him."""
+    awaiting: tuple[Any] | None = None
+    """What an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
+    turn: float = 0.0
+    """Seconds until the deadline, where a pass goes on behind what its input has waited for."""
 
 
 @frozen
@@ -130,20 +137,27 @@ class Fused:
         return self.paced(items, Pace())
 
 
-def fuse(transforms: Sequence[Fusible], first: int = 0, *, paced: bool = False, counted: bool = True) -> Fused:
+def fuse(
+    transforms: Sequence[Fusible],
+    first: int = 0,
+    *,
+    paced: bool = False,
+    counted: bool = True,
+    awaited: bool = False,
+) -> Fused:
     """Fuse ``transforms[first:]``; the function is generated once for each row of templates and then reused.
 
     ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
-    generated loop counts.
+    generated loop counts. ``awaited`` says that the input is a coroutine, which gives elements, and in between what it awaits.
     """
     if first == len(transforms):
-        return _through(first, paced, counted)
+        return _through(first, paced, counted, awaited)
     longest = _longest(transforms[first:], counted)
     units: list[Unit | Fusible] = []
     offsets: list[int] = []
     place = first
     if paced and transforms[place].template is None:
-        units.append(_generate((), place, True, counted))
+        units.append(_generate((), place, True, counted, awaited=awaited))
         offsets.append(place)
     while place < len(transforms):
         offsets.append(place)
@@ -152,7 +166,8 @@ def fuse(transforms: Sequence[Fusible], first: int = 0, *, paced: bool = False, 
             row.append(template)
             place += 1
         if row:
-            units.append(_generate(tuple(row), offsets[-1], paced and not units, counted, longest=longest))
+            head = paced and not units
+            units.append(_generate(tuple(row), offsets[-1], head, counted, longest=longest, awaited=head and awaited))
         else:
             units.append(transforms[place])
             place += 1
@@ -161,7 +176,12 @@ def fuse(transforms: Sequence[Fusible], first: int = 0, *, paced: bool = False, 
 
 
 def gathering(
-    transforms: Sequence[Fusible], *, counted: bool = True, hurried: bool = True, watched: bool = False
+    transforms: Sequence[Fusible],
+    *,
+    counted: bool = True,
+    hurried: bool = True,
+    watched: bool = False,
+    awaited: bool = False,
 ) -> Fused | None:
     """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
 
@@ -184,6 +204,7 @@ def gathering(
         longest=_longest(transforms, counted),
         quick=QUICK if hurried else UNHURRIED,
         watched=watched,
+        awaited=awaited,
     )
     return Fused((unit,), (0,), (_call(unit, transforms),))
 
@@ -194,11 +215,12 @@ def _longest(transforms: Sequence[Fusible], counted: bool) -> int:
 
 
 @lru_cache(maxsize=512)
-def _through(first: int, paced: bool, counted: bool) -> Fused:
+def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
     """Give the row of no transforms, which keeps nothing of a subscription: one will do for all."""
     if not paced:
         return Fused((), (), ())
-    unit = _generate((), first, True, counted, longest=LONGEST_PLAIN if counted else LONGEST_SLICE)
+    longest = LONGEST_PLAIN if counted else LONGEST_SLICE
+    unit = _generate((), first, True, counted, longest=longest, awaited=awaited)
     return Fused((unit,), (first,), ((unit.function, ()),))
 
 
@@ -217,6 +239,23 @@ then = clock()
 while True:
     item = NOTHING
     for item in islice(items, stride):
+"""
+# Elements and what is awaited come by the same door. A generator that has just given what it awaits is inside another one.
+AWAITED: Final = """\
+if items.gi_yieldfrom is not None:
+    pace.awaiting = BARE if item is None else (item,)
+    pace.stride = stride
+    pace_index -= 1
+    return
+"""
+# What gathers gives what is awaited itself, and goes on behind it in a turn that has just begun.
+AWAITED_GATHERING: Final = """\
+if items.gi_yieldfrom is not None:
+    awaits += 1
+    yield item
+    then = clock()
+    pace.deadline = then + pace.turn
+    continue
 """
 COUNTED_LOOP: Final = "    for pace_index, item in enumerate(islice(items, stride), pace.index):\n"
 PACED_TAIL: Final = """\
@@ -260,17 +299,32 @@ class _Writer:
     """Nests the templates of a row into the body of one loop."""
 
     def __init__(
-        self, row: tuple[Template, ...], first: int, *, gathers: bool, longest: int, quick: float, watched: bool
+        self,
+        row: tuple[Template, ...],
+        first: int,
+        *,
+        gathers: bool,
+        longest: int,
+        quick: float,
+        watched: bool,
+        awaited: bool,
     ) -> None:
         self.row = row
         self.first = first
         self.gathers = gathers
+        self.awaited = awaited
         self.longest = longest
         self.quick = quick
         self.watched = watched
         self.lines: list[str] = []
         self.stage_of_line: dict[int, int] = {}
         self.names: dict[tuple[int, str], str] = {}
+
+    @property
+    def count(self) -> str:
+        """The line that counts what has been taken."""
+        less = " - awaits; awaits = 0" if self.awaited and self.gathers else ""
+        return f"if item is not NOTHING: pace.index = pace_index + 1{less}"
 
     def add(self, indent: int, text: str, place: int | None = None) -> None:
         self.lines.append("    " * indent + text)
@@ -310,8 +364,9 @@ def _generate(
     longest: int = LONGEST_SLICE,
     quick: float = QUICK,
     watched: bool = False,
+    awaited: bool = False,
 ) -> Unit:
-    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick, watched=watched)
+    writer = _Writer(row, first, gathers=gathers, longest=longest, quick=quick, watched=watched, awaited=awaited)
     writer.add(0, "")  # the head, which needs the names that the body uses
     local = [(place, name) for place, template in enumerate(row, first) for name in template.local]
     tally = [(place, name) for place, template in enumerate(row, first) for name in template.tally]
@@ -321,7 +376,7 @@ def _generate(
         writer.add(1, f"{writer.name(place, name)} = 0")
     counts = paced and not counted
     if counts:
-        writer.add(1, "item = NOTHING")
+        writer.add(1, "item = NOTHING; awaits = 0" if writer.awaited else "item = NOTHING")
     framed = bool(local or tally or counts)
     if framed:
         writer.add(1, "try:")
@@ -330,7 +385,7 @@ def _generate(
         writer.add(1, "finally:")
     if counts:
         # A stage that follows may end the pass in the middle of a slice; what has been taken counts all the same.
-        writer.add(2, "if item is not NOTHING: pace.index = pace_index + 1")
+        writer.add(2, writer.count)
     for place, name in local:
         writer.add(2, f"{writer.name(place, 'self')}.{name} = {writer.name(place, name)}")
     for place, name in tally:
@@ -351,9 +406,12 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
     head, tail = _head_and_tail(writer, counted)
     for line in head.splitlines():
         writer.add(indent, line)
+    awaits = AWAITED_GATHERING if writer.gathers else AWAITED
+    for line in awaits.splitlines() if writer.awaited else ():
+        writer.add(indent + 2, line)
     writer.nest(0, indent + 2)
     if not counted:
-        writer.add(indent + 1, "if item is not NOTHING: pace.index = pace_index + 1")
+        writer.add(indent + 1, writer.count)
     for line in tail.splitlines():
         writer.add(indent, line)
 
@@ -376,6 +434,7 @@ def _compile(writer: _Writer) -> Unit:
     text = "\n".join(writer.lines) + "\n"
     file = f"<fused region {next(_numbers)}>"
     namespace: dict[str, Any] = {
+        "BARE": BARE,
         "budgets": budgets,
         "islice": islice,
         "length_hint": length_hint,

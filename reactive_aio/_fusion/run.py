@@ -56,6 +56,7 @@ class RegionRun(Passes):
 
     __slots__ = (
         "_at",
+        "_awaited",
         "_closers",
         "_counted",
         "_feed",
@@ -79,7 +80,13 @@ class RegionRun(Passes):
     )  # fmt: skip
 
     def __init__(
-        self, stages: Sequence[Placed[Stage[Any, Any]]], feed: object, *, counted: bool, fused: Fused | None = None
+        self,
+        stages: Sequence[Placed[Stage[Any, Any]]],
+        feed: object,
+        *,
+        counted: bool,
+        awaited: bool = False,
+        fused: Fused | None = None,
     ) -> None:
         self._stages = stages
         self._feed = feed
@@ -96,7 +103,8 @@ class RegionRun(Passes):
         """Where the stage is that finishes; those before it have nothing more to give."""
         self._closers = [each.close for each in reversed(self.transforms) if _closes(each)]
         self._counted = counted
-        self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted)
+        self._awaited = awaited
+        self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted, awaited=awaited)
         self._whole = self._fused
         self._gathering: Fused | None = None
         self._gather: Call | None = None
@@ -133,7 +141,8 @@ class RegionRun(Passes):
         """Begin a pass as `over` does, by the function that appends to a list all that it has room for, if there is one."""
         if self._gathers:
             self._gathers = False
-            self._gathering = gathering(self.transforms, counted=self._counted, watched=self.pace.arm is not None)
+            watched = self.pace.arm is not None
+            self._gathering = gathering(self.transforms, counted=self._counted, watched=watched, awaited=self._awaited)
             self._gather = None if self._gathering is None else self._gathering.only
         pace = self.pace
         pace.ended = False
@@ -318,7 +327,7 @@ class RegionRun(Passes):
             if names.get("pace") is self.pace and "stride" in names:
                 if not self._counted:
                     index: int | None = names.get("pace_index")
-                    return index
+                    return index if index is None else index - names.get("awaits", 0)
                 return self.total - length_hint(names["items"]) - 1
             traceback = traceback.tb_next
         return None

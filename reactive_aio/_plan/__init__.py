@@ -20,6 +20,7 @@ from .snapshot import OverflowSnapshot as OverflowSnapshot
 from .snapshot import RegionSnapshot as RegionSnapshot
 from .snapshot import Snapshot as Snapshot
 from .snapshot import TasksSnapshot as TasksSnapshot
+from .source import Awaited as Awaited
 from .source import Elsewhere as Elsewhere
 from .source import Feed as Feed
 from .source import Gauge as Gauge

@@ -1,6 +1,6 @@
 """Sources as values: where the elements of a region come from.
 
-A *pulled* source is an iterator, and is fused with the stages that follow it. A *pushed* one (a producer
+A *pulled* source is an iterator, and is fused with the stages that follow it; an *awaited* one is an async iterator. A *pushed* one (a producer
 coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to the region through an inlet.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, Task
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -260,6 +260,16 @@ class Pulled(Source[T_co]):
     @abstractmethod
     def iterate(self) -> Iterator[T_co]:
         """Give a fresh iterator; what this raises is signalled to the subscriber."""
+
+
+class Awaited(Source[T_co]):
+    """A source that is an async iterator: one task starts, advances and closes it, and the stages that follow are fused with it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def iterator(self, where: str) -> AsyncIterator[T_co]:
+        """Return the iterator of a subscription; ``where`` is for errors. What this raises is signalled to the subscriber."""
 
 
 class Pushed(Source[T_co]):

@@ -12,14 +12,17 @@ from attrs import define, field, frozen
 
 from .._core.guard import FAILURES
 from .._fusion import Placed, RegionRun
-from .._plan import FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
+from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Home
 from ..spec import Subscription
+from .awaited import AwaitedInput
 from .driver import RegionDriver
 from .host import Host, begun
+from .inputs import Input, PulledInput, PushedInput
 from .lifetime import Lifetime
+from .owner import AwaitedDriver
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .tree import View
 from .turns import Company
@@ -342,12 +345,10 @@ def _begin(
 
 
 def _run(plan: Plan, region: Region) -> RegionRun:
-    source = plan.source.operator
-    return RegionRun(
-        region.stages,
-        region.feed,
-        counted=region.boundary is not None or not isinstance(source, Pulled) or source.plain,
-    )
+    source = None if region.boundary is not None else plan.source.operator
+    awaited = isinstance(source, Awaited)
+    counted = not awaited and (not isinstance(source, Pulled) or source.plain)
+    return RegionRun(region.stages, region.feed, counted=counted, awaited=awaited)
 
 
 def _driver(
@@ -360,12 +361,16 @@ def _driver(
     host: Host,
     release: Callable[[], None],
 ) -> RegionDriver:
-    source: Pulled[Any] | None = None
-    prefetch = region.boundary.prefetch if region.boundary is not None else None
-    if region.boundary is None:
-        operator = plan.source.operator
-        if isinstance(operator, Pulled):
-            source = operator
-        elif isinstance(operator, Pushed):
-            prefetch = operator.prefetch
-    return RegionDriver(run, region, source, prefetch, loop, context, receiver, host, release)
+    operator = plan.source.operator
+    feed: Input
+    if region.boundary is not None:
+        feed = PushedInput(region.boundary.prefetch, run)
+    elif isinstance(operator, Awaited):
+        awaited = AwaitedInput(operator, run, region.source, loop)
+        return AwaitedDriver(awaited, region, context, receiver, host, release)
+    elif isinstance(operator, Pulled):
+        feed = PulledInput(operator, run)
+    else:
+        assert isinstance(operator, Pushed)
+        feed = PushedInput(operator.prefetch, run)
+    return RegionDriver(run, region, feed, loop, context, receiver, host, release)

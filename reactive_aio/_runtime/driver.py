@@ -15,14 +15,14 @@ from typing import Any
 
 from .._core.guard import FAILURES, as_failure, close_all
 from .._fusion import STARTING, RegionRun
-from .._plan import Pulled, Receiver, Region
+from .._plan import Receiver, Region
 from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
 from .handover import Handover
 from .host import Host, begun
-from .inputs import PushedInput
+from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE
 from .lifetime import Lifetime
 from .tree import Place, View
@@ -39,15 +39,14 @@ class RegionDriver(Emission):
         self,
         run: RegionRun,
         region: Region,
-        source: Pulled[Any] | None,
-        prefetch: int | None,
+        source: Input,
         loop: asyncio.AbstractEventLoop,
         context: Context,
         receiver: Receiver[Any],
         host: Host,
         release: Callable[[], None],
     ) -> None:
-        super().__init__(run, source, prefetch, loop, context, receiver)
+        super().__init__(run, source, loop, context, receiver)
         self.host = host
         self.region = region
         self._release: Callable[[], None] | None = release
@@ -366,10 +365,7 @@ class RegionDriver(Emission):
             self._behind = (call, *self._behind)
 
     def _done(self) -> None:
-        """Tell the lifetime, once the downstream has heard of the end, and what the source started has ended.
-
-        That may need turns of this loop, which therefore is not to be let go before.
-        """
+        """Leave: the downstream has heard of the end."""
         begun(self.loop).discard(self)
         self.place.leave(self)
         calls, self._behind = self._behind, ()  # they lead back to here
@@ -377,7 +373,14 @@ class RegionDriver(Emission):
             self.host.cleanup_failed(error)
         release, self._release = self._release, None
         if release is not None:
-            if self.lifetime is None:
-                release()
-            else:
-                self.lifetime.then(release)
+            self._give_up(release)
+
+    def _give_up(self, release: Callable[[], None]) -> None:
+        """Release the region's place, once what the source has started has ended.
+
+        That may need turns of this loop, which therefore is not to be let go before.
+        """
+        if self.lifetime is None:
+            release()
+        else:
+            self.lifetime.then(release)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextvars import Context
 from itertools import islice
 from typing import Any, Final
@@ -16,10 +16,10 @@ from typing import Any, Final
 from .._core import budgets
 from .._core.guard import FAILURES, as_of_a_generator
 from .._fusion import FINISHING, OVER, READING, STARTING, Call, RegionRun
-from .._plan import Pulled, Receiver
+from .._plan import Receiver
 from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .handover import Handover
-from .inputs import PulledInput, PushedInput
+from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE, OPEN, Life
 from .turns import Turns
 
@@ -41,25 +41,24 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_receiver",
+        "_demand", "_draining", "_gather", "_input", "_receiver", "_refills",
         "cancelled", "delivered", "each", "handover", "life", "run",
     )  # fmt: skip
 
     def __init__(
         self,
         run: RegionRun,
-        source: Pulled[Any] | None,
-        prefetch: int | None,
+        source: Input,
         loop: asyncio.AbstractEventLoop,
         context: Context,
         receiver: Receiver[Any],
     ) -> None:
         super().__init__(loop, context)
         self.run = run
-        self._input: PulledInput | PushedInput
-        self._input = PushedInput(prefetch, run) if source is None else PulledInput(source, run)
+        self._input: Input = source
+        self._refills = isinstance(source, PushedInput)
         self._receiver: Receiver[Any] | None = receiver
-        self._demand = 0
+        self._demand: int = 0
         self._draining = False
         self._gather: Call | None = None
         self.each = False
@@ -247,18 +246,27 @@ class Emission(Turns):
             self._deliver([item])
         return False
 
-    def pull(self) -> None:
-        """Take demand for one, and the turn that sees to it, which comes later only where one is due already.
+    def pull(self, n: int) -> None:
+        """Take demand, and the turn that sees to it, which comes later only where one is due already.
 
         For a consumer on the same loop that takes one element at a time.
         """
-        self._demand += 1
+        self._demand += n
         if not self._awake:
             self._awake = True
             if self.company is None:
                 self.context.run(self.take_turn)
             else:
                 self.company.meet(self)
+
+    @property
+    def bare(self) -> bool:
+        """Whether what is wanted waits for a turn of the event loop only, which `let_turn` lets it have."""
+        return False
+
+    def let_turn(self) -> Awaitable[None]:
+        """Let the event loop have a turn in the task of a consumer; then `poll` goes on."""
+        return asyncio.sleep(0)
 
     def poll(self) -> Any:
         """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
@@ -281,5 +289,6 @@ class Emission(Turns):
                 self._input.used_up()
             return NOTHING
         self.delivered += 1
-        self._input.more(0)
+        if self._refills:
+            self._input.more(0)
         return item

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import length_hint
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .._fusion import RegionRun, sized
 from .._plan import Pulled
@@ -15,6 +15,53 @@ from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024
+
+
+class Input(Protocol):
+    """What feeds a region."""
+
+    run: RegionRun
+    ended: bool
+    """Whether the stages are to hear of the end."""
+    error: BaseException | None
+    """The failure behind the last element."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to work on until something arrives."""
+        ...
+
+    @property
+    def spent(self) -> bool:
+        """Whether the stretch that was given is known to have no more elements."""
+        ...
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it is known, without running the source, that nothing more will come."""
+        ...
+
+    def start(self) -> None:
+        """Begin, in the first turn."""
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Return the next stretch of input, or the rest of the current one; None if there is none for now."""
+        ...
+
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """Return a list as it is, where nothing has to be done to its elements and all are wanted."""
+        ...
+
+    def used_up(self) -> bool:
+        """Note that the stretch has been consumed; True if there is more to work on."""
+        ...
+
+    def more(self, demand: int) -> bool:
+        """Return whether there may be more, and request it, given what is wanted downstream."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the source, and of what has arrived."""
 
 
 class PulledInput:

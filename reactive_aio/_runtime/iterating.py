@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from typing import Any, NoReturn, Protocol, cast
+from functools import partial
+from typing import Any, Final, NoReturn, Protocol, cast
 
 from attrs import define, field
 
@@ -13,7 +14,7 @@ from .._core import budgets
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
 from .._core.notes import add_note
 from .._fusion import label
-from .._plan import FlowLike, Plan, Snapshot
+from .._plan import FlowLike, Plan, Pulled, Snapshot
 from ..hooks import discard, drop_error
 from ..spec import Subscription
 from .assemble import assemble
@@ -23,6 +24,15 @@ from .host import Host
 from .lifetime import Lifetime
 from .places import at_home
 from .snapshot import snapshot
+
+AT_ONCE: Final = 64
+"""Elements of a source that runs no code which are taken with one request."""
+
+
+def _unseen(plan: Plan) -> bool:
+    """Return whether nobody can see how many elements are taken: a list or a range, without any stage."""
+    (region, *others), source = plan.regions, plan.source.operator
+    return not others and not region.stages and isinstance(source, Pulled) and source.plain
 
 
 class Holder(Protocol):
@@ -63,32 +73,34 @@ class Steps:
     """When the event loop is to have a turn, by `budgets.clock`."""
     _left: bool = field(init=False, default=False)
     """Whether nobody can ask for an element any more."""
-    _iterators: list[object] = field(init=False, factory=list[object])
+    poll: Callable[[], Any] = field(init=False)
+    """Returns the next element, if it is to be had there and then, else NOTHING."""
+    clear: bool = field(init=False, default=False)
+    """Whether that may be called: nothing has been requested that has not come, and nothing has come that has not been taken."""
+    _most: int = field(init=False)
+    """How many elements are requested."""
+    held: list[object] = field(init=False, factory=list[object])
     """The iterator, while somebody awaits an element of it."""
 
     def begin(self, flow: FlowLike) -> None:
         """Subscribe, on the running loop."""
-        self.driver = assemble(Plan.of(at_home(flow)), self, Host(self.lifetime), copy_context(), each=True)
+        plan = Plan.of(at_home(flow))
+        unseen = _unseen(plan)
+        self._most = AT_ONCE if unseen else 1
+        self.driver = assemble(plan, self, Host(self.lifetime), copy_context(), each=not unseen)
+        self.poll = self.driver.poll
 
-    async def next(self, iterator: object) -> Any:
-        """Return the next element; raises StopAsyncIteration behind the last, and the failure in its place.
-
-        The iterator is kept meanwhile, and not by this frame: the traceback of a failure that a turn meets here leads to it.
-        """
-        # What has come for a wait that was cancelled goes first.
-        if self._item is NOTHING and not self._asked:
-            item = self.driver.poll()
+    async def next(self) -> Any:
+        """Return the next element, which `poll` has not; raises StopAsyncIteration behind the last, and the failure in its place."""
+        while self.clear and self.driver.bare:
+            self._pulling = True
+            try:
+                await self.driver.let_turn()
+            finally:
+                self._pulling = False
+            item = self.poll()
             if item is not NOTHING:
                 return item
-        self._iterators.append(iterator)
-        del iterator
-        try:
-            return await self._awaited()
-        finally:
-            self._iterators.pop()
-
-    async def _awaited(self) -> Any:
-        """Return the next element, which is not to be had without a turn."""
         # Whoever waits may have been woken already: the element is not for both.
         if (self._waiter is not None or self._pulling) and (self._item is not NOTHING or not self._over):
             raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
@@ -96,6 +108,7 @@ class Steps:
             await self._arrival()
         if self._item is not NOTHING:
             item, self._item = self._item, NOTHING
+            self.clear = True
             return item
         await self.lifetime.ended()
         self.error = self.lifetime.outcome(self.error)
@@ -108,16 +121,17 @@ class Steps:
         """Wait for the next element or the end."""
         if not self._asked:
             self._asked = True
+            self.clear = False
             if budgets.clock() < self._until:
                 self._pulling = True
                 try:
-                    self.driver.pull()
+                    self.driver.pull(self._most)
                 finally:
                     self._pulling = False
                 if self._item is not NOTHING or self._over:
                     return
             else:
-                self.driver.request(1)
+                self.driver.request(self._most)
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
@@ -175,7 +189,12 @@ class Steps:
             discard(items)
             return
         self._asked = False
-        self._item = items[0]
+        if len(items) > 1:
+            left = iter(items)
+            self._item = next(left)
+            self.poll = partial(next, left, NOTHING)
+        else:
+            self._item = items[0]
         self._wake()
 
     def on_error(self, error: BaseException) -> None:
@@ -213,8 +232,19 @@ class Iteration:
     def __aiter__(self) -> Iteration:
         return self
 
-    def __anext__(self) -> Coroutine[Any, Any, Any]:
-        return self._steps.next(self)
+    async def __anext__(self) -> Any:
+        steps = self._steps
+        if steps.clear:
+            item = steps.poll()
+            if item is not NOTHING:
+                return item
+        # Kept, and not by this frame: the traceback of a failure leads to it.
+        steps.held.append(self)
+        del self
+        try:
+            return await steps.next()
+        finally:
+            steps.held.pop()
 
     @property
     def source(self) -> str:

@@ -16,9 +16,7 @@ ENGINE = {
 }  # fmt: skip
 """The parts in which functions of the user's are called, on an event loop or by workers; Spark's engine has rules of its own."""
 
-CATCHES_ALL: dict[str, str] = {
-    "operators/sourcing/ahead.py": "passes on into a coroutine whatever is thrown at it, as `await` does",
-}
+CATCHES_ALL: dict[str, str] = {}
 """Where everything is caught by another name than FAILURES, and why."""
 
 RUNS_BY_HAND: dict[tuple[str, str], str] = {
@@ -30,7 +28,9 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
 }
 """What runs in a copy of a context without being guarded there, and why."""
 
-OWN = {"discard", "drop_error", "self.driver.host.cleanup_failed", "self.lifetime.unawaited"}
+OWN = {
+    "discard", "drop_error", "self.driver.host.cleanup_failed", "self.host.cleanup_failed", "self.lifetime.unawaited",
+}  # fmt: skip
 """Functions of the library's that run in the subscriber's context, and raise nothing."""
 
 PASSES = "_fusion/passes.py"
@@ -197,7 +197,8 @@ BY_HAND: dict[str, tuple[int, str]] = {
     "operators/observing/__init__.py": (1, "shows a demand"),
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
-    "operators/sourcing/task.py": (1, "each element of an async generator comes through"),
+    "operators/sourcing/task.py": (1, "each element of a coroutine comes through"),
+    "_runtime/owner.py": (1, "a pass that is to give all goes on behind a list that it has given"),
     "_runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
     "_runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
     "_runtime/inputs.py": (

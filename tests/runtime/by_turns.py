@@ -13,6 +13,7 @@ from reactive_aio._fusion import Origin, Placed, RegionRun, Stage
 from reactive_aio._plan import Pulled, Region
 from reactive_aio._runtime.driver import RegionDriver
 from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.inputs import PulledInput, PushedInput
 from reactive_aio._runtime.lifetime import Lifetime
 
 
@@ -120,8 +121,7 @@ def region_of(
     driver = RegionDriver(
         run,
         region,
-        source,
-        prefetch,
+        PushedInput(prefetch, run) if source is None else PulledInput(source, run),
         cast("Any", loop),
         copy_context(),
         signals,

@@ -13,6 +13,7 @@ from ..._fusion import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
 from ..overflow.backlog import Overflow, check_overflow
+from .async_iterable import FromAsyncIterable, FromAsyncMade
 from .callback import Emitter, FromCallback
 from .computed import Computed
 from .defer import Defer
@@ -20,7 +21,7 @@ from .error import Error, Never
 from .interval import Interval
 from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range
 from .publisher import FromPublisher
-from .task import Create, FromAsyncIterable, FromAsyncMade
+from .task import Create
 
 if TYPE_CHECKING:
     from pyspark import RDD

@@ -10,20 +10,16 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ..._core import budgets
 from ..._core.budgets import Budget
-from ..._core.guard import FAILURES, as_failure, cancelled_from_outside, is_closed_with
-from ..._fusion import label
+from ..._core.guard import FAILURES, cancelled_from_outside, is_closed_with
 from ..._plan import Inlet, Pushed
-from ...errors import SourceConsumedError
-from ...hooks import also_failed
 from ...spec import UNBOUNDED, Subscription, add_demand
-from .ahead import Ahead
 
 T = TypeVar("T")
 
@@ -89,19 +85,6 @@ class Production:
                 self._waiters.remove(waiter)
         self._turn_over = self._budget.deadline()
 
-    async def resume(self, iterator: AsyncIterator[Any]) -> list[Any]:
-        """Wait until elements are wanted; a cancellation meanwhile is the iterator's, which may answer by an element."""
-        try:
-            await self.demand()
-        except asyncio.CancelledError as cancelled:
-            # Not ours, so most likely a timeout of the generator's own that ran out while it was not asked: it
-            # alone can tell, so it is where the cancellation belongs.
-            throw = getattr(iterator, "athrow", None)
-            if self.cancelled or throw is None:
-                raise
-            return [await throw(cancelled)]
-        return []
-
     async def emit(self, item: Any) -> None:
         """Wait until the element is wanted, and deliver it."""
         await self.demand()
@@ -158,86 +141,3 @@ class Create(TaskSource[T]):
     async def produce(self, production: Production) -> None:
         """Run the producer."""
         await self.producer(production.emit)
-
-
-class Iterated(TaskSource[T]):
-    """A source that is an async iterator."""
-
-    __slots__ = ()
-
-    async def produce(self, production: Production) -> None:
-        """Advance the iterator by what is wanted, and close it, all in this task."""
-        iterator = self.iterator(production.inlet.where)
-        try:
-            if production.inlet.ahead:
-                await Ahead(production, iterator).read()
-            while True:
-                given = await production.resume(iterator)
-                production.deliver(given or [await anext(iterator)])
-        except StopAsyncIteration:
-            await _close(iterator, None)
-        except FAILURES as error:
-            await _close(iterator, error)
-            raise
-
-    @abstractmethod
-    def iterator(self, where: str) -> AsyncIterator[T]:
-        """Give the iterator of a subscription; ``where`` is for its errors."""
-
-
-@frozen
-class FromAsyncIterable(Iterated[T]):
-    """Source of ``Flow.from_async_iterable``."""
-
-    items: AsyncIterable[T]
-    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
-
-    def iterator(self, where: str) -> AsyncIterator[T]:
-        """Give a fresh iterator; or the iterator itself, the first time."""
-        iterator = aiter(self.items)
-        if iterator is self.items:
-            if self._read:
-                raise SourceConsumedError(
-                    f"{self} was subscribed to a second time, but an async iterator can be read once only: "
-                    "give from_async_iterable a function that makes it"
-                )
-            self._read.append(True)
-        return iterator
-
-
-@frozen
-class FromAsyncMade(Iterated[T]):
-    """Source of ``Flow.from_async_iterable`` with a function, which makes an async iterable for each subscription."""
-
-    make: Callable[[], object]
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return "from_async_iterable"
-
-    def iterator(self, where: str) -> AsyncIterator[T]:
-        """Have an async iterable made, and give its iterator."""
-        items = self.make()
-        if isinstance(items, AsyncIterable):
-            return aiter(cast("AsyncIterable[T]", items))
-        made = f"{label(self.make)} was to make an async iterable, and returned {label(items)}: {where}"
-        raise TypeError(made + ("; use Flow.from_iterable" if isinstance(items, Iterable) else ""))
-
-
-async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:
-    """Close an iterator; a failure of that is noted on the one before it, or raised where there is none."""
-    close = getattr(iterator, "aclose", None)
-    if close is None:
-        return
-    try:
-        await close()
-    except FAILURES as another:
-        if failure is None or another is failure:
-            raise
-        if isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
-            if isinstance(another, asyncio.CancelledError):
-                # Not the cancel that was on its way: this one is the iterator's own.
-                raise as_failure(another) from another
-            raise
-        also_failed(failure, another)

@@ -1,0 +1,271 @@
+"""The input of a region that reads an async iterator: its elements, and in between what it awaits.
+
+The iterator is wrapped in a generator. It opens, advances and closes the iterator, and is itself advanced by the passes of the
+region, as any iterator is. Where the iterator suspends, the generator gives what it awaits. See `owner` for who awaits that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from inspect import iscoroutinefunction
+from types import AsyncGeneratorType, GeneratorType, coroutine
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, is_closed_with
+from .._fusion import RegionRun
+from .._plan import Awaited
+from ..hooks import also_failed, discard
+
+R = TypeVar("R")
+
+Reading: TypeAlias = "GeneratorType[Any, None, None]"
+"""Gives the elements of an iterator, and in between what it awaits."""
+
+
+ANSWERED: Final = object()
+"""Given by the iterator's generator when the iterator has answered a cancel by an element, which is the next to be given."""
+
+
+class Interrupted(BaseException):
+    """A cancel that comes while the iterator waits for demand: most likely a timeout of its own, so it is the iterator's to answer."""
+
+    def __init__(self, cancelled: asyncio.CancelledError) -> None:
+        super().__init__()
+        self.cancelled = cancelled
+
+
+class Left(BaseException):
+    """The region needs no more elements: the iterator is to be closed."""
+
+
+class AwaitedInput:
+    """The input of a region whose source is an async iterator, opened at the first demand."""
+
+    __slots__ = (
+        "_answering", "_answers", "_failure", "_source", "_where",
+        "closing", "ended", "error", "interrupted", "left", "loop", "reading", "run",
+    )  # fmt: skip
+
+    idle = False
+    spent = False
+
+    def __init__(self, source: Awaited[Any], run: RegionRun, where: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._source = source
+        self._where = where
+        self.run = run
+        self.loop = loop
+        self.reading: Reading | None = None
+        """The iterator, once there has been demand, until it has ended."""
+        self._failure: BaseException | None = None
+        self._answers: list[Any] = []
+        """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
+        self._answering = False
+        self.interrupted = False
+        """Whether it has been told of a cancel while it waited for demand, and has not answered."""
+        self.left = False
+        """Whether the region needs no more elements."""
+        self.closing = False
+        """Whether the iterator is being closed, which no cancel is to cut short."""
+        self.ended = False
+        self.error: BaseException | None = None
+
+    # -- for the region
+
+    def start(self) -> None:
+        """Nothing: the owner opens the source."""
+
+    def whole_chunk(self, demand: int) -> None:
+        """Nothing: each element has to be asked for."""
+
+    def stretch(self) -> Iterator[Any] | None:
+        """Return what reads the iterator, unless that waits for something."""
+        if self.ended or self.run.pace.awaiting is not None:
+            return None
+        if self._answers:
+            self._answering = True
+            return _one(self._answers.pop())
+        return self.begun()
+
+    def used_up(self) -> bool:
+        """Note that the iterator has ended; True since the stages have to hear of it."""
+        if self._answering:
+            self._answering = False
+        else:
+            self._over()
+        return True
+
+    def begun(self) -> Reading:
+        """Return what reads the iterator, made if need be."""
+        if self.reading is None:
+            self.reading = cast("Reading", self._read())
+        return self.reading
+
+    def _over(self) -> None:
+        self.reading = None
+        self.ended = True
+        if not self.left:
+            self.error, self._failure = self._failure, None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing more will come."""
+        return self.ended
+
+    def more(self, demand: int) -> bool:
+        """Return whether there may be more."""
+        return not self.ended
+
+    def close(self) -> None:
+        """Let go of what has come; the owner closes the iterator."""
+        self.left = self.ended = True
+        discard(self._answers)
+        self._answers = []
+
+    # -- for the owner
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the iterator waits for something."""
+        return self.reading is not None and self.reading.gi_yieldfrom is not None
+
+    def resume(self) -> None:
+        """Go on behind what the iterator has waited for, where that is not a pass's to do."""
+        self._step(self.begun().send, None)
+
+    def throw(self, error: BaseException) -> None:
+        """Raise an exception where the iterator waits."""
+        self._step(self.begun().throw, error)
+
+    def interrupt(self, cancelled: asyncio.CancelledError) -> None:
+        """Tell the iterator, which waits for demand, of a cancel; an element that it answers with comes next."""
+        if not self.ended:
+            self.interrupted = not self.suspended
+            self.throw(cancelled if self.suspended else Interrupted(cancelled))
+
+    def leave(self) -> bool:
+        """Close the iterator; True if that has to wait for something first."""
+        while self.reading is not None and self.run.pace.awaiting is None:
+            if self.suspended:
+                self.resume()
+            else:
+                self.throw(Left())
+        return self.reading is not None
+
+    def _step(self, step: Callable[[Any], Any], value: object) -> None:
+        try:
+            it = step(value)
+        except (StopIteration, Left):  # Left, where it has not begun
+            self._over()
+        except Interrupted as interrupted:  # here too
+            self._failure = self._judged(interrupted.cancelled)
+            self._over()
+        else:
+            if self.suspended:
+                self.run.pace.awaiting = (it,)
+            elif it is ANSWERED:
+                self.interrupted = False
+            elif self.left:
+                discard([it])
+            else:
+                self._answers.append(it)
+
+    def abandon(self) -> None:
+        """Close the iterator without an event loop, which is gone."""
+        if self.reading is not None:
+            self.reading.close()
+
+    def cleanup_failure(self) -> BaseException | None:
+        """Return what the iterator has raised since the region has left it."""
+        error, self._failure = self._failure, None
+        return error
+
+    # -- the iterator
+
+    @coroutine
+    def _read(self) -> Generator[Any, None, None]:
+        """Open, advance and close the iterator; always under the identity and in the context of the owner.
+
+        An element is given by this generator itself, and what is awaited by one that it delegates to.
+        """
+        iterator: AsyncIterator[Any] | None = None
+        failure: BaseException | None = None
+        cancels, answers = list[asyncio.CancelledError](), list[Any]()
+        try:
+            iterator = self._source.iterator(self._where)
+            following = _next_of(iterator)
+            while True:
+                try:
+                    while cancels:
+                        answers.append((yield from _answer(iterator, cancels.pop())))
+                        yield ANSWERED
+                    while answers:
+                        yield answers.pop(0)
+                    while True:
+                        yield (yield from following())
+                except Interrupted as interrupted:
+                    cancels.append(interrupted.cancelled)
+        except (StopAsyncIteration, Left):
+            pass
+        except FAILURES as error:
+            if is_closed_with(error, self.loop):
+                raise
+            failure = error
+        self.closing = True
+        discard(answers)
+        try:
+            if iterator is not None:
+                yield from _close(iterator, failure)
+        except FAILURES as error:
+            if is_closed_with(error, self.loop):
+                raise
+            failure = error
+        self._failure = self._judged(failure)
+        del failure  # a traceback leads back to here
+
+    def _judged(self, failure: BaseException | None) -> BaseException | None:
+        if isinstance(failure, asyncio.CancelledError):
+            return None if self.left else cancelled_from_outside(failure, "the task of a source")
+        return None if failure is None else as_of_a_generator(failure, "coroutine")
+
+
+def _next_of(iterator: AsyncIterator[Any]) -> Callable[[], Any]:
+    """Return what begins the next step of an iterator, as something that a generator can delegate to."""
+    following = iterator.__anext__
+    if isinstance(iterator, AsyncGeneratorType) or iscoroutinefunction(following):
+        return following
+    return lambda: _awaited(following())
+
+
+def _one(item: Any) -> Iterator[Any]:
+    """A generator, as the passes of the region expect."""
+    yield item
+
+
+async def _awaited(step: Awaitable[R]) -> R:
+    return await step
+
+
+async def _answer(iterator: AsyncIterator[Any], cancelled: asyncio.CancelledError) -> Any:
+    throw = getattr(iterator, "athrow", None)
+    if throw is None:
+        raise cancelled
+    return await throw(cancelled)
+
+
+async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:
+    """Close an iterator; a failure of that is noted on the one before it, or raised where there is none."""
+    close = getattr(iterator, "aclose", None)
+    if close is None:
+        return
+    try:
+        await close()
+    except FAILURES as another:
+        if failure is None or another is failure:
+            raise
+        if isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
+            if isinstance(another, asyncio.CancelledError):
+                # Not the cancel that was on its way: this one is the iterator's own.
+                raise as_failure(another) from another
+            raise
+        also_failed(failure, another)

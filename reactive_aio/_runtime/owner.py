@@ -1,0 +1,333 @@
+"""Regions that read an async iterator: it is pulled through the stages like any iterator, and may suspend in between.
+
+An async generator that is advanced or closed by another task than the one that started it breaks its own timeouts, scopes and
+context variables. So one task, the *owner* of the iterator, does all three, in one context; it is never cut off. The stages work
+in the owner's task too, in the middle of its step. So an element that is there costs no switch of tasks, and nothing is read
+ahead: the pass of the region asks for the next element, as it does of a list.
+
+::
+
+    the owner:  wait for demand ──► pass over the iterator ──► the iterator suspends: await that, go on with the next pass
+                      ▲                        │
+                      └── demand is met ───────┘
+
+The iterator is wrapped in a generator that gives its elements, and, in between, what it awaits. The pass ends at the latter.
+A consumer on the same loop that takes one element at a time (``async for``) advances the pass itself while the owner waits for
+demand. It does so under the owner's identity and in its context, and leaves the rest to the owner as soon as the iterator suspends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator
+from contextvars import Context
+from types import GeneratorType, coroutine
+from typing import Any, TypeVar, cast
+
+from .._core.guard import FAILURES
+from .._core.identity import swap_current_task
+from .._fusion import BARE, READING
+from .._plan import Receiver, Region
+from ..spec import MOST_AT_ONCE, UNBOUNDED
+from .awaited import AwaitedInput
+from .driver import RegionDriver
+from .emission import NOTHING
+from .host import Host, begun
+from .life import OPEN
+
+R = TypeVar("R")
+
+
+class AwaitedDriver(RegionDriver):
+    """One region of one subscription that reads an async iterator."""
+
+    __slots__ = ("_context", "_going", "_here", "_out", "_owner", "_pass", "_told", "_unreleased", "source")
+
+    def __init__(
+        self,
+        source: AwaitedInput,
+        region: Region,
+        context: Context,
+        receiver: Receiver[Any],
+        host: Host,
+        release: Callable[[], None],
+    ) -> None:
+        super().__init__(source.run, region, source, source.loop, context, receiver, host, release)
+        self.source = source
+        self._owner: asyncio.Task[None] | None = None
+        self._context = context
+        """The context of the owner, once there is one."""
+        self._going: asyncio.Future[None] | None = None
+        """What the owner waits for, while there is no demand."""
+        self._here = False
+        """Whether the region is at work under the owner's identity."""
+        self._pass: GeneratorType[Any, None, None] | None = None
+        """The pass that gathers, while the iterator suspends in the middle of it."""
+        self._out: list[Any] = []
+        """What it has gathered."""
+        self._told = False
+        """Whether the iterator, which waits for something, has been told that it is left."""
+        self._unreleased: Callable[[], None] | None = None
+        """Releases the region's place when the owner has ended."""
+
+    # -- where the region may work
+
+    def _step(self, until: float) -> bool:
+        run = self.run
+        if self._here:
+            return super()._step(until) and run.pace.awaiting is None
+        if run.phase is not READING or self.source.ended or (run.current is None and run.may_stop and run.done):
+            return super()._step(until)
+        self._call_owner()
+        return False
+
+    def _call_owner(self) -> None:
+        """Have the owner work, in a step of its own."""
+        if self._owner is None:
+            self._context = self.context.copy()
+            self._owner = self.loop.create_task(self._own(), context=self._context)
+            begun(self.loop).add(self._owner)
+            self._owner.add_done_callback(self._owner_ended, context=self.context)
+        elif self._going is not None and not self._going.done():
+            self._going.set_result(None)
+
+    def _work_here(self) -> bool:
+        """Work under the owner's identity; True if the time is up before all is done."""
+        self._here = True
+        try:
+            return self._work()
+        except FAILURES as error:
+            self.caught(error)
+            return False
+        finally:
+            self._here = False
+
+    # -- what gathers goes on behind a suspension
+
+    def _emit_chunk(self, items: Iterator[Any]) -> bool:
+        call, self._gather = self._gather, None
+        if call is None:
+            return super()._emit_chunk(items)
+        self._out = []
+        self._pass = call[0](items, self.run.pace, self._out, min(self._demand, MOST_AT_ONCE), *call[1])
+        self._gather_on()
+        return True
+
+    def _gather_on(self) -> None:
+        """Gather until the iterator suspends or the pass has ended, and deliver that."""
+        gathers, pace = self._pass, self.run.pace
+        pace.turn = self.budget.part
+        try:
+            awaited = next(cast("Iterator[Any]", gathers), NOTHING)
+        except FAILURES as error:
+            self._pass = None
+            self._flush()
+            self._fail(error, locate=True)
+            return
+        if awaited is NOTHING:
+            self._pass = None
+        else:
+            pace.awaiting = (awaited,)
+        if self._out:
+            self._flush()
+
+    def _flush(self) -> None:
+        out, self._out[:] = self._out[:], ()
+        if out:
+            self._deliver(out)
+        if self._demand != UNBOUNDED:
+            self._close_pass()  # which is to give less from here on
+
+    def _close_pass(self) -> None:
+        gathers, self._pass = self._pass, None
+        if gathers is not None and not gathers.gi_running:
+            gathers.close()
+
+    def _stream(self) -> Generator[Any, None, None]:
+        """Await, and gather what comes behind that, as long as the iterator suspends: an element may come alone each time."""
+        pace = self.run.pace
+        while pace.awaiting is not None:
+            (awaited,), pace.awaiting = pace.awaiting, None
+            yield awaited
+            if self._pass is None or self.cancelled:
+                return
+            self._here = True
+            try:
+                self._gather_on()
+            except FAILURES as error:
+                self.caught(error)
+            finally:
+                self._here = False
+            if self.life is not OPEN:
+                return
+
+    # -- the owner
+
+    async def _own(self) -> None:
+        await self._steps()
+
+    @coroutine
+    def _steps(self) -> Generator[Any, None, None]:
+        source, pace = self.source, self.run.pace
+        try:
+            while True:
+                if pace.awaiting is not None:
+                    if self.closed:
+                        self._cancel_source()
+                    try:
+                        yield from self._stream()
+                    except asyncio.CancelledError as cancelled:
+                        self._close_pass()
+                        source.throw(cancelled)
+                    else:
+                        if not pace.awaiting and source.suspended and (source.interrupted or not self._demand):
+                            source.resume()
+                elif self.closed:
+                    if not source.leave():
+                        break
+                    self._told = True
+                else:
+                    yield from self._rest(self._work_here())
+        except GeneratorExit:
+            source.abandon()
+            raise
+        failure = source.cleanup_failure()
+        if failure is not None:
+            self.context.copy().run(self.host.cleanup_failed, failure)
+
+    def _rest(self, late: bool) -> Generator[Any, None, None]:
+        """Wait until there is demand; or, where the time is up, until others have had their turn."""
+        if self.closed or self.run.pace.awaiting is not None:
+            return
+        try:
+            if late:
+                self.budget.waiting.add(self)
+                try:
+                    yield
+                finally:
+                    self.budget.waiting.discard(self)
+                    self.budget.deadline()
+            else:
+                self._going = self.loop.create_future()
+                try:
+                    yield from self._going
+                finally:
+                    self._going = None
+                self._turn_passed()
+        except asyncio.CancelledError as cancelled:
+            if self.run.pace.awaiting is not None:
+                # It comes to where the iterator waits, which its consumer has just left to the owner.
+                owner = cast("asyncio.Task[None]", self._owner)
+                owner.uncancel()
+                owner.cancel()
+            elif not self.closed:
+                self.source.interrupt(cancelled)
+
+    def _turn_passed(self) -> None:
+        """Forget of an iterator that only lets the event loop have a turn, when it has had one."""
+        if self.run.pace.awaiting is BARE and not self.closed:
+            self.run.pace.awaiting = None
+
+    def _cancel_source(self) -> None:
+        """Cancel what the iterator waits for, once."""
+        if not self._told and not self.source.closing:
+            self._told = True
+            assert self._owner is not None
+            self._owner.cancel()
+
+    def _owner_ended(self, owner: asyncio.Task[None]) -> None:
+        begun(self.loop).discard(owner)
+        self._release_place()
+
+    # -- the end
+
+    def _end(self) -> list[BaseException]:
+        self._close_pass()
+        if self.run.current is self.source.reading:
+            self.run.current = None  # which is not a pass, and is closed by the owner
+        failures = super()._end()
+        if self._owner is not None and not self._here and not self.loop.is_closed():
+            if self._going is not None:
+                self._call_owner()
+            elif self.source.suspended and self.run.pace.awaiting is None:
+                self._cancel_source()
+        return failures
+
+    def _give_up(self, release: Callable[[], None]) -> None:
+        if self._owner is None or self._owner.done():
+            release()
+        else:
+            self._unreleased = release
+            self.abandoned.add(self._release_place)
+
+    def _release_place(self) -> None:
+        self.abandoned.discard(self._release_place)
+        release, self._unreleased = self._unreleased, None
+        if release is not None:
+            release()
+
+    # -- a consumer on the same loop that takes one element at a time
+
+    def poll(self) -> Any:
+        """Give the next element of the current pass, or NOTHING, under the owner's identity."""
+        run, items = self.run, self.run.current
+        if items is None or self._going is None or self._going.done() or self._draining or self.cancelled:
+            return NOTHING
+        me = swap_current_task(self.loop, self._owner)
+        try:
+            item = self._context.run(next, items, NOTHING)
+        except FAILURES as error:
+            self._fail(error, locate=True)
+            return NOTHING
+        finally:
+            swap_current_task(self.loop, me)
+        if item is NOTHING:
+            read = run.phase is READING
+            run.ended(input_ended=False)
+            if read and run.pace.ended:
+                self.source.used_up()
+            elif run.pace.awaiting not in (None, BARE):
+                self._call_owner()
+            return NOTHING
+        self.delivered += 1
+        return item
+
+    def pull(self, n: int) -> None:
+        """Take demand, and see to it under the owner's identity, as far as the iterator does not suspend."""
+        if self.life is not OPEN or self._owner is None or self._awake or self._events or self._draining:
+            super().pull(n)
+            return
+        self._demand += n
+        going = self._going
+        if going is None or going.done():
+            return  # the owner is at work, and sees to it
+        late = self._as_owner(self._work_here)
+        if late or self.closed or self.run.pace.awaiting is not None:
+            self._call_owner()
+
+    @property
+    def bare(self) -> bool:
+        """Whether the iterator only lets the event loop have a turn, and the owner has not been called for that."""
+        going = self._going
+        return self.run.pace.awaiting is BARE and going is not None and not going.done()
+
+    @coroutine
+    def let_turn(self) -> Generator[Any, None, None]:
+        """Let the event loop have that turn in the task of the consumer, and begin the next pass."""
+        try:
+            yield
+        except FAILURES:
+            if not self.loop.is_closed():
+                self._call_owner()
+            raise
+        if self.bare and not self.cancelled:
+            self.run.pace.awaiting = None
+            self.run.begin(self.source.stretch(), self.budget.deadline())
+
+    def _as_owner(self, call: Callable[..., R], *args: Any) -> R:
+        loop = self.loop
+        me = swap_current_task(loop, self._owner)
+        try:
+            return self._context.run(call, *args)
+        finally:
+            swap_current_task(loop, me)

@@ -1,0 +1,54 @@
+"""Sources that are async iterators."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from typing import TypeVar, cast
+
+from attrs import field, frozen
+
+from ..._fusion import label
+from ..._plan import Awaited
+from ...errors import SourceConsumedError
+
+T = TypeVar("T")
+
+
+@frozen
+class FromAsyncIterable(Awaited[T]):
+    """Source of ``Flow.from_async_iterable``."""
+
+    items: AsyncIterable[T]
+    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+
+    def iterator(self, where: str) -> AsyncIterator[T]:
+        """Give a fresh iterator; or the iterator itself, the first time."""
+        iterator = aiter(self.items)
+        if iterator is self.items:
+            if self._read:
+                raise SourceConsumedError(
+                    f"{self} was subscribed to a second time, but an async iterator can be read once only: "
+                    "give from_async_iterable a function that makes it"
+                )
+            self._read.append(True)
+        return iterator
+
+
+@frozen
+class FromAsyncMade(Awaited[T]):
+    """Source of ``Flow.from_async_iterable`` with a function, which makes an async iterable for each subscription."""
+
+    make: Callable[[], object]
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "from_async_iterable"
+
+    def iterator(self, where: str) -> AsyncIterator[T]:
+        """Have an async iterable made, and give its iterator."""
+        items = self.make()
+        if isinstance(items, AsyncIterable):
+            return aiter(cast("AsyncIterable[T]", items))
+        made = f"{label(self.make)} was to make an async iterable, and returned {label(items)}: {where}"
+        raise TypeError(made + ("; use Flow.from_iterable" if isinstance(items, Iterable) else ""))
