@@ -239,18 +239,23 @@ class Heard(logging.Handler):
 
 @contextmanager
 def all_heard(bench: Bench) -> Generator[None]:
-    """Hear what no loop is told: of threads that died, and of what was raised where nothing can be."""
-    unraisable, in_thread, logger = sys.unraisablehook, threading.excepthook, logging.getLogger("asyncio")
+    """Hear what no loop is told: of threads that died, of what was raised where nothing can be, and of errors dropped without a loop."""
+    unraisable, in_thread = sys.unraisablehook, threading.excepthook
+    loggers = [logging.getLogger(name) for name in ("asyncio", "reactive_aio")]
+    propagate = [logger.propagate for logger in loggers]
     handler = Heard(bench)
     sys.unraisablehook = lambda told: bench.handled.append(f"unraisable: {shown(told.exc_value)}")
     threading.excepthook = lambda told: bench.handled.append(f"a thread died: {shown(told.exc_value)}")
-    logger.addHandler(handler)
-    propagate, logger.propagate = logger.propagate, False
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.propagate = False
     try:
         yield
     finally:
-        sys.unraisablehook, threading.excepthook, logger.propagate = unraisable, in_thread, propagate
-        logger.removeHandler(handler)
+        sys.unraisablehook, threading.excepthook = unraisable, in_thread
+        for logger, before in zip(loggers, propagate, strict=True):
+            logger.propagate = before
+            logger.removeHandler(handler)
 
 
 def run_cells(cells: Iterable[C]) -> list[tuple[C, str]]:
