@@ -21,6 +21,7 @@ from .capabilities import LOOP, Capabilities
 if TYPE_CHECKING:
     from .._fusion.origin import Placed
     from .._fusion.stage import Stage
+    from ..schedulers.base import Released
     from .nodes import FlowLike
     from .snapshot import TasksSnapshot
 
@@ -111,7 +112,7 @@ class Host(Protocol):
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have ``handle(value)`` called on the region's loop, from any thread."""
 
-    def hold(self) -> Callable[[], None]:
+    def hold(self) -> Released:
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
         ...
 

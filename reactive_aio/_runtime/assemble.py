@@ -14,7 +14,7 @@ from .._core.guard import FAILURES
 from .._fusion import Placed, RegionRun
 from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
-from ..schedulers.base import Scheduler
+from ..schedulers.base import Released, Scheduler
 from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
@@ -65,7 +65,7 @@ class RegionHost:
         """Have ``handle(value)`` called on the region's loop, from any thread."""
         self.driver.post(handle, value)
 
-    def hold(self) -> Callable[[], None]:
+    def hold(self) -> Released:
         """Take a hold on the lifetime of the region, given up too if the loop ends first."""
         hold = _Hold(self.driver, self.lifetime.hold())
         self.driver.abandoned.add(hold)
@@ -181,13 +181,13 @@ class _Hold:
     """A hold on a lifetime: given up when it is called for the first time, or when the loop of its region ends."""
 
     _driver: RegionDriver
-    _release: Callable[[], None] | None
+    _release: Released | None
 
-    def __call__(self) -> None:
+    def __call__(self, join: Callable[[], None] | None = None) -> None:
         self._driver.abandoned.discard(self)
         release, self._release = self._release, None
         if release is not None:
-            release()
+            release(join)
 
 
 @frozen(eq=False)

@@ -428,3 +428,18 @@ def test_an_async_function_is_refused_as_everywhere() -> None:
 def test_prefetch_is_a_count(prefetch: Any, error: Any) -> None:
     with pytest.raises(error, match="prefetch"):
         Flow.range(3).publish_on(ByHand(2), prefetch=prefetch)
+
+
+async def test_the_very_end_of_the_workers_is_waited_for_by_who_awaits_the_flow_and_not_by_the_region() -> None:
+    # The region may hear of it on the thread of the worker itself, where its loop is closed.
+    joined: list[str] = []
+    workers = ByHand(2)
+    recorder = await begun(Flow.range(2).publish_on(workers).map(str))
+    recorder.cancel()
+    await idle()
+    assert workers.released is not None
+
+    workers.released(lambda: joined.append("by the region"))
+    await idle()
+
+    assert [] == joined

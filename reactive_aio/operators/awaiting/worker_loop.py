@@ -20,6 +20,7 @@ from ...spec import UNBOUNDED
 if TYPE_CHECKING:
     from ..._plan import Receiver
     from ..._plan.nodes import FlowLike
+    from ...schedulers.base import Released
     from .in_flight import InFlight
 
 U = TypeVar("U")
@@ -142,9 +143,9 @@ class Side:
         """Call back."""
         self.loop.call_soon(handle, value, context=self.context)
 
-    def hold(self) -> Callable[[], None]:
+    def hold(self) -> Released:
         """Have `close` wait."""
-        return self._released.set
+        return lambda join=None: self._released.set()
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
         """Run a coroutine on the loop; the machine keeps the task."""

@@ -16,7 +16,7 @@ from ...hooks import discard, drop_error
 from ...spec import Subscription, add_demand, quarter, subtract_demand
 
 if TYPE_CHECKING:
-    from ...schedulers.base import Hired, Report, Workers
+    from ...schedulers.base import Hired, Released, Report, Workers
 
 TARGET: Final = 4e-3
 """Seconds of work that make a chunk, if so many elements are there and may be outstanding."""
@@ -79,7 +79,7 @@ class Crew:
     """
     _hired: Hired = field(init=False)
     _pace: Pace = field(init=False)
-    _release: Callable[[], None] = field(init=False)
+    _release: Released = field(init=False)
     _upstream: Subscription | None = field(init=False, default=None)
     _ended: bool = field(init=False, default=False)
     _failure: BaseException | None = field(init=False, default=None)
@@ -294,10 +294,5 @@ class Crew:
         self._waiting.clear()
 
     def _left(self, join: Callable[[], None] | None = None) -> None:
-        """Hear, on any thread, that nobody works for the region any more."""
-        self.inlet.post(self._gone, join)
-
-    def _gone(self, join: Callable[[], None] | None) -> None:
-        if join is not None:
-            join()
-        self._release()
+        """Hear, on any thread, that nobody works for the region any more; what they have reported comes before."""
+        self.inlet.post(self._release, join)
