@@ -287,10 +287,14 @@ def _row(
 ) -> list[RegionDriver]:
     """Make the drivers of a flow, the last one first, and link them."""
     drivers: list[RegionDriver] = []
+    lifetime = host.lifetime
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         downstream = Crossing.to(drivers[-1]) if drivers else receiver
         attachment = place.attachment
-        release = partial(attachment.detach, host.lifetime.hold())
+        if drivers:
+            # A region posts to the next one to the last: a failure behind the end too. So that keeps its loop for it.
+            lifetime = drivers[-1].lifetime = host.lifetime.part()
+        release = partial(attachment.detach, lifetime.hold())
         driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
         if drivers:
             driver.ahead = True

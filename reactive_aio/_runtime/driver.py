@@ -52,7 +52,7 @@ class RegionDriver(Emission):
         self._release: Callable[[], None] | None = release
         self._open_source: Callable[[], Subscription] | None = None
         self.lifetime: Lifetime | None = None
-        """Of what a pushed source starts for the region: tasks, jobs, the regions of inner flows."""
+        """Of what takes turns here till it ends: the region that feeds this one; or what a pushed source starts, as tasks and inner flows."""
         self.ahead = False
         """Whether downstream keeps what it asks for until it is wanted."""
         self._behind: tuple[Callable[[], None], ...] = ()

@@ -52,9 +52,10 @@ class Held:
     driver: RegionDriver | None = field(init=False, default=None)
 
     def lost(self, error: BaseException) -> None:
-        """Tell the driver that the loop has ended."""
-        if self.driver is not None:
-            self.driver.lost(error)
+        """Tell the driver that the loop has ended, in the context of the region, not of who has ended it."""
+        driver = self.driver
+        if driver is not None:
+            driver.context.copy().run(driver.lost, error)
 
 
 def placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:

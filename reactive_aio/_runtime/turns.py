@@ -160,15 +160,25 @@ class Turns(ABC):
             self.strand(closed)
 
     def strand(self, closed: RuntimeError) -> None:
-        """Give up, because the loop takes no callback any more."""
+        """Give up, because the loop takes no callback any more; from any thread."""
         self.budget.waiting.discard(self)
         error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
         error.__cause__ = closed
+        # A copy, since another thread may be in the context itself.
+        self.context.copy().run(self._give_up, error)
+
+    def _give_up(self, error: BaseException) -> None:
         self.lost(error)
-        self._let_go()
+        while True:
+            self._let_go()
+            # In this order, as in `take_turn`. Who posts from now on finds the loop closed, and comes here again.
+            self._awake = False
+            if not self._events:
+                return
+            self._awake = True
 
     def _let_go(self) -> None:
-        """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled."""
+        """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled, or a failure to be told."""
         while True:
             try:
                 handle, value = self._events.popleft()

@@ -8,8 +8,11 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
+from attrs import define, frozen
 
 from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
+from reactive_aio.schedulers import Attachment, Scheduler
+from reactive_aio.schedulers.base import Released
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -361,3 +364,77 @@ async def test_a_thread_ends_only_when_the_deepest_flow_that_is_read_there_has_b
         deep = Flow[int].empty().concat(deep).map(int)
 
     assert 1 == await asyncio.wait_for(deep.subscribe_on(schedulers.thread("deep")).first(), 60)
+
+
+@define(eq=False)
+class Noted:
+    """A scheduler that notes when its region leaves it, and the region's hold on it (an Attachment)."""
+
+    scheduler: Scheduler
+    left: list[str]
+    attachment: Attachment | None = None
+
+    @property
+    def name(self) -> str:
+        return self.scheduler.name
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        assert self.attachment is not None
+        return self.attachment.loop
+
+    def is_here(self) -> bool:
+        return self.scheduler.is_here()
+
+    def attach(self, lost: Callable[[BaseException], None]) -> Noted:
+        return Noted(self.scheduler, self.left, self.scheduler.attach(lost))
+
+    def detach(self, released: Released) -> None:
+        assert self.attachment is not None
+        self.left.append(self.name)
+        self.attachment.detach(released)
+
+
+async def test_a_thread_stays_until_what_feeds_it_has_ended_so_that_no_late_failure_is_lost() -> None:
+    left: list[str] = []
+    dropped: list[BaseException] = []
+    complete = threading.Event()
+    late = OSError("late")
+
+    @frozen
+    class Numbers:
+        def __iter__(self) -> Iterator[int]:
+            yield 1
+            complete.wait()
+            yield 2
+            raise late
+
+    feeds, fed = Noted(schedulers.thread("feeds"), left), Noted(schedulers.thread("is fed"), left)
+    flow = Flow.from_iterable(Numbers()).subscribe_on(feeds).publish_on(fed)
+    with hooks.using(on_error_dropped=dropped.append):
+        await flow.take(1).do_on_complete(complete.set).for_each(str)
+
+    assert feeds.name == left[0]
+    assert [late] == dropped
+
+
+async def test_a_failure_that_finds_the_loop_of_the_next_region_closed_is_told_to_the_hook() -> None:
+    dropped: list[BaseException] = []
+    late = OSError("late")
+    foreign = asyncio.new_event_loop()
+    running = threading.Thread(target=foreign.run_forever)
+    running.start()
+
+    def close(n: int) -> int:
+        if n == 2:
+            foreign.call_soon_threadsafe(foreign.stop)
+            running.join()
+            foreign.close()
+            raise late
+        return n
+
+    flow = Flow.of(1, 2).subscribe_on(schedulers.thread("feeds")).map(close).publish_on(schedulers.loop(foreign))
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(SchedulerClosedError):
+        await flow.map(str).to_list()
+
+    assert [late] == dropped

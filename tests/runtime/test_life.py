@@ -6,7 +6,7 @@ import asyncio
 import enum
 import threading
 from collections.abc import Iterator
-from contextvars import copy_context
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, TaskC
 from reactive_aio._fusion import Stage, Template
 from reactive_aio._plan import Pulled
 from reactive_aio._runtime.lifetime import Lifetime
+from reactive_aio._runtime.places import Held
 from reactive_aio._runtime.tree import DEEPEST
 from reactive_aio.operators.transforming import Map
 from tests.runtime.by_turns import Bed, ByTurns, region_of
@@ -123,6 +124,34 @@ def test_a_region_that_has_been_cancelled_hides_no_failure_of_its_source() -> No
         bed.driver.context.run(bed.driver.lost, GONE)
 
     assert [own] == dropped
+
+
+def test_all_that_is_posted_behind_the_end_of_the_loop_is_handled_in_the_context_of_the_region() -> None:
+    dropped: list[BaseException] = []
+    discarded: list[object] = []
+    own = SourceCancelledError("a function or source of the flow raised CancelledError")
+    bed = region_of()
+    with hooks.using(on_error_dropped=dropped.append, on_discard=discarded.append):
+        bed.driver.context = copy_context()
+    bed.loop.closed = True
+
+    for event in ((bed.driver.upstream.add, [1, 2]), (bed.driver.take_end, own), (bed.driver.take_end, GONE)):
+        Context().run(bed.driver.post, *event)
+
+    assert ([own, GONE], [1, 2]) == (dropped, discarded)
+
+
+def test_who_ends_a_loop_has_no_part_in_what_its_regions_tell() -> None:
+    told: list[Context] = []
+    bed = region_of()
+    bed.signals.react = lambda _: told.append(copy_context())
+    mark: ContextVar[str] = ContextVar("mark", default="of who ends the loop")
+    bed.driver.context.run(mark.set, "of the subscriber")
+    held = Held()
+    held.driver = bed.driver
+    Context().run(held.lost, GONE)
+
+    assert ["of the subscriber"] == [context.get(mark) for context in told]
 
 
 def test_what_a_lost_region_reads_on_another_loop_is_that_loops() -> None:
