@@ -213,6 +213,13 @@ class RegionDriver(Emission):
             self._fail(error)
         self._abandon()
 
+    def give_up(self, error: BaseException) -> None:
+        """See to what is left, here and in the regions that are read on this loop."""
+        for driver in reversed(self.place.dependents(self)):
+            driver.cancelled = True
+            Emission.give_up(driver, error)
+        super().give_up(error)
+
     def leave(self) -> None:
         """Close without waiting for a turn."""
         if not self.closed:

@@ -52,10 +52,14 @@ class Held:
     driver: RegionDriver | None = field(init=False, default=None)
 
     def lost(self, error: BaseException) -> None:
-        """Tell the driver that the loop has ended, in the context of the region, not of who has ended it."""
+        """Tell the driver that the loop has ended, or is about to, in the context of the region, not of who ends the loop."""
         driver = self.driver
-        if driver is not None:
+        if driver is None:
+            return
+        if driver.loop.is_running():
             driver.context.copy().run(driver.lost, error)
+        else:
+            driver.give_up(error)
 
 
 def placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:

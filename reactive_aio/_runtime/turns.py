@@ -90,7 +90,7 @@ class Company:
 class Turns(ABC):
     """What works in turns on one event loop, and can be reached from any thread."""
 
-    __slots__ = ("_awake", "_events", "_ident", "budget", "company", "context", "loop")
+    __slots__ = ("_awake", "_events", "_gone", "_ident", "budget", "company", "context", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
@@ -100,6 +100,7 @@ class Turns(ABC):
         self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
         self._awake = False
         self._ident = 0  # of the loop's thread, once it is known
+        self._gone: BaseException | None = None  # why there are no turns any more
         self.company: Company | None = None
 
     @abstractmethod
@@ -149,6 +150,9 @@ class Turns(ABC):
             company.add(self)
 
     def _schedule_by(self, call: Callable[..., object]) -> None:
+        if self._gone is not None:
+            self.give_up(self._gone)
+            return
         try:
             if self.company is None:
                 self.budget.waiting.add(self)
@@ -160,18 +164,23 @@ class Turns(ABC):
             self.strand(closed)
 
     def strand(self, closed: RuntimeError) -> None:
-        """Give up, because the loop takes no callback any more; from any thread."""
+        """Give up, because the loop takes no callback any more."""
         self.budget.waiting.discard(self)
         error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
         error.__cause__ = closed
-        # A copy, since another thread may be in the context itself.
-        self.context.copy().run(self._give_up, error)
+        self.give_up(error)
 
-    def _give_up(self, error: BaseException) -> None:
+    def give_up(self, error: BaseException) -> None:
+        """See to what is left, as there will be no turns any more; from any thread, and again for all that is posted later."""
+        self._gone = error
+        # A copy, since another thread may be in the context itself.
+        self.context.copy().run(self._end_without_turns, error)
+
+    def _end_without_turns(self, error: BaseException) -> None:
         self.lost(error)
         while True:
             self._let_go()
-            # In this order, as in `take_turn`. Who posts from now on finds the loop closed, and comes here again.
+            # In this order, as in `take_turn`. Who posts from now on comes here again.
             self._awake = False
             if not self._events:
                 return

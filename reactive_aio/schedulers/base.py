@@ -70,7 +70,8 @@ class Scheduler(Protocol):
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Take a region in, called in the subscriber's thread.
 
-        ``lost(error)`` is to be called, from any thread, if the loop ends before the region has detached.
+        ``lost(error)`` is to be called, from any thread, if the loop ends before the region has detached: when it is about to
+        end, as long as it runs, or when it has ended, or both.
         Raises SchedulerClosedError when there is no loop to run on.
         """
         ...

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Self
 
 from attrs import define, field
@@ -120,6 +121,10 @@ class _Attached:
             released()
 
 
+def _lost(attached: _Attached, error: BaseException) -> None:
+    attached.lost(error)
+
+
 @define(eq=False, repr=False)
 class ThreadScheduler(Kept):
     """A thread with an event loop of its own, shared by the regions that are placed on it."""
@@ -197,6 +202,8 @@ class ThreadScheduler(Kept):
             # On the loop itself and before it is told to stop, so that the region ends where it ran.
             error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
             attached.loop.call_soon_threadsafe(attached.lost, error)
+            # And again for what comes behind the last turn, while the loop closes.
+            attached.worker.ended.append(partial(_lost, attached, error))
         if worker is None or not worker.alive:
             told()
             return []

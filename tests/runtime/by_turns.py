@@ -25,6 +25,10 @@ class ByTurns:
     woken: int = 0
     """How often another thread has woken it."""
     closed: bool = False
+    running: bool = True
+
+    def is_running(self) -> bool:
+        return self.running
 
     def call_soon(self, call: Callable[[], None], *, context: Context) -> None:
         if self.closed:

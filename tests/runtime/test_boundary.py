@@ -438,3 +438,12 @@ async def test_a_failure_that_finds_the_loop_of_the_next_region_closed_is_told_t
         await flow.map(str).to_list()
 
     assert [late] == dropped
+
+
+async def test_a_closed_thread_tells_its_regions_while_its_loop_runs_and_again_behind_its_last_turn() -> None:
+    running: list[bool] = []
+    worker = schedulers.thread("closed").open()
+    attachment = worker.attach(lambda _: running.append(attachment.loop.is_running()))
+    worker.close()
+
+    assert [True, False] == running

@@ -141,6 +141,26 @@ def test_all_that_is_posted_behind_the_end_of_the_loop_is_handled_in_the_context
     assert ([own, GONE], [1, 2]) == (dropped, discarded)
 
 
+@pytest.mark.parametrize("read", [False, True])
+def test_all_that_is_posted_to_a_loop_that_stands_still_is_handled(read: bool) -> None:
+    dropped: list[BaseException] = []
+    before, behind = OSError("before"), OSError("behind")
+    outer, inner = reading()
+    bed = inner if read else outer
+    with hooks.using(on_error_dropped=dropped.append):
+        bed.driver.context = copy_context()
+    bed.driver.cancel()
+    bed.driver.post(bed.driver.take_end, before)
+    outer.loop.running = False
+    held = Held()
+    held.driver = outer.driver
+    held.lost(GONE)
+    bed.driver.post(bed.driver.take_end, behind)
+
+    assert [before, behind] == dropped
+    assert bed.driver.closed
+
+
 def test_who_ends_a_loop_has_no_part_in_what_its_regions_tell() -> None:
     told: list[Context] = []
     bed = region_of()
