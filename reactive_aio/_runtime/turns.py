@@ -177,7 +177,10 @@ class Turns(ABC):
         self.context.copy().run(self._end_without_turns, error)
 
     def _end_without_turns(self, error: BaseException) -> None:
-        self.lost(error)
+        try:
+            self.lost(error)
+        except FAILURES as another:
+            drop_error(another)
         while True:
             self._let_go()
             # In this order, as in `take_turn`. Who posts from now on comes here again.

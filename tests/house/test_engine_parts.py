@@ -29,8 +29,14 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
 """What runs in a copy of a context without being guarded there, and why."""
 
 OWN = {
-    "discard", "drop_error", "self.driver.host.cleanup_failed", "self.host.cleanup_failed", "self.lifetime.unawaited",
-}  # fmt: skip
+    "discard",
+    "driver.lost",
+    "drop_error",
+    "self._end_without_turns",
+    "self.driver.host.cleanup_failed",
+    "self.host.cleanup_failed",
+    "self.lifetime.unawaited",
+}
 """Functions of the library's that run in the subscriber's context, and raise nothing."""
 
 PASSES = "_fusion/passes.py"
