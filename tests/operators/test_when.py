@@ -12,6 +12,7 @@ import pytest
 from reactive_aio import Flow, SourceCancelledError, hooks
 from reactive_aio.testing import TestPublisher, no_leaks, probe, run_virtual
 from tests.registry import AnyFlow
+from tests.subscribers import Recorder, idle
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
@@ -250,3 +251,19 @@ def test_a_failure_during_the_cleanup_is_raised_behind_the_block(build: Any) -> 
 def test_what_is_no_function_is_refused_when_the_flow_is_built(method: str) -> None:
     with pytest.raises(TypeError, match=rf"{method}\(\) takes a function, not int"):
         getattr(Flow.of(1), method)(3)
+
+
+async def test_a_cancelled_error_of_the_functions_own_is_told_though_the_flow_is_cancelled_before_it_is_heard() -> None:
+    dropped: list[BaseException] = []
+    own = asyncio.CancelledError("own")
+    recorder = Recorder()
+
+    async def decide(_: int, __: int) -> bool:
+        recorder.cancel()
+        raise own
+
+    with hooks.using(on_error_dropped=dropped.append):
+        Flow[int].empty().repeat_when(decide).subscribe(recorder)
+    await idle()
+
+    assert [own] == [error.__cause__ for error in dropped]

@@ -12,11 +12,11 @@ from typing import Any
 from attrs import define, field
 
 from ..._arbiter import Coordinator
-from ..._core.guard import FAILURES, Failed
-from ..._core.notes import add_note, set_cause
+from ..._core.guard import FAILURES, Failed, cancelled_from_outside
+from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan.nodes import FlowLike
-from ...errors import SourceCancelledError
+from ...errors import TaskCancelledError
 
 
 @define(eq=False)
@@ -50,26 +50,24 @@ class Asking(Coordinator):
             if not isawaitable(answer):
                 raise TypeError(f"an async def function is needed, but {label(self.decide)} returned {label(answer)}")
             return bool(await answer)
+        except asyncio.CancelledError as error:
+            return Failed(cancelled_from_outside(error, f"the task of {self.inlet.where}"))
         except FAILURES as error:
             return Failed(error)
 
     def _decided(self, about: Any, task: asyncio.Task[bool | Failed]) -> None:
         self._task = None
         # Cancelled is one that had not begun.
-        answer = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
+        unbegun = TaskCancelledError(f"the task of {self.inlet.where} was cancelled by somebody else")
+        answer = Failed(unbegun) if task.cancelled() else task.result()
         try:
             if not isinstance(answer, Failed):
                 if not self.arbiter.cancelled:
                     self._go_by(answer, about)
-            elif isinstance(answer.error, asyncio.CancelledError):
-                if not self.arbiter.cancelled:
-                    cancelled = SourceCancelledError(f"the task of {self.inlet.where} was cancelled")
-                    set_cause(cancelled, answer.error)
-                    self.failed(cancelled, about)
-            elif self.arbiter.cancelled:
-                self.inlet.cleanup_failed(answer.take())
-            else:
+            elif not self.arbiter.cancelled:
                 self.failed(answer.take(), about)
+            elif not isinstance(answer.error, TaskCancelledError):
+                self.inlet.cleanup_failed(answer.take())
         finally:
             del answer
 
