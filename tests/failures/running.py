@@ -291,9 +291,9 @@ def _watched(worker: _Worker[C], wrong: list[tuple[C, str]]) -> bool:
             wrong += [(cell, each) for each in told]
 
 
-def none_go_wrong(cells: Iterable[C]) -> None:
-    """Run cells, and fail with the names of those that went wrong."""
-    run = sorted((cell for cell in cells if ONLY in str(cell)), key=lambda cell: cell.loop_name)
+def none_go_wrong(cells: Iterable[C], only: str = ONLY) -> None:
+    """Run cells, those with a certain part in their names, and fail with the names of those that went wrong."""
+    run = sorted((cell for cell in cells if only in str(cell)), key=lambda cell: cell.loop_name)
     wrong = run_cells(run)
     if wrong:
         names = {str(cell) for cell, _ in wrong}
