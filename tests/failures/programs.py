@@ -42,6 +42,8 @@ class Operator:
     eager: bool = False
     """Whether a failure may overtake elements."""
     recovers: bool = False
+    remembers: bool = False
+    """Whether what it makes of an element depends on those before it."""
     mixes: bool = False
     """Whether the order of the elements is a matter of time."""
 
@@ -208,13 +210,14 @@ OPERATORS: Final = [
         filtered,
         lambda item: item % 2,
     ),
-    Operator("take", lambda flow, _, n: flow.take(n), taken),
-    Operator("skip", lambda flow, _, n: flow.skip(n), skipped),
+    Operator("take", lambda flow, _, n: flow.take(n), taken, remembers=True),
+    Operator("skip", lambda flow, _, n: flow.skip(n), skipped, remembers=True),
     Operator(
         "scan",
         lambda flow, fn, n: flow.scan(lambda total, item: fn(item, total), n),
         scanned,
         lambda item, total: (total + item) % 97,
+        remembers=True,
     ),
     Operator("flat_map_iterable", lambda flow, fn, _: flow.flat_map_iterable(fn), flattened, some),
     Operator("concat_map", lambda flow, fn, _: flow.concat_map(flow_of(fn)), flattened, some),
@@ -225,11 +228,21 @@ OPERATORS: Final = [
         some,
         eager=True,
     ),
-    Operator("buffer", lambda flow, _, n: flow.buffer(n + 1).map(sum), buffered),
+    Operator("buffer", lambda flow, _, n: flow.buffer(n + 1).map(sum), buffered, remembers=True),
     Operator(
-        "distinct_until_changed", lambda flow, fn, _: flow.distinct_until_changed(fn), changed, lambda item: item // 2
+        "distinct_until_changed",
+        lambda flow, fn, _: flow.distinct_until_changed(fn),
+        changed,
+        lambda item: item // 2,
+        remembers=True,
     ),
-    Operator("take_while", lambda flow, fn, _: flow.take_while(fn), taken_while, lambda item: item % 7 != 6),
+    Operator(
+        "take_while",
+        lambda flow, fn, _: flow.take_while(fn),
+        taken_while,
+        lambda item: item % 7 != 6,
+        remembers=True,
+    ),
     Operator("start_with", lambda flow, _, n: flow.start_with(n, n + 1), before),
     Operator("concat", lambda flow, _, n: flow.concat(Flow.of(n, n + 1)), behind),
     Operator("merge", lambda flow, _, n: flow.merge(Flow.of(n, n + 1), prefetch=n + 1), behind, eager=True, mixes=True),
@@ -242,7 +255,7 @@ OPERATORS: Final = [
         lambda n: (n, n + 2),
         recovers=True,
     ),
-    Operator("default_if_empty", lambda flow, _, n: flow.default_if_empty(n), or_default),
+    Operator("default_if_empty", lambda flow, _, n: flow.default_if_empty(n), or_default, remembers=True),
     Operator("do_on_next", lambda flow, fn, _: flow.do_on_next(fn), mapped, no_function),
     Operator("checkpoint", lambda flow, _, n: flow.checkpoint(f"{n}"), the_same),
     Operator("publish_on current", lambda flow, _, n: flow.publish_on(schedulers.current(), prefetch=n + 1), the_same),
@@ -330,6 +343,16 @@ class Program:
     def recovers(self) -> bool:
         """Whether a failure may be answered."""
         return any(step.operator.recovers for step in self.steps)
+
+    @property
+    def remembers_the_overtaken(self) -> bool:
+        """Whether other elements come of a failure that is answered when it has overtaken some, and not only fewer."""
+        steps = iter(self.steps)  # one behind the other
+        return (
+            any(step.operator.eager for step in steps)
+            and any(step.operator.recovers for step in steps)
+            and any(step.operator.remembers for step in steps)
+        )
 
     @property
     def reads_ahead(self) -> bool:

@@ -330,9 +330,11 @@ class Judge:
 
     def _elements(self, *, whole: bool) -> list[str]:
         got, wanted = self.run.got, self.plain.items
-        if self.run.blind or (
+        if (
+            self.run.blind
+            or (self.program.remembers_the_overtaken and self.run.raised)
             # A producer's late failure has been answered, by what the operator gives.
-            self.program.source == "create" and self.program.recovers and self.run.raised and not self.plain.failed
+            or (self.program.source == "create" and self.program.recovers and self.run.raised and not self.plain.failed)
         ):
             return []
         if self.program.mixes:
