@@ -13,11 +13,9 @@ from attrs import define, field
 
 from .._core.guard import FAILURES
 from .._plan.nodes import FlowLike
-from .._plan.source import Abandonable
-from ..hooks import discard, drop_error
-from ..spec import Subscription
 from .arbiter import SubscriptionArbiter
 from .drain import Drain
+from .inner import Inner
 
 
 @define(eq=False)
@@ -41,7 +39,10 @@ class Coordinator(Drain):
 
     def cancel(self) -> None:
         """Cancel by the arbiter, and forget the source to come."""
-        self._next = self._inner = None
+        inner, self._inner = self._inner, None
+        self._next = None
+        if inner is not None:
+            inner.cancel()
         self.arbiter.cancel()
 
     def leave(self) -> None:
@@ -49,13 +50,8 @@ class Coordinator(Drain):
         inner, self._inner = self._inner, None
         self._next = None
         if inner is not None:
-            inner.leave()
+            inner.abandon()
         self.arbiter.leave()
-
-    def ended(self) -> None:
-        """Note that the source that was read has ended."""
-        self._inner = None
-        self.arbiter.ended()
 
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""
@@ -67,7 +63,7 @@ class Coordinator(Drain):
         flow, self._next = self._next, None
         if flow is None or self.arbiter.cancelled:
             return False
-        inner = self._inner = Inner(self)
+        inner = self._inner = Inner(self, arbiter=self.arbiter)
         try:
             self.inlet.subscribe(flow, inner, at_once=True)
         except FAILURES as error:
@@ -82,11 +78,23 @@ class Coordinator(Drain):
         """Fail the whole."""
         self.inlet.on_error(error)
 
-    def on_source_chunk(self, items: list[Any]) -> None:
+    # -- the Owner of the source that is read
+
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Account for elements, then pass them on."""
         self.emitted = True
         self.arbiter.produced(len(items))
         self.inlet.on_chunk(items)
+
+    def on_end(self, inner: Inner) -> None:
+        """Note that the source has ended, and decide what follows."""
+        self._inner = None
+        self.arbiter.ended()
+        error, inner.error = inner.error, None  # as take_error, which would be one more call for each source
+        if error is None:
+            self.on_source_complete()
+        else:
+            self.on_source_error(error)
 
     @abstractmethod
     def on_source_complete(self) -> None:
@@ -95,55 +103,3 @@ class Coordinator(Drain):
     def on_source_error(self, error: BaseException) -> None:
         """Decide what follows a source that failed: `advance` or, as here, `fail`."""
         self.fail(error)
-
-
-@define(eq=False)
-class Inner:
-    """The subscriber of one source, used for no other (rules 1.10 and 2.12; a Receiver)."""
-
-    _owner: Coordinator | None
-    _subscription: Subscription | None = field(init=False, default=None)
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Make the source the current one, unless it subscribes twice (rule 2.5)."""
-        owner = self._owner
-        if owner is None or self._subscription is not None:
-            subscription.cancel()
-        else:
-            self._subscription = subscription
-            owner.arbiter.switch_to(subscription)
-
-    def on_chunk(self, items: list[Any]) -> None:
-        """Have the owner see to elements."""
-        owner = self._owner
-        if owner is None or owner.arbiter.cancelled:
-            discard(items)
-        else:
-            owner.on_source_chunk(items)
-
-    def on_error(self, error: BaseException) -> None:
-        """End this source, and have the owner decide."""
-        owner = self._end()
-        if owner is None:
-            drop_error(error)
-        else:
-            owner.on_source_error(error)
-
-    def on_complete(self) -> None:
-        """End this source, and have the owner decide."""
-        owner = self._end()
-        if owner is not None:
-            owner.on_source_complete()
-
-    def leave(self) -> None:
-        """Hear of nothing any more; the source counts as failed."""
-        self._owner = None
-        if isinstance(self._subscription, Abandonable):
-            self._subscription.abandon()
-
-    def _end(self) -> Coordinator | None:
-        owner, self._owner = self._owner, None
-        if owner is None or owner.arbiter.cancelled:
-            return None
-        owner.ended()
-        return owner

@@ -12,6 +12,7 @@ from .._core.guard import FAILURES
 from .._plan.nodes import FlowLike
 from ..hooks import drop_error
 from ..spec import add_demand, subtract_demand
+from .arbiter import SubscriptionArbiter
 from .drain import Drain
 from .inner import Inner
 
@@ -94,9 +95,9 @@ class Gathering(Drain):
         self.subscribe(flow, inner, at_once=True)
         return inner
 
-    def enter(self, prefetch: int | None, key: Any = None) -> Inner:
+    def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:
         """Enter a flow in the table before it is subscribed to."""
-        inner = Inner(self, prefetch, key)
+        inner = Inner(self, prefetch, key, arbiter)
         self.several = self.several or bool(self.inners)
         self.inners[inner] = None
         return inner

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .arbiter import SubscriptionArbiter
 from .gathering import Gathering
 from .inner import Inner
 
@@ -24,9 +25,9 @@ class InOrder(Gathering):
     row: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
     """The flows that have not been emitted to their ends."""
 
-    def enter(self, prefetch: int | None, key: Any = None) -> Inner:
+    def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:
         """Enter a flow behind the others."""
-        inner = super().enter(prefetch, key)
+        inner = super().enter(prefetch, key, arbiter)
         self.row.append(inner)
         return inner
 

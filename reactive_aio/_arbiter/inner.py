@@ -1,4 +1,4 @@
-"""The subscriber of one inner flow: asks for elements ahead, and keeps them until they are taken."""
+"""The subscriber of one inner flow: one automaton for all that read flows, one at a time or several."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
-from .._plan.source import Feed
+from .._plan.source import Abandonable, Feed
 from ..hooks import discard, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
+from .arbiter import SubscriptionArbiter
 
 
 class Owner(Protocol):
@@ -31,15 +32,18 @@ class Owner(Protocol):
 class Inner:
     """The subscriber of one inner flow, used for no other (rules 1.10 and 2.12; a Receiver).
 
-    With a ``prefetch`` so many elements are asked for at once, and more when three quarters have been consumed: no
-    more than ``prefetch`` are ever outstanding or kept. Without one it asks for what its owner requests, and no more
-    is kept than that.
+    Who asks for elements: With a ``prefetch`` so many are asked for at once, and more when three quarters have been
+    consumed: no more than ``prefetch`` are ever outstanding or kept. With an ``arbiter`` that does, from the moment on
+    when there is a subscription, and cancels it too. Else what its owner requests is asked for, and no more is kept
+    than that.
     """
 
     _owner: Owner | None
     prefetch: int | None = None
     key: Any = None
     """Which of the flows it is, for its owner."""
+    _arbiter: SubscriptionArbiter | None = None
+    """What carries demand over to this flow from the one before."""
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
     """What has arrived and has not been taken."""
     ended: bool = field(init=False, default=False)
@@ -113,12 +117,19 @@ class Inner:
         error, self.error = self.error, None
         return error
 
+    def abandon(self) -> None:
+        """Hear of nothing any more; the flow counts as failed."""
+        subscription = self._subscription
+        self.cancel()
+        if isinstance(subscription, Abandonable):
+            subscription.abandon()
+
     def cancel(self) -> None:
-        """Cancel the flow, and let go of what is kept; what arrives from now on goes to the hooks."""
+        """Cancel the flow, or leave that to the arbiter; what is kept, and arrives from now on, goes to the hooks."""
         owner, self._owner = self._owner, None
         self.ended = True
         subscription, self._subscription = self._subscription, None
-        if subscription is not None:
+        if subscription is not None and self._arbiter is None:
             subscription.cancel()
         if self.kept:
             kept = list(self.kept)
@@ -136,6 +147,9 @@ class Inner:
             subscription.cancel()
             return
         self._subscription = subscription
+        if self._arbiter is not None:
+            self._arbiter.switch_to(subscription)
+            return
         wanted, self._wanted = self._wanted, 0
         if wanted:
             subscription.request(wanted)
@@ -155,14 +169,12 @@ class Inner:
             drop_error(error)
         else:
             self.error = error
-            self._end(self._owner)
+            self.on_complete()
 
     def on_complete(self) -> None:
         """Have the owner see to the end."""
-        if self._owner is not None and not self.ended:
-            self._end(self._owner)
-
-    def _end(self, owner: Owner) -> None:
-        self.ended = True
-        self._subscription = None
-        owner.on_end(self)
+        owner = self._owner
+        if owner is not None and not self.ended:
+            self.ended = True
+            self._subscription = None
+            owner.on_end(self)

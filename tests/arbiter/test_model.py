@@ -21,8 +21,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Subscription, hooks
-from reactive_aio._arbiter import Coordinator, SubscriptionArbiter
-from reactive_aio._arbiter.coordinator import Inner
+from reactive_aio._arbiter import Coordinator, Inner, SubscriptionArbiter
 from reactive_aio._core import budgets
 from reactive_aio._plan import FlowLike, Inlet
 from reactive_aio.spec import add_demand
@@ -284,7 +283,12 @@ class World:
             ),
             tuple(self._name(getattr(arbiter, each.name)) for each in attrs.fields(type(arbiter))),
             tuple(
-                (*each.state, each.receiver._owner is None, each.receiver._subscription is not None)
+                (
+                    *each.state,
+                    each.receiver._owner is None,
+                    each.receiver.ended,
+                    each.receiver._subscription is not None,
+                )
                 for each in self.sources
             ),
         )

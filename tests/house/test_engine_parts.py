@@ -385,3 +385,44 @@ def test_work_by_steps_is_drained_in_one_loop() -> None:
 
 def test_a_drain_is_found() -> None:
     assert [1] == drains("if sys.exception() is None: pass")
+
+
+# -- one subscriber of inner flows
+
+INNER = ("_arbiter/inner.py", "Inner")
+
+RECEIVERS: dict[tuple[str, str], str] = {
+    ("operators/observing/judging.py", "OneByOne"): "speaks to somebody else's subscriber",
+    (
+        "operators/observing/passing.py",
+        "Passing",
+    ): "passes on what the one flow of its region gives: it asks for nothing",
+    ("operators/overflow/intake.py", "Intake"): "takes all that comes, and has a backlog in the place of demand",
+    ("operators/scheduling/_crew.py", "Crew"): "hands on to workers, who ask by credit",
+}
+"""What else is subscribed to a flow by an operator, and why it is no `Inner`."""
+
+
+def receivers(code: str) -> list[str]:
+    """Give the classes that take a subscription, elements by the list, and either end."""
+    signals = {"on_subscribe", "on_chunk", "on_error", "on_complete"}
+    return [
+        node.name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ClassDef)
+        and signals <= {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    ]
+
+
+def test_operators_read_flows_by_one_subscriber() -> None:
+    readers = ("_arbiter/", "operators/")
+    found = [(name, each) for name, code in modules() if name.startswith(readers) for each in receivers(code)]
+
+    assert sorted([INNER, *RECEIVERS]) == sorted(found), "subscribe by an Inner"
+
+
+def test_a_receiver_is_found() -> None:
+    methods = ("on_subscribe", "on_chunk", "on_error", "on_complete")
+
+    assert ["A"] == receivers("class A:\n" + "\n".join(f"    def {name}(self): ..." for name in methods))
+    assert [] == receivers("class A:\n    def on_chunk(self): ...\n    def on_end(self): ...")

@@ -14,7 +14,6 @@ import pytest
 from reactive_aio import Flow, hooks, schedulers
 from reactive_aio._arbiter import Drain, Inner
 from reactive_aio._arbiter.coordinator import Coordinator
-from reactive_aio._arbiter.coordinator import Inner as Source
 from reactive_aio._fusion import RegionRun
 from reactive_aio._runtime.driver import RegionDriver
 from reactive_aio._runtime.emission import Emission
@@ -150,11 +149,8 @@ PLACES: list[tuple[type, str]] = [
     (Inner, "on_chunk"),
     (Inner, "on_error"),
     (Inner, "on_complete"),
-    (Source, "on_subscribe"),
-    (Source, "on_chunk"),
-    (Source, "on_error"),
-    (Source, "on_complete"),
-    (Coordinator, "on_source_chunk"),
+    (Coordinator, "on_chunk"),
+    (Coordinator, "on_end"),
     (Coordinator, "on_source_error"),
     (Coordinator, "advance"),
     (Drain, "go"),

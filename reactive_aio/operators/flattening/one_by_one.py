@@ -42,15 +42,14 @@ class OneByOne(Gathering):
         if isinstance(flow, Failed):
             self.fail(flow.take())
             return
-        inner = self.current = self.enter(None, self.mapper.index)
-        self.arbiter.switch_to(inner)
+        inner = self.current = self.enter(None, self.mapper.index, self.arbiter)
         self.subscribe(flow, inner, at_once=True)
 
     def leave(self) -> None:
         """Cancel the flow that is read now; what still comes of it goes to the hooks."""
         current, self.current = self.current, None
         if current is not None:
-            del self.inners[current]
+            self.remove(current)
             self.arbiter.leave()
 
     # -- the Subscription of the region
@@ -61,7 +60,9 @@ class OneByOne(Gathering):
 
     def cancel(self) -> None:
         """Cancel the flow that is read now, and the outer one."""
-        self.current = None
+        current, self.current = self.current, None
+        if current is not None:
+            current.cancel()
         self.arbiter.cancel()
         super().cancel()
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._arbiter import Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
@@ -40,10 +41,10 @@ class RunsWhen(Asking):
 
     _count: int = field(init=False, default=0)
 
-    def on_source_chunk(self, items: list[Any]) -> None:
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Count elements, and pass them on."""
         self._count += len(items)
-        super().on_source_chunk(items)
+        super().on_chunk(inner, items)
 
     def on_source_complete(self) -> None:
         """Ask whether to run once more."""

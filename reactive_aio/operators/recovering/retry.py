@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._arbiter import Inner
 from ..._core.guard import Failed, guarded
 from ..._core.notes import add_note
 from ..._plan import Inlet, Pushed
@@ -59,13 +60,13 @@ class Attempts(Waiting):
         super().__attrs_post_init__()
         self._delay = self.given.policy.first
 
-    def on_source_chunk(self, items: list[Any]) -> None:
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on: a success."""
         if self._retries and self.given.policy.reset:
             self._retries, self._delay = 0, self.given.policy.first
         if self.given.resume is not None:
             self._last = items[-1:]
-        super().on_source_chunk(items)
+        super().on_chunk(inner, items)
 
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""

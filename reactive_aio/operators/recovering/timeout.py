@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
+from ..._arbiter import Inner
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
@@ -57,10 +58,10 @@ class TimeLimit(Waiting):
             self.timer.start(self.seconds)
         super().request(n)
 
-    def on_source_chunk(self, items: list[Any]) -> None:
+    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on, and give the next one its time, from when these have been taken."""
         self.timer.stop()
-        super().on_source_chunk(items)
+        super().on_chunk(inner, items)
         if self.arbiter.requested and not self.timer.running:
             self.timer.start(self.seconds)
 
