@@ -19,7 +19,7 @@ from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
 from .driver import RegionDriver
-from .host import Host, begun
+from .host import FlowHost, begun
 from .inputs import Input, PulledInput, PushedInput
 from .lifetime import Lifetime
 from .owner import AwaitedDriver
@@ -116,7 +116,7 @@ class RegionHost:
         driver = assemble(
             self._plan,
             receiver,
-            Host(lifetime, self.driver.host),
+            FlowHost(lifetime, self.driver.host),
             context,
             home=self._home,
             called=at_once,
@@ -219,7 +219,7 @@ class Crossing:
 def assemble(
     plan: Plan,
     receiver: Receiver[Any],
-    host: Host,
+    host: FlowHost,
     context: Context,
     *,
     home: Scheduler | None = None,
@@ -265,7 +265,7 @@ def _lone(
     loop: asyncio.AbstractEventLoop,
     context: Context,
     receiver: Receiver[Any],
-    host: Host,
+    host: FlowHost,
     company: Company | None,
 ) -> RegionDriver:
     """Make the driver of a flow of one region on its subscriber's loop: most inner flows are, and they come by the million."""
@@ -283,7 +283,7 @@ def _row(
     places: list[Held],
     context: Context,
     receiver: Receiver[Any],
-    host: Host,
+    host: FlowHost,
 ) -> list[RegionDriver]:
     """Make the drivers of a flow, the last one first, and link them."""
     drivers: list[RegionDriver] = []
@@ -325,7 +325,7 @@ def _begin(
     plan: Plan,
     drivers: list[RegionDriver],
     receiver: Receiver[Any],
-    host: Host,
+    host: FlowHost,
     called: bool,
     home: Scheduler,
 ) -> None:
@@ -362,7 +362,7 @@ def _driver(
     loop: asyncio.AbstractEventLoop,
     context: Context,
     receiver: Receiver[Any],
-    host: Host,
+    host: FlowHost,
     release: Callable[[], None],
 ) -> RegionDriver:
     operator = plan.source.operator

@@ -9,7 +9,7 @@ from typing import Any
 from .._plan import FlowLike, Plan, Receiver
 from ..spec import Subscription
 from .assemble import assemble
-from .host import Host
+from .host import FlowHost
 from .lifetime import Lifetime
 
 
@@ -49,7 +49,7 @@ def connect(
     complete
     """
     lifetime = Lifetime()
-    driver = assemble(Plan.of(flow), receiver, Host(lifetime), context or copy_context())
+    driver = assemble(Plan.of(flow), receiver, FlowHost(lifetime), context or copy_context())
     if ended is not None:
         lifetime.then(ended)
     return driver

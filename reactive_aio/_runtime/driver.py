@@ -21,7 +21,7 @@ from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
 from .handover import Handover
-from .host import Host, begun
+from .host import FlowHost, begun
 from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE
 from .lifetime import Lifetime
@@ -43,7 +43,7 @@ class RegionDriver(Emission):
         loop: asyncio.AbstractEventLoop,
         context: Context,
         receiver: Receiver[Any],
-        host: Host,
+        host: FlowHost,
         release: Callable[[], None],
     ) -> None:
         super().__init__(run, source, loop, context, receiver)

@@ -18,7 +18,7 @@ from ..schedulers.current import Current
 from ..spec import Subscriber, Subscription
 from .assemble import assemble
 from .edges import SubscriberEdge, check_subscriber
-from .host import Host
+from .host import FlowHost
 from .iterating import raise_held
 from .lifetime import Lifetime
 from .places import PREFETCH, is_home
@@ -46,7 +46,7 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[]
     edge = SubscriberEdge(subscriber, _maker(flow))
     lifetime = Lifetime()
     try:
-        assemble(Plan.of(flow), edge, Host(lifetime), copy_context(), each=True)
+        assemble(Plan.of(flow), edge, FlowHost(lifetime), copy_context(), each=True)
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
@@ -116,7 +116,7 @@ async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
     """Run a flow of at most one element and give the element, or ``default``; it may be what was ``gathered`` of others."""
     lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
-    driver = assemble(Plan.of(flow), result, Host(lifetime), copy_context())
+    driver = assemble(Plan.of(flow), result, FlowHost(lifetime), copy_context())
     try:
         try:
             await result.over

@@ -27,11 +27,11 @@ BEGUN: Final = "_reactive_aio_begun"
 
 
 @define(eq=False)
-class Host:
+class FlowHost:
     """One subscription to one flow: all its regions, and what they start."""
 
     lifetime: Lifetime
-    outer: Host | None = None
+    outer: FlowHost | None = None
     """That of the flow whose combinator reads this one."""
     failed: bool = False
     """Whether a region of the flow has failed."""

@@ -20,7 +20,7 @@ from ..spec import Subscription
 from .assemble import assemble
 from .driver import RegionDriver
 from .emission import NOTHING
-from .host import Host
+from .host import FlowHost
 from .lifetime import Lifetime
 from .places import at_home
 from .snapshot import snapshot
@@ -87,7 +87,7 @@ class Steps:
         plan = Plan.of(at_home(flow))
         unseen = _unseen(plan)
         self._most = AT_ONCE if unseen else 1
-        self.driver = assemble(plan, self, Host(self.lifetime), copy_context(), each=not unseen)
+        self.driver = assemble(plan, self, FlowHost(self.lifetime), copy_context(), each=not unseen)
         self.poll = self.driver.poll
 
     async def next(self) -> Any:

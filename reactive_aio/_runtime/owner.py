@@ -32,7 +32,7 @@ from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .awaited import AwaitedInput
 from .driver import RegionDriver
 from .emission import NOTHING
-from .host import Host, begun
+from .host import FlowHost, begun
 from .life import OPEN
 
 R = TypeVar("R")
@@ -49,7 +49,7 @@ class AwaitedDriver(RegionDriver):
         region: Region,
         context: Context,
         receiver: Receiver[Any],
-        host: Host,
+        host: FlowHost,
         release: Callable[[], None],
     ) -> None:
         super().__init__(source.run, region, source, source.loop, context, receiver, host, release)

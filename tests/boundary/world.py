@@ -19,7 +19,7 @@ from reactive_aio import Subscription, hooks
 from reactive_aio._plan import Inlet, Plan, Pushed
 from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.inputs import PushedInput
 from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio.extend import flow_of
@@ -146,7 +146,7 @@ class World:
         )
         with hooks.using(on_discard=self.discarded.append, on_error_dropped=self.dropped.append):
             context = copy_context()
-        last = assemble(Plan.of(flow), self, Host(self.lifetime), context)
+        last = assemble(Plan.of(flow), self, FlowHost(self.lifetime), context)
         assert last.place.before is not None
         self.drivers = [last.place.before, last]
         if begun:

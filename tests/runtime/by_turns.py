@@ -12,7 +12,7 @@ from attrs import define, field
 from reactive_aio._fusion import Origin, Placed, RegionRun, Stage
 from reactive_aio._plan import Pulled, Region
 from reactive_aio._runtime.driver import RegionDriver
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.inputs import PulledInput, PushedInput
 from reactive_aio._runtime.lifetime import Lifetime
 
@@ -129,7 +129,7 @@ def region_of(
         cast("Any", loop),
         copy_context(),
         signals,
-        Host(Lifetime()),
+        FlowHost(Lifetime()),
         lambda: released.append("released"),
     )
     bed = Bed(driver, loop, signals, upstream, released)

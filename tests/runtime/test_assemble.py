@@ -14,7 +14,7 @@ from reactive_aio import Flow, schedulers
 from reactive_aio._plan import Plan
 from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio._runtime.places import at_home, is_home
 from reactive_aio._runtime.turns import Company
@@ -27,7 +27,7 @@ from tests.subscribers import ByHand, idle
 async def drivers_of(flow: Flow[Any], company: Company | None = None) -> list[RegionDriver]:
     """Give the drivers of a flow, from its source to its end, when it has been cancelled and cleaned up."""
     lifetime = Lifetime()
-    last = assemble(Plan.of(flow), Signals(), Host(lifetime), copy_context(), company=company)
+    last = assemble(Plan.of(flow), Signals(), FlowHost(lifetime), copy_context(), company=company)
     drivers = [last]
     while drivers[0].place.before is not None:
         drivers.insert(0, drivers[0].place.before)
@@ -82,7 +82,7 @@ async def test_all_but_the_last_region_give_ahead_of_what_is_wanted() -> None:
 async def test_the_first_turn_of_a_flow_that_is_called_is_the_callers_to_take() -> None:
     signals, lifetime = Signals(), Lifetime()
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None
-    driver = assemble(Plan.of(Flow.of(1, 2)), signals, Host(lifetime), copy_context(), called=True)
+    driver = assemble(Plan.of(Flow.of(1, 2)), signals, FlowHost(lifetime), copy_context(), called=True)
     await idle()
     assert signals.heard == ["subscribed"]
 
@@ -124,7 +124,7 @@ async def test_when_one_region_finds_no_loop_the_others_let_go_of_theirs() -> No
     log: list[str] = []
     flow = Flow.range(3).publish_on(Refusing(log)).publish_on(Refusing(log)).publish_on(Refusing(log, refuses=True))
     signals, lifetime = Signals(), Lifetime()
-    assemble(Plan.of(flow), signals, Host(lifetime), copy_context())
+    assemble(Plan.of(flow), signals, FlowHost(lifetime), copy_context())
     await idle()
     await lifetime.ended()
 

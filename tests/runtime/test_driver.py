@@ -13,7 +13,7 @@ from reactive_aio._plan import Plan
 from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
 from reactive_aio._runtime.ends import subscribe
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
 from tests.subscribers import ByHand, Recorder, idle
 
@@ -38,7 +38,7 @@ class Chunks:
 
 
 def driver_of(flow: Flow[Any], receiver: Chunks) -> RegionDriver:
-    return assemble(Plan.of(flow), receiver, Host(Lifetime()), copy_context())
+    return assemble(Plan.of(flow), receiver, FlowHost(Lifetime()), copy_context())
 
 
 async def test_what_comes_from_upstream_behind_the_end_is_told_to_the_hooks() -> None:

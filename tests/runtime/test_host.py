@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
 
 
@@ -30,7 +30,7 @@ def test_nothing_has_ended_before_the_region_that_reads_has_heard_of_a_cleanup()
     lifetime, ended, failure = Lifetime(), list[str](), OSError("in the cleanup")
     release = lifetime.hold()
     lifetime.then(lambda: ended.append("ended"))
-    inner = Host(lifetime, Host(lifetime, reader=reader))
+    inner = FlowHost(lifetime, FlowHost(lifetime, reader=reader))
 
     inner.cleanup_failed(failure)
     release()

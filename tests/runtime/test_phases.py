@@ -14,7 +14,7 @@ from reactive_aio import Flow
 from reactive_aio._plan import Inlet, Plan, Pushed
 from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.life import BEGUN, CLOSED, MADE, OPEN, Life
 from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio.extend import flow_of
@@ -79,7 +79,7 @@ class World:
 
     def __attrs_post_init__(self) -> None:
         flow: Flow[int] = flow_of(self.source)
-        self.driver = assemble(Plan.of(flow.map(abs)), self.heard, Host(self.lifetime), copy_context())
+        self.driver = assemble(Plan.of(flow.map(abs)), self.heard, FlowHost(self.lifetime), copy_context())
         self.look()
 
     def look(self) -> None:

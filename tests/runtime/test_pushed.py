@@ -13,7 +13,7 @@ from reactive_aio._fusion import ELEMENT
 from reactive_aio._plan import Capabilities, Elsewhere, Inlet, Plan, Pushed, TasksSnapshot
 from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
-from reactive_aio._runtime.host import Host
+from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
 from reactive_aio._runtime.snapshot import snapshot
 from reactive_aio.extend import flow_of
@@ -45,7 +45,7 @@ class Far(Pushed[Any]):
 
 
 async def begun(flow: Flow[Any]) -> RegionDriver:
-    driver = assemble(Plan.of(flow), Signals(), Host(Lifetime()), copy_context())
+    driver = assemble(Plan.of(flow), Signals(), FlowHost(Lifetime()), copy_context())
     await idle()
     return driver
 
