@@ -1,6 +1,8 @@
 """Who may speak, and how much: the arbiter between sources that follow each other."""
 
 from .arbiter import SubscriptionArbiter as SubscriptionArbiter
+from .audience import Audience as Audience
+from .audience import Listener as Listener
 from .coordinator import Coordinator as Coordinator
 from .drain import Drain as Drain
 from .gathering import Gathering as Gathering

@@ -42,7 +42,7 @@ class Inner:
     prefetch: int | None = None
     key: Any = None
     """Which of the flows it is, for its owner."""
-    _arbiter: SubscriptionArbiter | None = None
+    arbiter: SubscriptionArbiter | None = None
     """What carries demand over to this flow from the one before."""
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
     """What has arrived and has not been taken."""
@@ -129,7 +129,7 @@ class Inner:
         owner, self._owner = self._owner, None
         self.ended = True
         subscription, self._subscription = self._subscription, None
-        if subscription is not None and self._arbiter is None:
+        if subscription is not None and self.arbiter is None:
             subscription.cancel()
         if self.kept:
             kept = list(self.kept)
@@ -147,8 +147,8 @@ class Inner:
             subscription.cancel()
             return
         self._subscription = subscription
-        if self._arbiter is not None:
-            self._arbiter.switch_to(subscription)
+        if self.arbiter is not None:
+            self.arbiter.switch_to(subscription)
             return
         wanted, self._wanted = self._wanted, 0
         if wanted:

@@ -24,7 +24,7 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("operators/observing/peek.py", "self.listener.on_subscribe"): "the source can't be opened if it raises",
     ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",
-    ("operators/windowing/part.py", "self.drop"): "is the library's own",
+    ("operators/windowing/substream.py", "self.drop"): "is the library's own",
 }
 """What runs in a copy of a context without being guarded there, and why."""
 

@@ -437,6 +437,23 @@ async def test_when_the_groups_are_cancelled_one_that_nobody_reads_fails_behind_
     assert "before anybody read the group 'odd'" in str(odd.error)
 
 
+@pytest.mark.parametrize("somebody", [True, False])
+async def test_a_failure_that_comes_behind_the_cancel_is_heard_by_who_reads_a_group_or_else_by_the_hook_once(
+    somebody: bool,
+) -> None:
+    hand, failure = ByHand(), OSError("behind the cancel")
+    await idle()
+    await hand.give(1, 2)
+    hand.subscriber.cancel()
+    await asyncio.sleep(0)
+    hand.source.last.error(failure)
+    await asyncio.sleep(0)
+    heard = (await hand.read(0)).error if somebody else None
+    await idle()
+
+    assert (([], failure) if somebody else ([failure], None)) == (hand.dropped, heard)
+
+
 async def test_what_nobody_has_asked_for_goes_to_the_discard_hook_on_cancel() -> None:
     hand = ByHand(demand=0)
     await idle()

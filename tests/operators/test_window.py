@@ -243,7 +243,30 @@ async def test_when_the_windows_are_cancelled_one_that_nobody_reads_fails_behind
     assert [1] == reader.items
     assert isinstance(reader.error, SourceCancelledError)
     assert "window(3)" in str(reader.error)
-    assert "before the window 0 was full" in str(reader.error)
+    assert "before anybody read the window 0" in str(reader.error)
+
+
+@pytest.mark.parametrize("somebody", [True, False])
+async def test_a_failure_that_comes_behind_the_cancel_is_heard_by_who_reads_the_window_or_else_by_the_hook_once(
+    somebody: bool,
+) -> None:
+    publisher, subscriber, reader = Sessions(), Recorder(2), Recorder(9)
+    failure, dropped = OSError("behind the cancel"), list[BaseException]()
+    with hooks.using(on_error_dropped=dropped.append):
+        Flow.from_publisher(publisher).window(3).subscribe(subscriber)
+        await idle()
+        publisher.last.next(1)
+        await idle()
+        subscriber.cancel()
+        await asyncio.sleep(0)
+        publisher.last.error(failure)
+        await asyncio.sleep(0)
+        if somebody:
+            subscriber.items[0].subscribe(reader)
+        await idle()
+
+    heard = reader.error if somebody else None
+    assert (([], failure) if somebody else ([failure], None)) == (dropped, heard)
 
 
 async def test_the_first_windows_of_many_can_be_taken_and_read() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._arbiter import Gathering, Inner
+from ..._arbiter import Inner
 from ..._arbiter.timer import Timer
 from ..._core import budgets
 from ..._core.guard import FAILURES, as_of_a_generator
@@ -18,10 +17,11 @@ from ..._fusion import label
 from ..._fusion.origin import Origin
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import LimitExceededError, SourceCancelledError, StalledError
+from ...errors import LimitExceededError, StalledError
 from ...hooks import discard
 from ...spec import Subscription, refill_after
-from .part import Part, placed, soon
+from .parting import Parting
+from .substream import Substream, placed
 
 if TYPE_CHECKING:
     from ..._flow.grouped import GroupedFlow
@@ -61,21 +61,17 @@ class GroupBy(Pushed[T]):
 
 
 @define(eq=False)
-class Group(Part):
+class Group(Substream):
     """The elements of one key."""
 
     key: Hashable
 
 
 @define(eq=False)
-class Grouping(Gathering):
-    """Gives each element to the group of its key; no more than the prefetch is on its way or kept, of all groups together.
-
-    When the groups are cancelled, those that are being read go on until their readers leave them or the flow ends.
-    """
+class Grouping(Parting):
+    """Gives each element to the group of its key; no more than the prefetch is on its way or kept, of all groups together."""
 
     by: GroupBy[Any]
-    upstream: Inner = field(init=False)
     _groups: dict[Hashable, Group] = field(init=False, factory=dict[Hashable, Group])
     """Those that still get elements, `max_groups` at most."""
     _unasked: deque[Group] = field(init=False, factory=deque[Group])  # bounded by the groups
@@ -86,13 +82,11 @@ class Grouping(Gathering):
     """Elements that the groups keep."""
     _seen: int = field(init=False, default=0)
     _failed: bool = field(init=False, default=False)
-    _closed: bool = field(init=False, default=False)
-    """Whether the end of the flow has been passed on to the groups."""
     _timer: Timer = field(init=False)
     """Runs while nothing moves, and nothing can unless somebody reads a group that is not being read."""
 
     def __attrs_post_init__(self) -> None:
-        self.upstream = self.enter(None)
+        super().__attrs_post_init__()
         self._timer = Timer(self.inlet, self._stalled)
 
     def begin(self) -> None:
@@ -104,30 +98,18 @@ class Grouping(Gathering):
     # -- the Subscription of the region
 
     def cancel(self) -> None:
-        """Cancel the flow, unless some groups are being read, or were emitted just now and will be."""
-        self.over = True
+        """Leave the groups to those who read them, but for those that nobody has asked for."""
         unasked, self._unasked = self._unasked, deque()
         for group in unasked:
-            self._release(group)
+            self.release(group)
             group.drop()
-        if not self._groups:
-            self._cut()
-        else:
-            soon(self, self._give_up)
+        super().cancel()
 
-    def _give_up(self) -> None:
-        """Leave the groups that nobody reads."""
-        unread = [each for each in self._groups.values() if each.reading is None]
-        for group in unread:
-            self._release(group)
-            group.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {group.title}"))
-        if not self._groups:
-            self._cut()
-
-    def _cut(self) -> None:
-        """Have nothing to do with the flow any more."""
+    def cut(self) -> None:
+        """Have nothing to do with the flow any more, nor with what has come of it."""
         self._timer.cancel()
-        self.remove(self.upstream)
+        super().cut()
+        self._groups.clear()
         arrived, self._arrived = self._arrived, deque()
         for items in arrived:
             discard(items)
@@ -155,8 +137,9 @@ class Grouping(Gathering):
             self._offer()
             return True
         if self.upstream.ended:
-            return self._end()
-        self._replenish()
+            self._end()
+        else:
+            self._replenish()
         return False
 
     # -- elements and groups
@@ -208,6 +191,7 @@ class Grouping(Gathering):
     def _open(self, key: Hashable) -> Group:
         group = self._groups[key] = Group(f"group {label(key)}", self.inlet.context, self, key)
         self._unasked.append(group)
+        self.audience.join(group)
         return group
 
     def _offer(self) -> None:
@@ -240,71 +224,56 @@ class Grouping(Gathering):
 
     # -- what gives the groups their elements
 
-    def on_taken(self, part: Part, n: int) -> None:
+    def on_taken(self, substream: Substream, n: int) -> None:
         """Ask for more in the place of what was taken."""
         self._kept -= n
         self.go()
 
-    def on_demand(self, part: Part) -> None:
+    def on_demand(self, substream: Substream) -> None:
         """See whether this reader waits in vain."""
         if not self._outstanding:
             self.later()
 
-    def on_left(self, part: Part, kept: int) -> None:
+    def on_left(self, substream: Substream, kept: int) -> None:
         """Forget a group; another one may be opened for its key."""
-        assert isinstance(part, Group)
+        assert isinstance(substream, Group)
         self._kept -= kept
-        self._groups.pop(part.key, None)
-        if self.over and not self._groups:
-            self._cut()
-        else:
+        self._groups.pop(substream.key, None)
+        super().on_left(substream, kept)
+        if not self.audience.over:
             self.go()
 
-    def _release(self, group: Group) -> None:
+    def release(self, substream: Substream) -> None:
         """Give a group no more elements."""
-        self._groups.pop(group.key, None)
-        self._kept -= len(group.kept)
-        group.owner = None
+        assert isinstance(substream, Group)
+        self._groups.pop(substream.key, None)
+        self._kept -= len(substream.kept)
+        super().release(substream)
 
     # -- the end
 
-    def _end(self) -> bool:
-        """Pass the end on to the groups, and to the region when all groups have been emitted."""
+    def _end(self) -> None:
+        """Pass the end on to the groups, and to the region."""
         error = self.upstream.take_error()
         if error is not None:
             self._fail(error)
-            return False
-        if not self._closed:
-            self._closed = True
-            self._cut()
-            for group in tuple(self._groups.values()):
-                self._release(group)
-                group.end(None)
-            return True
-        if not self._unasked:
+        elif not self.audience.over:
+            self.close(None)
+        else:
             self.complete()
-        return False
+
+    def complete(self) -> None:
+        """Complete when all groups have been emitted."""
+        if not self._unasked:
+            super().complete()
 
     def _fail(self, error: BaseException) -> None:
-        """Fail the groups, and then the whole, unless whoever has heard of it by a group has left in the meantime."""
+        """Fail the groups, and then the whole; nobody is to come any more for those that were not asked for."""
         self._failed = True
-        self._cut()
-        groups, unasked = list(self._groups.values()), self._unasked
-        self._unasked = deque()
-        for group in groups:
-            self._release(group)
+        unasked, self._unasked = self._unasked, deque()
         for group in unasked:
             group.drop()
-        for group in groups:
-            group.end(error)
-        if groups:
-            soon(self, partial(self._fail_too, error))
-        else:
-            self.fail(error)
-
-    def _fail_too(self, error: BaseException) -> None:
-        if not self.over:
-            self.fail(error)
+        self.close(error)
 
     def _located(self, error: BaseException, index: int) -> BaseException:
         error = as_of_a_generator(error, label(self.by.key))

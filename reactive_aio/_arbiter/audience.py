@@ -1,0 +1,74 @@
+"""The audience of a run: those who receive what comes of it, and who come and go while it lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from attrs import define, field
+
+from ..hooks import drop_error
+
+
+class Listener(Protocol):
+    """One of an audience."""
+
+    def end(self, error: BaseException | None, /) -> None:
+        """Take the end of the run, or its failure; it has left by then."""
+
+
+L = TypeVar("L", bound=Listener)
+
+
+def _nothing() -> None:
+    """What follows where nobody can leave any more."""
+
+
+@define(eq=False)
+class Audience(Generic[L]):
+    """The listeners of one run; what they are given is up to whoever has the audience.
+
+    ::
+
+        PLAYING ──the last one leaves──► OVER: `_deserted` is called
+            └──────── end ─────────────► OVER: each one hears of it
+
+    - It is over once. That the last one has left is one event, and none where the run has ended before.
+    - A failure that comes when nobody is there goes to ``_dropped``, once.
+    - Who has left hears of nothing, though it left because of what another one heard.
+    """
+
+    _deserted: Callable[[], None]
+    """Has the run, which nobody listens to any more, cancelled."""
+    _dropped: Callable[[BaseException], None] = drop_error
+    members: dict[L, None] = field(init=False, factory=dict[L, None])
+    """Those who are there, in the order in which they came."""
+    over: bool = field(init=False, default=False)
+
+    def join(self, member: L) -> None:
+        """Have somebody be there; there is no joining an audience that is over, but a new run."""
+        if self.over:
+            raise RuntimeError("the run is over: nobody can join it any more")
+        self.members[member] = None
+
+    def leave(self, member: L) -> None:
+        """Have somebody not be there any more, if that is so."""
+        if member in self.members:
+            del self.members[member]
+            if not self.members and not self.over:
+                self._close()()
+
+    def end(self, error: BaseException | None) -> None:
+        """Tell all of the end, or of the failure; who has nobody to tell it to tells the hook."""
+        self._close()
+        if error is not None and not self.members:
+            self._dropped(error)
+        for member in tuple(self.members):
+            if member in self.members:
+                del self.members[member]
+                member.end(error)
+
+    def _close(self) -> Callable[[], None]:
+        self.over = True
+        deserted, self._deserted = self._deserted, _nothing  # it leads back to who has the audience
+        return deserted

@@ -1,0 +1,105 @@
+"""The machine that parts a flow into substreams: what windows and groups have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from attrs import define, field
+
+from ..._arbiter import Audience, Gathering, Inner
+from ...errors import SourceCancelledError
+from .substream import Substream
+
+TURNS: Final = 8
+"""Turns of the event loop that are more than it takes until somebody acts on what was signalled."""
+
+
+@define(eq=False)
+class Parting(Gathering):
+    """Reads one flow for an audience: the region, which is given the substreams, and the substreams that get elements.
+
+    When the region is cancelled, substreams that are being read go on. The last one to leave has the flow cancelled.
+    """
+
+    upstream: Inner = field(init=False)
+    audience: Audience[Parting | Substream] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.upstream = self.enter(None)
+        self.audience = Audience(self.cut, self.inlet.dropped)
+        self.audience.join(self)
+
+    def cut(self) -> None:
+        """Have nothing to do with the flow any more."""
+        self.remove(self.upstream)
+
+    def cancel(self) -> None:
+        """Leave the substreams to those who read them; who was given one just now has the time to begin."""
+        self.over = True
+        self.audience.leave(self)
+        if not self.audience.over and self.unread():
+            self.soon(self._give_up)
+
+    def _give_up(self) -> None:
+        """Leave the substreams that nobody reads."""
+        for each in self.unread():
+            self.release(each)
+            each.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {each.title}"))
+
+    def unread(self) -> list[Substream]:
+        """Give the substreams that are there and that nobody reads."""
+        return [each for each in self.audience.members if isinstance(each, Substream) and each.reading is None]
+
+    def release(self, substream: Substream) -> None:
+        """Give a substream no more elements."""
+        substream.owner = None
+        self.audience.leave(substream)
+
+    # -- the end
+
+    def close(self, error: BaseException | None) -> None:
+        """End all who listen: the substreams, behind what they keep, and then the region if it still listens."""
+        self.cut()
+        told = [each for each in self.audience.members if isinstance(each, Substream)]
+        unheard = [] if any(each.reading is not None for each in told) else told
+        self.audience.end(error)
+        if error is None:
+            self.complete()
+        else:
+            self.soon(partial(self._fail_too, error, unheard), TURNS if told else 0)
+
+    def end(self, error: BaseException | None) -> None:
+        """Nothing: the region hears of the end behind the substreams."""
+
+    def _fail_too(self, error: BaseException, unheard: list[Substream]) -> None:
+        """Fail, unless whoever has heard of the failure by a substream has left; where nobody has, tell the hook."""
+        if not self.over:
+            self.fail(error)
+        elif unheard and not any(each.opened for each in unheard):
+            self.inlet.dropped(error)
+
+    def soon(self, call: Callable[[], None], turns: int = TURNS) -> None:
+        """Call when those who have just been given a substream, or have just heard of its failure, have had the time to act on it.
+
+        One who is given a substream by an ``async for`` subscribes to it a few turns later, when the substreams may have been
+        cancelled because it was the last one wanted. And one who hears of a failure by a substream most often leaves the
+        others for it: to be told of it by them as well would be once too often.
+        """
+        if turns:
+            self.next_turn(lambda _: self.soon(call, turns - 1))
+        else:
+            call()
+
+    # -- what the substreams say
+
+    def on_taken(self, substream: Substream, n: int) -> None:
+        """Take note that elements of a substream are about to go to its reader."""
+
+    def on_demand(self, substream: Substream) -> None:
+        """Take note that a substream is read, and wants elements."""
+
+    def on_left(self, substream: Substream, kept: int) -> None:
+        """Take note that a reader has cancelled, when so many elements were kept for it."""
+        self.audience.leave(substream)
