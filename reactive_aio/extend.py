@@ -29,17 +29,19 @@ R1  the subscriber's loop   doubled((1, 2))
 
 from __future__ import annotations
 
-from ._arbiter import Coordinator, Drain, Gathering, Inner
+from ._arbiter import Audience, Coordinator, Drain, Gathering, Inner, Listener
 from ._flow.flow import flow_of
 from ._fusion import InTurn, Parts, Placed, Placing, Requirement, Stage, Template, Transform, run_stages
 from ._plan import Capabilities, Elsewhere, Feed, FlowLike, Host, Inlet, Outlet, Pulled, Pushed, Receiver, Source
 from ._runtime.connect import connect
+from ._runtime.shared import SharedHost
 from .operators.timing.clockwork import Clocked, Clockwork
 from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
 from .spec import Subscription
 
 __all__ = [
     "Attachment",
+    "Audience",
     "Capabilities",
     "Clocked",
     "Clockwork",
@@ -54,6 +56,7 @@ __all__ = [
     "InTurn",
     "Inlet",
     "Inner",
+    "Listener",
     "Outlet",
     "Parts",
     "Placed",
@@ -66,6 +69,7 @@ __all__ = [
     "Reports",
     "Requirement",
     "Scheduler",
+    "SharedHost",
     "Source",
     "Stage",
     "Subscription",

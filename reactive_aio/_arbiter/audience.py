@@ -21,7 +21,7 @@ L = TypeVar("L", bound=Listener)
 
 
 def _nothing() -> None:
-    """What follows where nobody can leave any more."""
+    """What follows where the last one leaves a run that is over."""
 
 
 @define(eq=False)
@@ -55,7 +55,7 @@ class Audience(Generic[L]):
         """Have somebody not be there any more, if that is so."""
         if member in self.members:
             del self.members[member]
-            if not self.members and not self.over:
+            if not self.members:
                 self._close()()
 
     def end(self, error: BaseException | None) -> None:
