@@ -32,6 +32,7 @@ from weakref import finalize
 from attrs import define, frozen
 
 from .._core import budgets
+from .._core.budgets import Budget
 from .template import Template
 
 # The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
@@ -88,8 +89,8 @@ class Pace:
     """Calls him."""
     awaiting: tuple[Any] | None = None
     """What an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
-    turn: float = 0.0
-    """Seconds until the deadline, where a pass goes on behind what its input has waited for."""
+    budget: Budget | None = None
+    """Says how long a pass may go on behind what its input has waited for, where that may be."""
 
 
 @frozen
@@ -254,7 +255,7 @@ if items.gi_yieldfrom is not None:
     awaits += 1
     yield item
     then = clock()
-    pace.deadline = then + pace.turn
+    pace.deadline = then + pace.budget.part
     continue
 """
 COUNTED_LOOP: Final = "    for pace_index, item in enumerate(islice(items, stride), pace.index):\n"

@@ -54,6 +54,7 @@ class AwaitedDriver(RegionDriver):
     ) -> None:
         super().__init__(source.run, region, source, source.loop, context, receiver, host, release)
         self.source = source
+        self.run.pace.budget = self.budget
         self._owner: asyncio.Task[None] | None = None
         self._context = context
         """The context of the owner, once there is one."""
@@ -110,26 +111,25 @@ class AwaitedDriver(RegionDriver):
             return super()._emit_chunk(items)
         self._out = []
         self._pass = call[0](items, self.run.pace, self._out, min(self._demand, MOST_AT_ONCE), *call[1])
-        self._gather_on()
+        awaited = self._gather_on(self._pass)
+        if awaited is not NOTHING:
+            self.run.pace.awaiting = (awaited,)
         return True
 
-    def _gather_on(self) -> None:
-        """Gather until the iterator suspends or the pass has ended, and deliver that."""
-        gathers, pace = self._pass, self.run.pace
-        pace.turn = self.budget.part
+    def _gather_on(self, gathers: Iterator[Any]) -> Any:
+        """Gather until the iterator suspends or the pass has ended, and deliver that; return what is awaited, or NOTHING."""
         try:
-            awaited = next(cast("Iterator[Any]", gathers), NOTHING)
+            awaited = next(gathers, NOTHING)
         except FAILURES as error:
             self._pass = None
             self._flush()
             self._fail(error, locate=True)
-            return
+            return NOTHING
         if awaited is NOTHING:
             self._pass = None
-        else:
-            pace.awaiting = (awaited,)
         if self._out:
             self._flush()
+        return awaited
 
     def _flush(self) -> None:
         out, self._out[:] = self._out[:], ()
@@ -145,20 +145,24 @@ class AwaitedDriver(RegionDriver):
 
     def _stream(self) -> Generator[Any, None, None]:
         """Await, and gather what comes behind that, as long as the iterator suspends: an element may come alone each time."""
-        pace = self.run.pace
-        while pace.awaiting is not None:
-            (awaited,), pace.awaiting = pace.awaiting, None
+        pace, gathers = self.run.pace, self._pass
+        (awaited,), pace.awaiting = cast("tuple[Any]", pace.awaiting), None
+        while True:
             yield awaited
-            if self._pass is None or self.cancelled:
+            if gathers is None or self._pass is not gathers or self.cancelled:
                 return
             self._here = True
             try:
-                self._gather_on()
+                awaited = self._gather_on(gathers)
             except FAILURES as error:
                 self.caught(error)
+                awaited = NOTHING
             finally:
                 self._here = False
-            if self.life is not OPEN:
+            if awaited is NOTHING:
+                return
+            if self._pass is not gathers:
+                pace.awaiting = (awaited,)
                 return
 
     # -- the owner
