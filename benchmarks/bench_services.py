@@ -42,7 +42,7 @@ def _ready() -> list[Workload]:
         title="ready async generator: sum",
         by=SUM,
         given={"source": ready},
-        expect=lambda n: n * (n - 1) // 2,
+        expect=_summed,
         bars=(Bar(BY_HAND, at_most=2.0),),
         limit=BY_HAND,
         loops=("asyncio",),
@@ -53,7 +53,7 @@ def _ready() -> list[Workload]:
         summed,
         title="ready async generator: for_each(async f)",
         by=FOR_EACH_ASYNC,
-        expect=lambda n: n * (n + 1) // 2,
+        expect=_summed_from_1,
         bars=(Bar(BY_HAND, at_most=6.0),),
     )
     read = evolve(summed, title="ready async generator: async for", by=ASYNC_FOR, bars=(Bar(BY_HAND, at_most=10.0),))
@@ -84,14 +84,14 @@ def _suspended() -> list[Workload]:
         title="suspended async generator without end: map, filter, take, sum",
         by=TAKE,
         given={},
-        expect=lambda n: _chained(2 * (n // 2)),
+        expect=_taken,
         bars=(Bar(BY_HAND, at_most=1.5),),
     )
     read = evolve(
         chained,
         title="suspended async generator: async for",
         by=ASYNC_FOR,
-        expect=lambda n: n * (n - 1) // 2,
+        expect=_summed,
         bars=(Bar(BY_HAND, at_most=3.0),),
     )
     return [chained, taken, read]
@@ -101,7 +101,7 @@ def _lines() -> list[Workload]:
     summed = Workload(
         title=f"lines of a socket, {by_hand.LINES} at a time: sum of their lengths",
         by=LINES_SUMMED,
-        expect=lambda n: 7 * n,
+        expect=_lengths,
         bars=(Bar(BY_HAND, at_most=1.3),),
         limit=BY_HAND,
         loops=("asyncio",),
@@ -111,14 +111,34 @@ def _lines() -> list[Workload]:
         summed,
         title=f"lines of a socket, {by_hand.LINES} at a time: async for",
         by=LINES_READ,
-        expect=lambda n: n,
+        expect=_same,
         bars=(Bar(BY_HAND, at_most=3.0),),
     )
     return [summed, read]
 
 
+def _same(n: int) -> int:
+    return n
+
+
+def _summed(n: int) -> int:
+    return n * (n - 1) // 2
+
+
+def _summed_from_1(n: int) -> int:
+    return n * (n + 1) // 2
+
+
 def _chained(n: int) -> int:
     return sum(filter(even, range(1, n + 1)))
+
+
+def _taken(n: int) -> int:
+    return _chained(n // 2 * 2)
+
+
+def _lengths(n: int) -> int:
+    return n * len(by_hand.LINE)
 
 
 # --- sum -------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 
+LINE = b"a line\n"
 LINES = 16
 """How many lines arrive at once."""
 
@@ -57,7 +58,7 @@ async def lines(n: int) -> AsyncGenerator[asyncio.StreamReader]:
 
     async def write() -> None:
         for start in range(0, n, LINES):
-            writer.write(b"a line\n" * min(LINES, n - start))
+            writer.write(LINE * min(LINES, n - start))
             await writer.drain()
         writer.close()
 
