@@ -79,6 +79,7 @@ def _grouped() -> list[Workload]:
         given={"size": 2},
         fixed=20_000,
         expect=_same,
+        only=("reactive_aio", QUEUES),
         bars=(Bar(at_most=30_000),),
         rounds=1,
     )
