@@ -249,6 +249,38 @@ async def test_the_greatest_are_found_among_many_and_the_first_of_equals_comes_f
     )
 
 
+class Ranked:
+    """An element that is compared by its rank alone, and counts how often any of them was."""
+
+    compared = 0
+
+    def __init__(self, rank: int, at: int) -> None:
+        self.rank, self.at = rank, at
+
+    def __lt__(self, other: Ranked) -> bool:
+        Ranked.compared += 1
+        return self.rank < other.rank
+
+
+@pytest.mark.parametrize("k", [0, 1, 5, 2000])
+async def test_without_a_key_too_the_first_of_equals_comes_first(k: int) -> None:
+    items = [Ranked(n * 7919 % 1000 // 10, n) for n in range(1000)]
+
+    expected = [each.at for each in nlargest(k, items, key=lambda each: each.rank)]
+
+    assert expected == [each.at for each in await Flow.from_iterable(items).top_k(k)]
+
+
+async def test_an_element_that_is_not_among_the_greatest_is_compared_once() -> None:
+    kept = TopK[Ranked](5, None).transform()
+    list(kept.apply(Ranked(rank, rank) for rank in range(200)))
+    before = Ranked.compared
+
+    list(kept.apply(Ranked(0, at) for at in range(1000)))
+
+    assert 1000 == Ranked.compared - before
+
+
 async def test_no_more_than_twice_as_many_as_are_wanted_are_kept() -> None:
     kept = TopK[int](5, None).transform()
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from attrs import define, field, frozen
 
 from ..._fusion import Parts, Stage, Template, Transform
-from .fold import KeepingSeveral
+from .fold import MISSING, KeepingSeveral
 
 T = TypeVar("T")
 
@@ -52,14 +52,28 @@ class KeepingTop(Sorting):
     k: int = field(kw_only=True)
     limit: int = field(init=False)
 
-    template: ClassVar[Template | None] = Template("""
-        $append(item)
-        if len($value) == $limit:
-            $sort()
-    """)
+    least: Any = field(init=False, default=MISSING)
+    """What an element has to exceed, once there are more than are wanted; with a key nothing, since it may be dear to call twice."""
+
+    missing: ClassVar[Any] = MISSING
+
+    template: ClassVar[Template | None] = Template(
+        """
+        if $least is $missing or $least < item:
+            $append(item)
+            if len($value) == $limit:
+                $least = $drop()
+        """,
+        local=("least",),
+    )
 
     def __attrs_post_init__(self) -> None:
         self.limit = 2 * self.k + ROOM
+
+    def drop(self) -> Any:
+        """Drop all but the greatest, and give what an element has to exceed."""
+        kept = self.sort()
+        return kept[-1] if kept and self.fn is None else MISSING
 
     def sort(self) -> list[Any]:
         """Drop all but the greatest."""

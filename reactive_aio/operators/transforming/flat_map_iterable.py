@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import islice
 from operator import length_hint
 from typing import Final, TypeVar
 
@@ -17,7 +16,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SLICE: Final = 64
-"""Elements of one iterable between two looks at the clock."""
+"""Results between two looks at the clock."""
 
 
 @frozen
@@ -44,20 +43,29 @@ class Flattening(Transform[T, R]):
 
     def paced(self, items: Iterator[T], pace: Pace) -> Generator[R]:
         """Go on with the iterable at hand, then with those of the elements that follow, until the time is up."""
-        while True:
-            if self.inner is None:
-                for item in items:
-                    self.inner = iter(self.fn(item))
-                    break
-                else:
-                    return
-            given = 0
-            for given, result in enumerate(islice(self.inner, SLICE), 1):  # noqa: B007 - told from a full slice below
+        yield from self._rest(pace)
+        if self.inner is not None:
+            return
+        fn, left = self.fn, SLICE
+        for item in items:
+            self.inner = inner = iter(fn(item))
+            for result in inner:
                 yield result
-            if given < SLICE:
-                self.inner = None
-            elif pace.resumes and budgets.clock() >= pace.deadline:
-                return
+                left -= 1
+                if not left:
+                    if pace.resumes and budgets.clock() >= pace.deadline:
+                        return
+                    left = SLICE
+            self.inner = None
+
+    def _rest(self, pace: Pace) -> Generator[R]:
+        """Go on with the iterable at hand, if there is one, until the time is up."""
+        if self.inner is not None:
+            for given, result in enumerate(self.inner, 1):
+                yield result
+                if not given % SLICE and pace.resumes and budgets.clock() >= pace.deadline:
+                    return
+            self.inner = None
 
     def demand(self, n: int) -> int:
         """Ask for one element at a time, since it may be enough."""
@@ -65,9 +73,7 @@ class Flattening(Transform[T, R]):
 
     def finish(self) -> Iterable[R]:
         """Read the iterable at hand to its end, where a stage before this one needed no more in the middle of it."""
-        if self.inner is not None:
-            yield from self.inner
-            self.inner = None
+        return self._rest(Pace())
 
     def close(self) -> None:
         """Close the iterable at hand if it can be closed."""

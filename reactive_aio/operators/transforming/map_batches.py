@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -68,10 +69,12 @@ class Batching(Flattening[Any, R]):
         return super().paced(self._batches(items), pace)
 
     def _batches(self, items: Iterator[Any]) -> Iterator[list[Any]]:
-        for item in items:
-            self.held.append(item)
-            if len(self.held) == self.size:
-                yield self._taken()
+        while True:
+            held = self.held
+            held.extend(islice(items, self.size - len(held)))
+            if len(held) < self.size:
+                return
+            yield self._taken()
 
     def _taken(self) -> list[Any]:
         held, self.held = self.held, []

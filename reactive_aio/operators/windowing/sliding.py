@@ -41,12 +41,13 @@ class SlidingOn(Transform[T, list[T]]):
     held: deque[T] = field(init=False)
 
     template: ClassVar[Template | None] = Template("""
-        $self.held.append(item)
-        $self.left -= 1
-        if not $self.left:
+        $held.append(item)
+        if $self.left > 1:
+            $self.left -= 1
+        else:
             $self.left = $step
-            $self.fresh = $self.most
-            item = list($self.held)
+            $self.fresh = $most
+            item = list($held)
             $rest
     """)
 
