@@ -6,16 +6,10 @@ the next; `schedulers` say where regions run; `operators` has one small module f
 `_runtime` and `spark` are the two engines that run it. `extend` is for those who build on it.
 """
 
-from . import schedulers as schedulers
+from typing import TYPE_CHECKING
+
 from ._flow.ends import FlowIterator as FlowIterator
 from ._flow.flow import Flow as Flow
-from ._flow.grouped import GroupedFlow as GroupedFlow
-from ._flow.processor import processor as processor
-from ._plan import BoundarySnapshot as BoundarySnapshot
-from ._plan import InnerSnapshot as InnerSnapshot
-from ._plan import OverflowSnapshot as OverflowSnapshot
-from ._plan import RegionSnapshot as RegionSnapshot
-from ._plan import Snapshot as Snapshot
 from .errors import BackpressureOverflowError as BackpressureOverflowError
 from .errors import DriverUnreachableError as DriverUnreachableError
 from .errors import EmptyFlowError as EmptyFlowError
@@ -32,15 +26,48 @@ from .errors import StalledError as StalledError
 from .errors import TaskCancelledError as TaskCancelledError
 from .errors import UnsupportedOnSparkError as UnsupportedOnSparkError
 from .errors import WorkerDiedError as WorkerDiedError
-from .operators.recovering.backoff import Backoff as Backoff
-from .operators.sourcing.callback import Emitter as Emitter
-from .operators.transforming.handle import SynchronousSink as SynchronousSink
-from .operators.transforming.signal import Completed as Completed
-from .operators.transforming.signal import Failed as Failed
-from .operators.transforming.signal import Next as Next
-from .operators.transforming.signal import Signal as Signal
 from .spec import UNBOUNDED as UNBOUNDED
 from .spec import Processor as Processor
 from .spec import Publisher as Publisher
 from .spec import Subscriber as Subscriber
 from .spec import Subscription as Subscription
+
+if TYPE_CHECKING:
+    from . import schedulers as schedulers
+    from ._flow.grouped import GroupedFlow as GroupedFlow
+    from ._flow.processor import processor as processor
+    from ._plan.snapshot import BoundarySnapshot as BoundarySnapshot
+    from ._plan.snapshot import InnerSnapshot as InnerSnapshot
+    from ._plan.snapshot import OverflowSnapshot as OverflowSnapshot
+    from ._plan.snapshot import RegionSnapshot as RegionSnapshot
+    from ._plan.snapshot import Snapshot as Snapshot
+    from .operators.recovering.backoff import Backoff as Backoff
+    from .operators.sourcing.callback import Emitter as Emitter
+    from .operators.transforming.handle import SynchronousSink as SynchronousSink
+    from .operators.transforming.signal import Completed as Completed
+    from .operators.transforming.signal import Failed as Failed
+    from .operators.transforming.signal import Next as Next
+    from .operators.transforming.signal import Signal as Signal
+else:
+    from ._core.later import later
+
+    __getattr__, __dir__ = later(
+        __name__,
+        {
+            "schedulers": ".schedulers",
+            "GroupedFlow": "._flow.grouped",
+            "processor": "._flow.processor",
+            "BoundarySnapshot": "._plan.snapshot",
+            "InnerSnapshot": "._plan.snapshot",
+            "OverflowSnapshot": "._plan.snapshot",
+            "RegionSnapshot": "._plan.snapshot",
+            "Snapshot": "._plan.snapshot",
+            "Backoff": ".operators.recovering.backoff",
+            "Emitter": ".operators.sourcing.callback",
+            "SynchronousSink": ".operators.transforming.handle",
+            "Completed": ".operators.transforming.signal",
+            "Failed": ".operators.transforming.signal",
+            "Next": ".operators.transforming.signal",
+            "Signal": ".operators.transforming.signal",
+        },
+    )

@@ -6,17 +6,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from .._plan import Snapshot
+from .._core.missing import MISSING
 from ..operators._fluent import check_count, check_function, check_seconds, is_async
-from ..operators.awaiting.for_each import ForEachAsync
-from ..operators.folding.collect import Collect
-from ..operators.folding.fold import MISSING, Count, ForEach, Last, Reduce, ToList
+from ..operators.folding.fold import Count, ForEach, Last, Reduce, ToList
 from ..spec import Subscriber
 from .reductions import Reductions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from .._plan import Snapshot
     from ..spark.sink import BatchWriter, Committed
     from .flow import Flow
 
@@ -233,6 +232,7 @@ class Ends(Reductions[T_co]):
         ['a', 'b', 'c', 'd', 'r']
         """
         from .._runtime.ends import come_home, value_of
+        from ..operators.folding.collect import Collect
 
         check_function("collect", factory, "make the container in an ordinary function")
         check_function("collect", accumulate, "put elements in by an ordinary function")
@@ -288,6 +288,8 @@ class Ends(Reductions[T_co]):
             else:
                 await value_of(come_home(self._as_flow()).then(ForEach(fn)), None)
         elif is_async(fn):
+            from ..operators.awaiting.for_each import ForEachAsync
+
             await value_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
         else:
             raise ValueError(

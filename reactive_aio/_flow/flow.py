@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import Attribute, field, frozen
 
 from .._fusion import Placed, Stage, calling_line
 from .._plan import Nodes, PublishOn, Source, SubscribeOn, check_source
-from .._plan.describe import Style, describe
-from .._plan.layout import layout
-from .._plan.svg import draw
 from ..operators import (
     Awaiting,
     Combining,
@@ -26,6 +23,9 @@ from ..operators import (
     Windowing,
 )
 from .ends import Ends
+
+if TYPE_CHECKING:
+    from .._plan.describe import Style
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -121,6 +121,8 @@ class Flow(
         R2 thread('writer'), boundary, prefetch 16
         R3 the subscriber's loop, boundary, prefetch 256
         """
+        from .._plan.describe import describe
+
         return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
@@ -132,6 +134,9 @@ class Flow(
         >>> Flow.range(9).map(str).diagram()[:5]
         '<svg '
         """
+        from .._plan.layout import layout
+        from .._plan.svg import draw
+
         return draw(layout(self, end))
 
     def _repr_svg_(self) -> str:

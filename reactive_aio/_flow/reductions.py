@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, overload
 
+from .._core.missing import MISSING
 from .._fusion import Stage
 from ..errors import EmptyFlowError
 from ..operators._fluent import Fluent, check_count, check_flag, check_function
-from ..operators.filtering.slice import Slice
-from ..operators.folding.by_key import CountByKey, ReduceByKey
-from ..operators.folding.deciding import All, AnyOf, Contains, IsEmpty
-from ..operators.folding.fold import MISSING
-from ..operators.folding.ranking import TopK, ToSortedList
-from ..operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
@@ -45,6 +40,8 @@ class Reductions(Fluent[T_co]):
         >>> sorted(asyncio.run(Flow.of("b", "a", "b").to_set()))
         ['a', 'b']
         """
+        from ..operators.folding.summing import ToSet
+
         return await self._value(ToSet[T_co](), set(), gathered=True)
 
     @overload
@@ -71,6 +68,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a", "b").index().to_dict())
         {0: 'a', 1: 'b'}
         """
+        from ..operators.folding.summing import ToDict
+
         for function in (key, value):
             if function is not None:
                 check_function("to_dict", function, "an ordinary function is needed")
@@ -95,6 +94,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a").single())
         'a'
         """
+        from ..operators.folding.summing import Single
+
         return self._or_empty("single", await self._value(Single[T_co](), default))
 
     @overload
@@ -115,6 +116,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a", "b").element_at(1)), asyncio.run(Flow.of("a").element_at(1, default=None))
         ('b', None)
         """
+        from ..operators.filtering.slice import Slice
+
         check_count("element_at", "index", index, 0)
         value: Any = await self._value(Slice[T_co](index, index + 1, 1), default)
         if value is MISSING:
@@ -141,6 +144,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.range(5).sum()), asyncio.run(Flow.of([1], [2]).sum([]))
         (10, [1, 2])
         """
+        from ..operators.folding.summing import Sum
+
         return await self._value(Sum(start), start)
 
     @overload
@@ -161,6 +166,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of(3, 1, 2).min()), asyncio.run(Flow.of("ccc", "a").min(key=len))
         (1, 'a')
         """
+        from ..operators.folding.summing import Min
+
         if key is not None:
             check_function("min", key, "an ordinary function is needed")
         return self._or_empty("min", await self._value(Min(key), default))
@@ -183,6 +190,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of(3, 1, 2).max()), asyncio.run(Flow.empty().max(default=0))
         (3, 0)
         """
+        from ..operators.folding.summing import Max
+
         if key is not None:
             check_function("max", key, "an ordinary function is needed")
         return self._or_empty("max", await self._value(Max(key), default))
@@ -202,6 +211,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a", "ccc", "bb").top_k(2, key=len))
         ['ccc', 'bb']
         """
+        from ..operators.folding.ranking import TopK
+
         check_count("top_k", "k", k, 0)
         if key is not None:
             check_function("top_k", key, "an ordinary function is needed")
@@ -221,6 +232,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of(2, 3, 1).to_sorted_list(reverse=True))
         [3, 2, 1]
         """
+        from ..operators.folding.ranking import ToSortedList
+
         if key is not None:
             check_function("to_sorted_list", key, "an ordinary function is needed")
         check_flag("to_sorted_list", "reverse", reverse)
@@ -240,6 +253,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a", "bb", "c").count_by_key(len))
         {1: 2, 2: 1}
         """
+        from ..operators.folding.by_key import CountByKey
+
         check_function("count_by_key", key, "an ordinary function is needed")
         return await self._value(CountByKey(key), {})
 
@@ -267,6 +282,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.range(5).reduce_by_key(lambda n: n % 2, lambda total, n: total + n, 0))
         {0: 6, 1: 4}
         """
+        from ..operators.folding.by_key import ReduceByKey
+
         for function in (key, fn) if combine is None else (key, fn, combine):
             check_function("reduce_by_key", function, "an ordinary function is needed")
         return await self._value(ReduceByKey(key, fn, initial, combine), {})
@@ -284,6 +301,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of(1, 2, 0, 3).all(bool))
         False
         """
+        from ..operators.folding.deciding import All
+
         check_function("all", predicate, "an ordinary predicate is needed")
         return await self._value(All(predicate), True)
 
@@ -300,6 +319,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of(0, 2, 3).any(bool))
         True
         """
+        from ..operators.folding.deciding import AnyOf
+
         check_function("any", predicate, "an ordinary predicate is needed")
         return await self._value(AnyOf(predicate), False)
 
@@ -316,6 +337,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.range(10).contains(3))
         True
         """
+        from ..operators.folding.deciding import Contains
+
         return await self._value(Contains(value), False)
 
     async def is_empty(self) -> bool:
@@ -331,6 +354,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.range(10).filter(lambda n: n > 9).is_empty())
         True
         """
+        from ..operators.folding.deciding import IsEmpty
+
         return await self._value(IsEmpty(), True)
 
     async def drain(self) -> None:
@@ -346,6 +371,8 @@ class Reductions(Fluent[T_co]):
         >>> asyncio.run(Flow.of("a").do_on_next(print).drain())
         a
         """
+        from ..operators.folding.summing import Drain
+
         await self._value(Drain(), None)
 
     async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:

@@ -17,8 +17,8 @@ from attrs import define, field, frozen
 
 from reactive_aio import UNBOUNDED, Flow, Subscriber, Subscription, hooks
 from reactive_aio._catalogue import TRAITS
+from reactive_aio._core.missing import MISSING
 from reactive_aio.operators._fluent import is_async, is_flow
-from reactive_aio.operators.folding.fold import MISSING
 from reactive_aio.operators.sourcing.publisher import FromPublisher
 from reactive_aio.testing import settle
 from tests.registry import AnyFlow, Entry, Settings, same

@@ -104,7 +104,7 @@ def test_what_a_flow_is_made_of_is_hidden() -> None:
 
 
 def test_what_is_exported_is_what_is_documented() -> None:
-    exported = {name for name in vars(reactive_aio) if not name.startswith("_") and name[0].isupper()}
+    exported = {name for name in dir(reactive_aio) if not name.startswith("_") and name[0].isupper()}
 
     assert {"Flow", "Publisher", "Subscriber", "Subscription", "Processor", "UNBOUNDED"} <= exported
     errors = {name for name in exported if name.endswith(("Error", "Violation"))}

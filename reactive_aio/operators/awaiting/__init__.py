@@ -6,12 +6,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_count, check_function
-from ._lines import Order, check_order
-from .filter_when import FilterWhen
-from .map_async import MapAsync
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from ._lines import Order
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -63,6 +61,9 @@ class Awaiting(Fluent[T_co]):
         >>> names.map_async(fetch, order="completion").run_sync()
         ['BBB', 'CC', 'A']
         """
+        from ._lines import check_order
+        from .map_async import MapAsync
+
         check_function("map_async", fn)
         check_count("map_async", "max_concurrency", max_concurrency, 1)
         check_order("map_async", order)
@@ -86,6 +87,8 @@ class Awaiting(Fluent[T_co]):
         >>> Flow.of("new", "taken", "newer").filter_when(is_free).run_sync()
         ['new', 'newer']
         """
+        from .filter_when import FilterWhen
+
         check_function("filter_when", predicate)
         check_count("filter_when", "max_concurrency", max_concurrency, 1)
         return self._begin(FilterWhen[T_co](self._as_flow(), predicate, max_concurrency))

@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..._fusion import Stage
 from .._fluent import Fluent, check_count, check_flag, check_flows
-from .combine_latest import CombineLatest
-from .concat import Concat, parts
-from .concat_eager import ConcatEager
-from .default_if_empty import DefaultIfEmpty
-from .merge import Merge
-from .race import Race
-from .start_with import StartWith
-from .switch_if_empty import SwitchIfEmpty
-from .with_latest_from import WithLatestFrom
-from .zip import Zip
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -49,6 +39,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.of(1, 2).concat(Flow.of(3), Flow.of("four")).run_sync()
         [1, 2, 3, 'four']
         """
+        from .concat import Concat, parts
+
         check_flows("concat", self, *others)
         flows = tuple(chain.from_iterable(map(parts, (self._as_flow(), *others))))
         return self._begin(Concat(flows))
@@ -73,6 +65,8 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(main())
         ([0, 1, 0], 2.0)
         """
+        from .concat_eager import ConcatEager
+
         check_flows("concat_eager", self, *others)
         check_count("concat_eager", "prefetch", prefetch, 1)
         return self._begin(ConcatEager[T_co | U]((self._as_flow(), *others), prefetch))
@@ -97,6 +91,8 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(fast.merge(slow).take(4).to_list())
         ['fast 0', 'fast 1', 'slow 0', 'fast 2']
         """
+        from .merge import Merge
+
         check_flows("merge", self, *others)
         check_count("merge", "prefetch", prefetch, 1)
         check_flag("merge", "delay_errors", delay_errors)
@@ -114,6 +110,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.of("b", "c").start_with("a").run_sync()
         ['a', 'b', 'c']
         """
+        from .start_with import StartWith
+
         stage: Stage[Any, T_co | U] = StartWith(items)
         return self.then(stage)
 
@@ -129,6 +127,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.range(3).filter(lambda n: n > 5).default_if_empty(-1).run_sync()
         [-1]
         """
+        from .default_if_empty import DefaultIfEmpty
+
         stage: Stage[Any, T_co | U] = DefaultIfEmpty(default)
         return self.then(stage)
 
@@ -144,6 +144,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.empty().switch_if_empty(Flow.of("other")).run_sync()
         ['other']
         """
+        from .switch_if_empty import SwitchIfEmpty
+
         check_flows("switch_if_empty", self, other)
         return self._begin(SwitchIfEmpty[T_co | U](self._as_flow(), other))
 
@@ -161,6 +163,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.never().race(Flow.of("first", "of all")).run_sync()
         ['first', 'of all']
         """
+        from .race import Race
+
         check_flows("race", self, *others)
         return self._begin(Race[T_co | U]((self._as_flow(), *others)))
 
@@ -193,6 +197,8 @@ class Combining(Fluent[T_co]):
         >>> Flow.of("a", "b").zip(Flow.range(1, 4)).run_sync()
         [('a', 1), ('b', 2)]
         """
+        from .zip import Zip
+
         check_flows("zip", self, *others)
         check_count("zip", "prefetch", prefetch, 1)
         return self._begin(Zip[Any]((self._as_flow(), *others), prefetch))
@@ -230,6 +236,8 @@ class Combining(Fluent[T_co]):
         >>> run_virtual(fast.combine_latest(slow).to_list())
         [(0, 'a'), (1, 'a'), (2, 'a'), (2, 'b'), (3, 'b')]
         """
+        from .combine_latest import CombineLatest
+
         check_flows("combine_latest", self, *others)
         check_count("combine_latest", "prefetch", prefetch, 1)
         return self._begin(CombineLatest[Any]((self._as_flow(), *others), prefetch))
@@ -249,5 +257,7 @@ class Combining(Fluent[T_co]):
         >>> Flow.range(3).with_latest_from(Flow.of("old", "new")).run_sync()
         [(0, 'new'), (1, 'new'), (2, 'new')]
         """
+        from .with_latest_from import WithLatestFrom
+
         check_flows("with_latest_from", self, other)
         return self._begin(WithLatestFrom[tuple[T_co, U]](self._as_flow(), other))

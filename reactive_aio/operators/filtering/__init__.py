@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
 from ..._fusion import label
 from .._fluent import Fluent, check_count, check_flag, check_flow, check_fraction, check_function, check_whole
-from .distinct import Distinct
-from .distinct_until_changed import DistinctUntilChanged
 from .filter import Filter
-from .ignore_elements import IgnoreElements
-from .of_type import OfType
-from .sample_fraction import SampleFraction
-from .skip import Skip
-from .skip_last import SkipLast
-from .skip_while import SkipWhile
-from .slice import sliced
 from .take import Take
-from .take_last import TakeLast
-from .take_until_other import TakeUntilOther
-from .take_while import TakeUntil, TakeWhile
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -83,6 +71,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(5).skip(3).run_sync()
         [3, 4]
         """
+        from .skip import Skip
+
         check_count("skip", "n", n, 0)
         return self.then(Skip(n))
 
@@ -99,6 +89,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(5).take_last(2).run_sync()
         [3, 4]
         """
+        from .take_last import TakeLast
+
         check_count("take_last", "n", n, 0)
         return self.then(TakeLast(n))
 
@@ -115,6 +107,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of(1, 4, 6, 3, 8).take_while(lambda n: n < 5).run_sync()
         [1, 4]
         """
+        from .take_while import TakeWhile
+
         check_function("take_while", predicate, "an ordinary predicate is needed")
         return self.then(TakeWhile(predicate))
 
@@ -132,6 +126,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of(1, 4, 6, 3, 8).take_until(lambda n: n > 5).run_sync()
         [1, 4, 6]
         """
+        from .take_while import TakeUntil
+
         check_function("take_until", predicate, "an ordinary predicate is needed")
         return self.then(TakeUntil(predicate))
 
@@ -148,6 +144,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(3).concat(Flow.never()).take_until_other(Flow.interval(0.01)).run_sync()
         [0, 1, 2]
         """
+        from .take_until_other import TakeUntilOther
+
         check_flow("take_until_other", other)
         return self._begin(TakeUntilOther[T_co](self._as_flow(), other))
 
@@ -164,6 +162,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(5).skip_last(2).run_sync()
         [0, 1, 2]
         """
+        from .skip_last import SkipLast
+
         check_count("skip_last", "n", n, 0)
         return self.then(SkipLast(n))
 
@@ -180,6 +180,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of(1, 4, 6, 3, 8).skip_while(lambda n: n < 5).run_sync()
         [6, 3, 8]
         """
+        from .skip_while import SkipWhile
+
         check_function("skip_while", predicate, "an ordinary predicate is needed")
         return self.then(SkipWhile(predicate))
 
@@ -197,6 +199,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(100)[2:10:3].run_sync()
         [2, 5, 8]
         """
+        from .slice import sliced
+
         return self.then(sliced(at))
 
     # Without it Python would take what has __getitem__ for a sequence, and call it with 0, 1, 2...
@@ -224,6 +228,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of("a", "b", "A", "c", "b").distinct(str.lower).run_sync()
         ['a', 'b', 'c']
         """
+        from .distinct import Distinct
+
         if key is not None:
             check_function("distinct", key, "an ordinary function is needed")
         check_count("distinct", "max_keys", max_keys, 1)
@@ -256,6 +262,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of(10, 11, 15, 16).distinct_until_changed(comparer=lambda a, b: abs(a - b) < 3).run_sync()
         [10, 15]
         """
+        from .distinct_until_changed import DistinctUntilChanged
+
         for function in (key, comparer):
             if function is not None:
                 check_function("distinct_until_changed", function, "an ordinary function is needed")
@@ -273,6 +281,8 @@ class Filtering(Fluent[T_co]):
         >>> Flow.of(1, "a", 2.5, "b").of_type(str).run_sync()
         ['a', 'b']
         """
+        from .of_type import OfType
+
         if not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"of_type() takes a type, not {label(kind)}")
         return self.then(OfType(kind))
@@ -299,6 +309,8 @@ class Filtering(Fluent[T_co]):
         >>> 480 < Flow.range(1000).sample_fraction(0.5).run_sync(Flow.count) < 520
         True
         """
+        from .sample_fraction import SampleFraction
+
         check_whole("sample_fraction", "seed", seed)
         check_fraction("sample_fraction", fraction)
         if key is not None:
@@ -317,4 +329,6 @@ class Filtering(Fluent[T_co]):
         >>> Flow.range(3).ignore_elements().concat(Flow.of("done")).run_sync()
         ['done']
         """
+        from .ignore_elements import IgnoreElements
+
         return self.then(IgnoreElements())

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from .._itself import itself
-from ..folding.fold import MISSING
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Parts, Stage, Template, Transform, label
 from ...spec import UNBOUNDED
-from .fold import MISSING
 
 T = TypeVar("T")
 A = TypeVar("A")

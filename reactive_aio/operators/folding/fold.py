@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import add
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Parts, Stage, Template, Transform, label
 from ...hooks import discard
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
 A = TypeVar("A")
-
-
-class _Missing:
-    """Stands for "no value yet", which None can't: None is an ordinary element."""
-
-    def __reduce__(self) -> str:
-        return "MISSING"  # itself again, wherever it has travelled
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final[Any] = _Missing()
 
 
 @define

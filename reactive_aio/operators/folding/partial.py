@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
-from .fold import MISSING, Folding
+from .fold import Folding
 
 
 class AddingFrom0(Folding[Any, Any]):

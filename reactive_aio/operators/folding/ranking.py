@@ -7,8 +7,9 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Parts, Stage, Template, Transform
-from .fold import MISSING, KeepingSeveral
+from .fold import KeepingSeveral
 
 T = TypeVar("T")
 

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Parts, Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
 from ..filtering.take import Take
-from .fold import MISSING, Folding, Keeping, KeepingSeveral
+from .fold import Folding, Keeping, KeepingSeveral
 from .partial import Different, GreatestOfPart, LatestPairs, LeastOfPart, SumOfPart
 
 T = TypeVar("T")

@@ -12,13 +12,10 @@ from ..._core.notes import add_note
 from ..._fusion import Origin, calling_line
 from ...spec import UNBOUNDED
 from .._fluent import Fluent, check_function, check_whole
-from .do_on_discard import DoOnDiscard
-from .do_on_next import DoOnNext, LogNext
-from .judging import Strict
-from .peek import Listener, Peek
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from .peek import Listener
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -46,6 +43,8 @@ class Observing(Fluent[T_co]):
         a
         ['A']
         """
+        from .do_on_next import DoOnNext
+
         check_function("do_on_next", fn, "use map_async(), or await in flow.for_each(fn)")
         return self.then(DoOnNext(fn))
 
@@ -62,6 +61,8 @@ class Observing(Fluent[T_co]):
         down
         []
         """
+        from .peek import Listener
+
         return self._peek("do_on_error", fn, Listener(on_error=fn))
 
     def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -77,6 +78,8 @@ class Observing(Fluent[T_co]):
         done
         [1]
         """
+        from .peek import Listener
+
         return self._peek("do_on_complete", fn, Listener(on_complete=fn))
 
     def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -92,6 +95,8 @@ class Observing(Fluent[T_co]):
         begins
         [1]
         """
+        from .peek import Listener
+
         return self._peek("do_on_subscribe", fn, Listener(on_subscribe=fn))
 
     def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
@@ -106,6 +111,8 @@ class Observing(Fluent[T_co]):
         2
         [0, 1]
         """
+        from .peek import Listener
+
         return self._peek("do_on_request", fn, Listener(on_request=fn))
 
     def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -121,6 +128,8 @@ class Observing(Fluent[T_co]):
         cancelled
         [0, 1]
         """
+        from .peek import Listener
+
         return self._peek("do_on_cancel", fn, Listener(on_cancel=fn))
 
     def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -138,6 +147,8 @@ class Observing(Fluent[T_co]):
         over
         [1]
         """
+        from .peek import Listener
+
         return self._peek("do_finally", fn, Listener(on_end=fn))
 
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
@@ -156,6 +167,8 @@ class Observing(Fluent[T_co]):
         3
         [[1, 2]]
         """
+        from .do_on_discard import DoOnDiscard
+
         check_function("do_on_discard", fn, "an ordinary function is needed")
         return self._begin(DoOnDiscard[T_co](self._as_flow(), fn))
 
@@ -180,6 +193,9 @@ class Observing(Fluent[T_co]):
         complete
         [0, 1]
         """
+        from .do_on_next import LogNext
+        from .peek import Listener, Peek
+
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"log() takes the name of a logger, not {type(name).__name__}")
         check_whole("log", "level", level)
@@ -208,12 +224,16 @@ class Observing(Fluent[T_co]):
         >>> "checkpoint 'orders'" in signal.error.__notes__[-1]
         True
         """
+        from .peek import Listener, Peek
+
         if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"checkpoint() takes a description, not {type(description).__name__}")
         listener = Listener(on_error=partial(_note, description, calling_line()))
         return self._begin(Peek[T_co]("checkpoint", self._as_flow(), listener, description))
 
     def _peek(self, method: str, fn: object, listener: Listener) -> Flow[T_co]:
+        from .peek import Peek
+
         check_function(method, fn, "an ordinary function is needed")
         return self._begin(Peek[T_co](method, self._as_flow(), listener, fn))
 
@@ -231,6 +251,8 @@ class Observing(Fluent[T_co]):
         >>> Flow.range(3).strict().map(str).run_sync()
         ['0', '1', '2']
         """
+        from .judging import Strict
+
         return self._begin(Strict[T_co](self._as_flow()))
 
 

@@ -6,14 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_count, check_function
-from .backlog import Overflow, check_overflow
-from .buffer import OnBackpressureBuffer
-from .drop import OnBackpressureDrop
-from .error import OnBackpressureError
-from .latest import OnBackpressureLatest
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from .backlog import Overflow
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -52,6 +48,9 @@ class Overflowing(Fluent[T_co]):
         >>> run_virtual(main())
         ([997, 998, 999], 997)
         """
+        from .backlog import check_overflow
+        from .buffer import OnBackpressureBuffer
+
         check_count("on_backpressure_buffer", "max_size", max_size, 1)
         check_overflow("on_backpressure_buffer", overflow)
         _check_on_drop("on_backpressure_buffer", on_drop)
@@ -76,6 +75,8 @@ class Overflowing(Fluent[T_co]):
         >>> kept[:4], len(kept) + len(dropped)
         ([0, 1, 2, 3], 1000)
         """
+        from .drop import OnBackpressureDrop
+
         _check_on_drop("on_backpressure_drop", on_drop)
         return self._begin(OnBackpressureDrop[T_co](self._as_flow(), on_drop))
 
@@ -98,6 +99,8 @@ class Overflowing(Fluent[T_co]):
         >>> run_virtual(main())
         999
         """
+        from .latest import OnBackpressureLatest
+
         _check_on_drop("on_backpressure_latest", on_drop)
         return self._begin(OnBackpressureLatest[T_co](self._as_flow(), on_drop))
 
@@ -117,6 +120,8 @@ class Overflowing(Fluent[T_co]):
         ...
         reactive_aio.errors.BackpressureOverflowError: an element came without demand...
         """
+        from .error import OnBackpressureError
+
         return self._begin(OnBackpressureError[T_co](self._as_flow()))
 
 

@@ -6,19 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .._fluent import Fluent, check_count, check_errors, check_flow, check_function, check_seconds, is_flow
-from ..sourcing.iterable import Empty, Of
-from .backoff import Backoff, at_once
-from .on_error_map import OnErrorMap
-from .repeat import Repeat
-from .repeat_when import RepeatWhen
-from .resume import Always, Errors, OnErrorComplete, OnErrorResumeNext, OnErrorReturn
-from .retry import Retry
-from .retry_if import RetryIf
-from .retry_when import RetryWhen
-from .timeout import Timeout
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from .backoff import Backoff
+    from .resume import Errors
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -43,6 +35,8 @@ class Recovering(Fluent[T_co]):
         >>> Flow.of("a", "b").repeat(2).run_sync()
         ['a', 'b', 'a', 'b']
         """
+        from .repeat import Repeat
+
         if times is not None:
             check_count("repeat", "times", times, 0)
         return self._begin(Repeat(self._as_flow(), times))
@@ -68,6 +62,8 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(Flow.of("a", "b").repeat_when(every_minute).to_list())
         ['a', 'b', 'a', 'b', 'a', 'b']
         """
+        from .repeat_when import RepeatWhen
+
         check_function("repeat_when", decide)
         return self._begin(RepeatWhen[T_co](self._as_flow(), decide))
 
@@ -109,6 +105,9 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(read(0).retry(Backoff(0.5, max_retries=3), resume=lambda last: read(last + 1)).to_list())
         [0, 1, 2, 3, 4]
         """
+        from .backoff import Backoff, at_once
+        from .retry import Retry
+
         if policy is not None and not isinstance(policy, Backoff):
             check_count("retry", "policy", policy, 0)
         check_errors("retry", errors)
@@ -141,6 +140,8 @@ class Recovering(Fluent[T_co]):
         >>> Flow.defer(fetch).retry_if(lambda error, attempt: isinstance(error, OSError) and attempt < 5).run_sync()
         ['up']
         """
+        from .retry_if import RetryIf
+
         check_function("retry_if", predicate, "use retry_when()")
         check_errors("retry_if", errors)
         return self._begin(RetryIf[T_co](self._as_flow(), predicate, errors))
@@ -169,6 +170,8 @@ class Recovering(Fluent[T_co]):
         >>> broken.on_error_resume_next(lambda error: Flow.of(str(error))).run_sync()
         [1, 'down']
         """
+        from .resume import Always, OnErrorResumeNext
+
         check_errors("on_error_resume_next", errors)
         if is_flow(fallback):
             return self._begin(OnErrorResumeNext[T_co | U](self._as_flow(), Always(fallback), errors))
@@ -191,6 +194,9 @@ class Recovering(Fluent[T_co]):
         >>> Flow.of("5", "x", "7").map(int).on_error_return(0, errors=ValueError).run_sync()
         [5, 0]
         """
+        from ..sourcing.iterable import Of
+        from .resume import Always, OnErrorReturn
+
         check_errors("on_error_return", errors)
         return self._begin(OnErrorReturn[T_co | U](self._as_flow(), Always(self._begin(Of((value,)))), errors))
 
@@ -206,6 +212,9 @@ class Recovering(Fluent[T_co]):
         >>> Flow.of("5", "x", "7").map(int).on_error_complete(errors=ValueError).run_sync()
         [5]
         """
+        from ..sourcing.iterable import Empty
+        from .resume import Always, OnErrorComplete
+
         check_errors("on_error_complete", errors)
         return self._begin(OnErrorComplete[T_co](self._as_flow(), Always(self._begin(Empty())), errors))
 
@@ -228,6 +237,8 @@ class Recovering(Fluent[T_co]):
         >>> flow.materialize().run_sync()
         [Failed(error=LookupError('no number'))]
         """
+        from .on_error_map import OnErrorMap
+
         check_function("on_error_map", fn, "return the exception from an ordinary function")
         check_errors("on_error_map", errors)
         return self._begin(OnErrorMap[T_co](self._as_flow(), fn, errors))
@@ -249,6 +260,8 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(slow.timeout(5.0, fallback=Flow.of("late")).to_list())
         ['late']
         """
+        from .timeout import Timeout
+
         check_seconds("timeout", "seconds", seconds, above=True)
         if fallback is not None:
             check_flow("timeout", fallback)
@@ -285,6 +298,8 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(Flow.defer(fetch).retry_when(after_a_while).to_list())
         ['up']
         """
+        from .retry_when import RetryWhen
+
         check_function("retry_when", decide)
         check_errors("retry_when", errors)
         return self._begin(RetryWhen[T_co](self._as_flow(), decide, errors))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 from ..._fusion import calling_line
 from ..._plan import PublishOn, SubscribeOn
 from .._fluent import Fluent, check_count
-from .on_workers import OnWorkers
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -42,6 +41,8 @@ class Scheduling(Fluent[T_co]):
         >>> flow.run_sync()
         [0, 1, 4]
         """
+        from .on_workers import OnWorkers
+
         check_count("publish_on", "prefetch", prefetch, 1)
         if _are_workers(scheduler):
             return self._begin(OnWorkers(self._as_flow(), scheduler, prefetch, calling_line()))

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 from ..._fusion import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
-from ..overflow.backlog import Overflow, check_overflow
-from .async_iterable import FromAsyncIterable, FromAsyncMade
-from .callback import Emitter, FromCallback
 from .computed import Computed
-from .defer import Defer
-from .error import Error, Never
-from .interval import Interval
 from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range
-from .publisher import FromPublisher
-from .task import Create
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -29,6 +21,8 @@ if TYPE_CHECKING:
 
     from ..._flow.flow import Flow
     from ...spark.streaming import MicroBatch
+    from ..overflow.backlog import Overflow
+    from .callback import Emitter
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -130,6 +124,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.never().take(0).run_sync()
         []
         """
+        from ..sourcing.error import Never
+
         return cls._begin(Never[NoReturn]())
 
     @classmethod
@@ -143,6 +139,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.error(OSError("down")).on_error_resume_next(lambda error: Flow.of(str(error))).run_sync()
         ['down']
         """
+        from ..sourcing.error import Error
+
         if not isinstance(error, BaseException):
             if not callable(error):
                 raise TypeError(f"error() takes an exception or a function that makes one, not {type(error).__name__}")
@@ -162,6 +160,8 @@ class Sourcing(Computed[T_co]):
         >>> lines.run_sync(), lines.run_sync()
         (['a', 'b'], ['a', 'b'])
         """
+        from .defer import Defer
+
         check_function("defer", factory, "return the flow from an ordinary function")
         return cls._begin(Defer(factory))
 
@@ -188,6 +188,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.from_async_iterable(ticks).repeat(2).run_sync()
         ['tick', 'tock', 'tick', 'tock']
         """
+        from .async_iterable import FromAsyncIterable, FromAsyncMade
+
         if isinstance(items, AsyncIterable):
             return cls._begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
         if not callable(items):
@@ -218,6 +220,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.create(countdown).run_sync()
         [3, 2, 1]
         """
+        from .task import Create
+
         check_function("create", producer)
         if not is_async(producer):
             raise TypeError("create() takes an `async def` that awaits emit(item)")
@@ -259,6 +263,9 @@ class Sourcing(Computed[T_co]):
         >>> Flow.from_callback(register).run_sync()
         ['rang']
         """
+        from ..overflow.backlog import check_overflow
+        from .callback import FromCallback
+
         check_function("from_callback", register, "register callbacks in an ordinary function")
         check_count("from_callback", "max_size", max_size, 1)
         check_overflow("from_callback", overflow)
@@ -283,6 +290,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.interval(0.001).take(3).run_sync()
         [0, 1, 2]
         """
+        from .interval import Interval
+
         check_seconds("interval", "period", period, above=True)
         if delay is not None:
             check_seconds("interval", "delay", delay)
@@ -302,6 +311,8 @@ class Sourcing(Computed[T_co]):
         >>> Flow.from_publisher(Flow.range(3)).run_sync()
         [0, 1, 2]
         """
+        from ..sourcing.publisher import FromPublisher
+
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"from_publisher() takes an object with subscribe(), not {type(publisher).__name__}")
         return cls._begin(FromPublisher(publisher))

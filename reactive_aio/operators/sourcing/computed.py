@@ -8,10 +8,6 @@ from inspect import iscoroutine
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_function, check_seconds
-from .awaitable import FromAwaitable, FromCallable
-from .generate import Generate
-from .timer import Timer
-from .using import Using
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -43,6 +39,8 @@ class Computed(Fluent[T_co]):
         >>> Flow.from_awaitable(lambda: load("a")).run_sync()
         ['contents of a']
         """
+        from .awaitable import FromAwaitable
+
         if not callable(factory):
             if iscoroutine(factory):
                 factory.close()  # else Python warns of it besides
@@ -67,6 +65,8 @@ class Computed(Fluent[T_co]):
         >>> all(1 <= n <= 6 for n in dice.run_sync())
         True
         """
+        from .awaitable import FromCallable
+
         check_function("from_callable", fn, "use Flow.from_awaitable")
         return cls._begin(FromCallable(fn))
 
@@ -88,6 +88,8 @@ class Computed(Fluent[T_co]):
         >>> Flow.generate(lambda n: (n, 3 * n) if n < 99 else None, 1).run_sync()
         [1, 3, 9, 27, 81]
         """
+        from .generate import Generate
+
         check_function("generate", step, "use Flow.from_async_iterable with an async generator")
         return cls._begin(Generate[U](step, initial))
 
@@ -122,6 +124,8 @@ class Computed(Fluent[T_co]):
         close
         ['a', 'b']
         """
+        from .using import Using
+
         if not isinstance(resource, type) and (hasattr(resource, "__enter__") or hasattr(resource, "__aenter__")):
             raise TypeError(
                 "using() takes a function that gives a context manager, and this is one already: "
@@ -145,5 +149,7 @@ class Computed(Fluent[T_co]):
         >>> Flow.timer(0.001).run_sync()
         [0]
         """
+        from .timer import Timer
+
         check_seconds("timer", "delay", delay)
         return cls._begin(Timer(delay))

@@ -5,13 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_count, check_seconds
-from .debounce import Debounce
-from .delay import Delay
-from .delay_subscription import DelaySubscription
-from .rate_limit import RateLimit
-from .sample import Sample
-from .stamping import Elapsed, Timestamp
-from .throttle_first import ThrottleFirst
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -40,6 +33,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(from_marbles("-a-b--c|").delay(3)))
         '----a-b--(c|)'
         """
+        from .delay import Delay
+
         check_seconds("delay", "seconds", seconds)
         check_count("delay", "max_size", max_size, 1)
         return self._begin(Delay[T_co](self._as_flow(), seconds, max_size))
@@ -57,6 +52,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(Flow.of("a", "b").delay_subscription(3)))
         '---(ab|)'
         """
+        from .delay_subscription import DelaySubscription
+
         check_seconds("delay_subscription", "seconds", seconds)
         return self._begin(DelaySubscription[T_co](self._as_flow(), seconds))
 
@@ -75,6 +72,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(from_marbles("-abc----d-e|").debounce(3)))
         '------c----(e|)'
         """
+        from .debounce import Debounce
+
         check_seconds("debounce", "seconds", seconds, above=True)
         return self._begin(Debounce[T_co](self._as_flow(), seconds))
 
@@ -92,6 +91,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(from_marbles("-abcdefg|").throttle_first(3)))
         '-a--d--g|'
         """
+        from .throttle_first import ThrottleFirst
+
         check_seconds("throttle_first", "seconds", seconds, above=True)
         return self._begin(ThrottleFirst[T_co](self._as_flow(), seconds))
 
@@ -110,6 +111,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(from_marbles("-ab-cd----e|").sample(3)))
         '---b--d----(e|)'
         """
+        from .sample import Sample
+
         check_seconds("sample", "seconds", seconds, above=True)
         return self._begin(Sample[T_co](self._as_flow(), seconds))
 
@@ -129,6 +132,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(record(Flow.of(*"abcde").rate_limit(2, 5)))
         '(ab)-(cd)-(e|)'
         """
+        from .rate_limit import RateLimit
+
         check_count("rate_limit", "max_elements", max_elements, 1)
         check_seconds("rate_limit", "per", per, above=True)
         return self._begin(RateLimit[T_co](self._as_flow(), max_elements, per))
@@ -146,6 +151,8 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(Flow.interval(5.0).timestamp().take(2).to_list())
         [(5.0, 0), (10.0, 1)]
         """
+        from .stamping import Timestamp
+
         return self.then(Timestamp[T_co]())
 
     def elapsed(self) -> Flow[tuple[float, T_co]]:
@@ -162,4 +169,6 @@ class Timing(Fluent[T_co]):
         >>> run_virtual(from_marbles("--a---b").elapsed().take(2).to_list())
         [(2.0, 'a'), (4.0, 'b')]
         """
+        from .stamping import Elapsed
+
         return self.then(Elapsed[T_co]())

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ..._core.missing import MISSING
 from .._fluent import Fluent, check_count, check_flag, check_function, check_whole
-from ..folding.fold import MISSING
-from ..sourcing.iterable import Of
-from .flat_map_iterable import FlatMapIterable
-from .handle import Handle, SynchronousSink
-from .index import Index
+from ._room import ROOM
 from .map import Map
-from .map_batches import MapBatches, check_kind
-from .map_not_none import MapNotNone
-from .materialize import AsNext, Dematerialize, Materialize
-from .pairwise import Pairwise
-from .scan import Scan
-from .signal import Signal
-from .sort_by import ROOM, SortBy
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from .handle import SynchronousSink
+    from .signal import Signal
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -65,6 +57,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("to be", "or not").flat_map_iterable(str.split).run_sync()
         ['to', 'be', 'or', 'not']
         """
+        from .flat_map_iterable import FlatMapIterable
+
         check_function("flat_map_iterable", fn, "await in map_async(), and give the iterables here")
         return self.then(FlatMapIterable(fn))
 
@@ -99,6 +93,8 @@ class Transforming(Fluent[T_co]):
         [3]
         [0.1, 0.2, 0.3]
         """
+        from .map_batches import MapBatches, check_kind
+
         check_function("map_batches", fn, "return an iterable from an ordinary function")
         check_count("map_batches", "size", size, 1)
         check_kind(as_)
@@ -117,6 +113,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("a", "b", "c").map_not_none({"a": 1, "c": 3}.get).run_sync()
         [1, 3]
         """
+        from .map_not_none import MapNotNone
+
         check_function("map_not_none", fn, "return a value from an ordinary function")
         return self.then(MapNotNone(fn))
 
@@ -141,6 +139,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("a", "b").scan(lambda text, letter: text + letter, "").run_sync()
         ['', 'a', 'ab']
         """
+        from .scan import Scan
+
         check_function("scan", fn, "combine with an ordinary function")
         return self.then(Scan(fn, initial))
 
@@ -156,6 +156,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("a", "b").index().run_sync()
         [(0, 'a'), (1, 'b')]
         """
+        from .index import Index
+
         check_whole("index", "start", start)
         return self.then(Index[T_co](start))
 
@@ -176,6 +178,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("bb", "ccc", "a", "dd").sort_by(len).run_sync()
         ['a', 'bb', 'dd', 'ccc']
         """
+        from .sort_by import SortBy
+
         if key is not None:
             check_function("sort_by", key, "an ordinary function is needed")
         check_count("sort_by", "max_size", max_size, 1)
@@ -202,6 +206,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of("1", "one", "2", "end", "3").handle(parse).run_sync()
         [1, 2]
         """
+        from .handle import Handle
+
         check_function("handle", fn, "give to the sink from an ordinary function")
         return self.then(Handle(fn))
 
@@ -217,6 +223,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.range(4).pairwise().run_sync()
         [(0, 1), (1, 2), (2, 3)]
         """
+        from .pairwise import Pairwise
+
         return self.then(Pairwise[T_co]())
 
     def materialize(self) -> Flow[Signal[T_co]]:
@@ -233,6 +241,9 @@ class Transforming(Fluent[T_co]):
         >>> Flow.error(OSError("down")).materialize().run_sync()
         [Failed(error=OSError('down'))]
         """
+        from ..sourcing.iterable import Of
+        from .materialize import AsNext, Materialize
+
         last: Callable[[Any], Flow[Any]] = lambda signal: self._begin(Of((signal,)))  # noqa: E731 - a typed field
         return self._begin(Materialize[T_co](self.then(AsNext()), last))
 
@@ -248,6 +259,8 @@ class Transforming(Fluent[T_co]):
         >>> Flow.of(Next(1), Completed(), Next(2)).dematerialize().run_sync()
         [1]
         """
+        from .materialize import Dematerialize
+
         return self.then(Dematerialize[R]())
 
     def through(self, operator: Callable[[Flow[T_co]], R]) -> R:

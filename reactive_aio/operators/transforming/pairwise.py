@@ -6,9 +6,9 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from ...spec import add_demand
-from ..folding.fold import MISSING
 
 T = TypeVar("T")
 

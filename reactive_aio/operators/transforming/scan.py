@@ -7,8 +7,8 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
-from ..folding.fold import MISSING
 
 T = TypeVar("T")
 A = TypeVar("A")

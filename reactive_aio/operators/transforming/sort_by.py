@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
@@ -11,11 +11,9 @@ from ..._fusion import SORT, WHOLE, Parts, Requirement, Stage, Template, Transfo
 from ...errors import LimitExceededError
 from ...hooks import discard
 from ...spec import UNBOUNDED
+from ._room import ROOM
 
 T = TypeVar("T")
-
-ROOM: Final = 1_000_000
-"""Elements that are taken to fit into this process, unless a flow says how many there may be."""
 
 
 @frozen

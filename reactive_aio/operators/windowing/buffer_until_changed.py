@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
 from .._itself import itself
-from ..folding.fold import MISSING
 
 T = TypeVar("T")
 

@@ -1,0 +1,6 @@
+"""The limit of `sort_by`, which the method has as its default and the stage to tell where it may run."""
+
+from typing import Final
+
+ROOM: Final = 1_000_000
+"""Elements that are taken to fit into this process, unless a flow says how many there may be."""
