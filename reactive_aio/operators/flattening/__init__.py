@@ -6,11 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from .._fluent import Fluent, check_count, check_function
-from .concat_map import ConcatMap
-from .concat_map_eager import ConcatMapEager
-from .exhaust_map import ExhaustMap
-from .flat_map import FlatMap
-from .switch_map import SwitchMap
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -47,6 +42,8 @@ class Flattening(Fluent[T_co]):
         >>> run_virtual(ticks.take(4).to_list())
         [2, 3, 2, 3]
         """
+        from .flat_map import FlatMap
+
         check_function("flat_map", fn, INSTEAD)
         check_count("flat_map", "max_concurrency", max_concurrency, 1)
         check_count("flat_map", "prefetch", prefetch, 1)
@@ -65,6 +62,8 @@ class Flattening(Fluent[T_co]):
         >>> Flow.of(2, 0, 3).concat_map(Flow.range).run_sync()
         [0, 1, 0, 1, 2]
         """
+        from .concat_map import ConcatMap
+
         check_function("concat_map", fn, INSTEAD)
         return self._begin(ConcatMap[U](self._as_flow(), fn))
 
@@ -92,6 +91,8 @@ class Flattening(Fluent[T_co]):
         >>> run_virtual(main())
         ([3, 2, 1], 3.0)
         """
+        from .concat_map_eager import ConcatMapEager
+
         check_function("concat_map_eager", fn, INSTEAD)
         check_count("concat_map_eager", "max_concurrency", max_concurrency, 1)
         check_count("concat_map_eager", "prefetch", prefetch, 1)
@@ -114,6 +115,8 @@ class Flattening(Fluent[T_co]):
         >>> run_virtual(flow.to_list())
         [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3)]
         """
+        from .switch_map import SwitchMap
+
         check_function("switch_map", fn, INSTEAD)
         return self._begin(SwitchMap[U](self._as_flow(), fn))
 
@@ -133,5 +136,7 @@ class Flattening(Fluent[T_co]):
         >>> run_virtual(flow.to_list())
         [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (2, 2)]
         """
+        from .exhaust_map import ExhaustMap
+
         check_function("exhaust_map", fn, INSTEAD)
         return self._begin(ExhaustMap[U](self._as_flow(), fn))

@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..._fusion import calling_line
 from ..._plan import Pushed
 from .._fluent import Fluent, check_count, check_function, check_seconds
-from .buffer import Buffer
-from .buffer_timeout import BufferTimeout
-from .buffer_until_changed import BufferUntilChanged
-from .group_by import GroupBy
-from .sliding import Sliding
-from .window import Window
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -41,6 +35,8 @@ class Windowing(Fluent[T_co]):
         >>> Flow.range(5).buffer(2).run_sync()
         [[0, 1], [2, 3], [4]]
         """
+        from .buffer import Buffer
+
         check_count("buffer", "size", size, 1)
         return self.then(Buffer[T_co](size))
 
@@ -62,6 +58,8 @@ class Windowing(Fluent[T_co]):
         >>> run_virtual(from_marbles("abc-d------e|").buffer_timeout(3, 5.0).to_list())
         [['a', 'b', 'c'], ['d'], ['e']]
         """
+        from .buffer_timeout import BufferTimeout
+
         check_count("buffer_timeout", "size", size, 1)
         check_seconds("buffer_timeout", "seconds", seconds, above=True)
         return self._begin(BufferTimeout[T_co](self._as_flow(), size, seconds))
@@ -83,6 +81,8 @@ class Windowing(Fluent[T_co]):
         >>> Flow.range(5).sliding(1, step=2).run_sync()
         [[0], [2], [4]]
         """
+        from .sliding import Sliding
+
         check_count("sliding", "size", size, 1)
         check_count("sliding", "step", step, 1)
         return self.then(Sliding[T_co](size, step))
@@ -105,6 +105,8 @@ class Windowing(Fluent[T_co]):
         >>> Flow.of(1, 3, 4, 6, 7).buffer_until_changed(lambda n: n % 2).run_sync()
         [[1, 3], [4, 6], [7]]
         """
+        from .buffer_until_changed import BufferUntilChanged
+
         if key is not None:
             check_function("buffer_until_changed", key, "an ordinary function is needed")
         check_count("buffer_until_changed", "max_size", max_size, 1)
@@ -130,6 +132,8 @@ class Windowing(Fluent[T_co]):
         >>> asyncio.run(sums())
         [1, 5, 4]
         """
+        from .window import Window
+
         check_count("window", "size", size, 1)
         source: Pushed[Flow[T_co]] = Window(self._as_flow(), size, calling_line())
         return self._begin(source)
@@ -167,6 +171,8 @@ class Windowing(Fluent[T_co]):
         >>> asyncio.run(lengths())
         [('a', 3), ('b', 2)]
         """
+        from .group_by import GroupBy
+
         check_function("group_by", key, "an ordinary function is needed")
         check_count("group_by", "max_groups", max_groups, 1)
         check_count("group_by", "prefetch", prefetch, 1)
