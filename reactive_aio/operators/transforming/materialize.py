@@ -21,12 +21,20 @@ T = TypeVar("T")
 class AsNext(Stage[T, Next[T]]):
     """Makes signals of elements, in front of `Materialize`."""
 
-    make: ClassVar[Callable[..., Any]] = Next
+    kind: ClassVar[type[Any]] = Next
+    # The ``__init__`` of a frozen class looks for a way around its own ``__setattr__``, which takes as long as all the rest.
+    new: ClassVar[Callable[..., Any]] = object.__new__
+    put: ClassVar[Callable[[Any, Any], None]] = vars(Next)["item"].__set__
 
-    template: ClassVar[Template | None] = Template("""
-        item = $make(item)
+    template: ClassVar[Template | None] = Template(
+        """
+        signal = $new($kind)
+        $put(signal, item)
+        item = signal
         $rest
-    """)
+        """,
+        plain=True,
+    )
 
     @property
     def name(self) -> str:
