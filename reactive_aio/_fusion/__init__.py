@@ -1,8 +1,7 @@
 """Fusion: stages, the one function they are fused into, and the passes in which it runs."""
 
-from .applied import run_stages as run_stages
-from .chunk import ChunkRun as ChunkRun
-from .chunk import ChunkWork as ChunkWork
+from typing import TYPE_CHECKING
+
 from .fuse import BARE as BARE
 from .fuse import Call as Call
 from .fuse import Pace as Pace
@@ -34,3 +33,19 @@ from .stage import Stage as Stage
 from .stage import Transform as Transform
 from .stage import label as label
 from .template import Template as Template
+
+if TYPE_CHECKING:
+    from .applied import run_stages as run_stages
+    from .chunk import ChunkRun as ChunkRun
+    from .chunk import ChunkWork as ChunkWork
+else:
+    from .._core.later import later
+
+    __getattr__, __dir__ = later(
+        __name__,
+        {
+            "run_stages": ".applied",
+            "ChunkRun": ".chunk",
+            "ChunkWork": ".chunk",
+        },
+    )

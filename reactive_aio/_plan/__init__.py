@@ -1,5 +1,7 @@
 """The plan of a flow: its logical nodes, what engines can run of them, the rewrites, and the regions they are cut into."""
 
+from typing import TYPE_CHECKING
+
 from .capabilities import LOOP as LOOP
 from .capabilities import Capabilities as Capabilities
 from .nodes import FlowLike as FlowLike
@@ -14,12 +16,6 @@ from .plan import Region as Region
 from .rewrites import check_source as check_source
 from .rewrites import reach_of_awaiting as reach_of_awaiting
 from .rewrites import reach_of_sequence as reach_of_sequence
-from .snapshot import BoundarySnapshot as BoundarySnapshot
-from .snapshot import InnerSnapshot as InnerSnapshot
-from .snapshot import OverflowSnapshot as OverflowSnapshot
-from .snapshot import RegionSnapshot as RegionSnapshot
-from .snapshot import Snapshot as Snapshot
-from .snapshot import TasksSnapshot as TasksSnapshot
 from .source import Awaited as Awaited
 from .source import Elsewhere as Elsewhere
 from .source import Feed as Feed
@@ -32,3 +28,25 @@ from .source import Pushed as Pushed
 from .source import Receiver as Receiver
 from .source import Source as Source
 from .source import View as View
+
+if TYPE_CHECKING:
+    from .snapshot import BoundarySnapshot as BoundarySnapshot
+    from .snapshot import InnerSnapshot as InnerSnapshot
+    from .snapshot import OverflowSnapshot as OverflowSnapshot
+    from .snapshot import RegionSnapshot as RegionSnapshot
+    from .snapshot import Snapshot as Snapshot
+    from .snapshot import TasksSnapshot as TasksSnapshot
+else:
+    from .._core.later import later
+
+    __getattr__, __dir__ = later(
+        __name__,
+        {
+            "BoundarySnapshot": ".snapshot",
+            "InnerSnapshot": ".snapshot",
+            "OverflowSnapshot": ".snapshot",
+            "RegionSnapshot": ".snapshot",
+            "Snapshot": ".snapshot",
+            "TasksSnapshot": ".snapshot",
+        },
+    )

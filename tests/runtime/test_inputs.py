@@ -12,7 +12,7 @@ from reactive_aio import UNBOUNDED, Flow, hooks
 from reactive_aio._fusion import Origin, Placed, RegionRun, Stage
 from reactive_aio._plan import Pulled
 from reactive_aio._runtime.inputs import LONGEST_CHUNK, PulledInput, PushedInput
-from reactive_aio.operators.filtering import Skip
+from reactive_aio.operators.filtering.skip import Skip
 from reactive_aio.operators.transforming import Map
 
 

@@ -14,7 +14,8 @@ from attrs import define, field
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
 from reactive_aio._fusion import ChunkWork, Origin, Placed
 from reactive_aio._remote.frames import Decoder
-from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.operators.transforming import Map
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 from reactive_aio.schedulers.base import Report
 from tests.schedulers import work
 from tests.subscribers import Recorder, ended_by

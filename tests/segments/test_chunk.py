@@ -14,7 +14,8 @@ from attrs import define
 from reactive_aio._fusion import ChunkWork, Origin, Placed, Stage
 from reactive_aio._fusion.chunk import SLICE
 from reactive_aio.operators.filtering import Filter
-from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.operators.transforming import Map
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 
 
 def work(*stages: Stage[Any, Any]) -> ChunkWork:

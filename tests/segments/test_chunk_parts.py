@@ -11,7 +11,8 @@ from attrs import define, field, frozen
 from reactive_aio._core import budgets
 from reactive_aio._fusion import ChunkWork, Origin, Placed, Stage
 from reactive_aio._fusion.chunk import SLICE, ChunkRun, GatheringRun
-from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.operators.transforming import Map
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 
 
 def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun:

@@ -15,7 +15,8 @@ from reactive_aio._fusion.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, QUI
 from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
-from reactive_aio.operators.transforming import FlatMapIterable, Map
+from reactive_aio.operators.transforming import Map
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
 from reactive_aio.operators.transforming.index import Numbering
 
 
