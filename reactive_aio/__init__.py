@@ -71,3 +71,4 @@ else:
             "Signal": ".operators.transforming.signal",
         },
     )
+    __all__ = [name for name in __dir__() if name[0] != "_" and name != "TYPE_CHECKING"]

@@ -52,6 +52,15 @@ def test_what_is_loaded_later_is_there_from_the_start() -> None:
     assert "Current() True\n" == done.stdout
 
 
+def test_an_import_of_everything_has_what_is_loaded_later_too() -> None:
+    everything: dict[str, object] = {}
+
+    exec("from reactive_aio import *", everything)
+
+    assert {"Backoff", "Flow", "schedulers", "processor"} <= everything.keys()
+    assert "TYPE_CHECKING" not in everything
+
+
 def test_a_name_that_is_not_there_is_named() -> None:
     with pytest.raises(AttributeError, match="module 'reactive_aio' has no attribute 'Flaw'"):
         _ = reactive_aio.Flaw  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
