@@ -153,27 +153,43 @@ def fuse(
     """
     if first == len(transforms):
         return _through(first, paced, counted, awaited)
-    longest = _longest(transforms[first:], counted)
-    units: list[Unit | Fusible] = []
+    kinds = tuple(map(type, transforms))
+    layout = _layout(kinds, first, paced, counted, awaited)
+    units = tuple(transforms[unit] if isinstance(unit, int) else unit for unit in layout.units)
+    calls = tuple(_call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
+    return Fused(units, layout.offsets, calls)
+
+
+@frozen
+class _Layout:
+    """How a row of transforms is divided: generated functions, and places of transforms that are applied as a whole."""
+
+    units: tuple[Unit | int, ...]
+    offsets: tuple[int, ...]
+
+
+@lru_cache(maxsize=512)
+def _layout(kinds: tuple[type[Fusible], ...], first: int, paced: bool, counted: bool, awaited: bool) -> _Layout:
+    longest = _longest(kinds[first:], counted)
+    units: list[Unit | int] = []
     offsets: list[int] = []
     place = first
-    if paced and transforms[place].template is None:
+    if paced and kinds[place].template is None:
         units.append(_generate((), place, True, counted, awaited=awaited))
         offsets.append(place)
-    while place < len(transforms):
+    while place < len(kinds):
         offsets.append(place)
         row: list[Template] = []
-        while place < len(transforms) and len(row) < DEEPEST and (template := transforms[place].template) is not None:
+        while place < len(kinds) and len(row) < DEEPEST and (template := kinds[place].template) is not None:
             row.append(template)
             place += 1
         if row:
             head = paced and not units
             units.append(_generate(tuple(row), offsets[-1], head, counted, longest=longest, awaited=head and awaited))
         else:
-            units.append(transforms[place])
+            units.append(place)
             place += 1
-    calls = tuple(_call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
-    return Fused(tuple(units), tuple(offsets), calls)
+    return _Layout(tuple(units), tuple(offsets))
 
 
 def gathering(
@@ -190,28 +206,35 @@ def gathering(
     suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
     ``watched`` that the pace says who looks after the list.
     """
+    unit = _gathering_unit(tuple(map(type, transforms)), counted, hurried, watched, awaited)
+    return None if unit is None else Fused((unit,), (0,), (_call(unit, transforms),))
+
+
+@lru_cache(maxsize=512)
+def _gathering_unit(
+    kinds: tuple[type[Fusible], ...], counted: bool, hurried: bool, watched: bool, awaited: bool
+) -> Unit | None:
     row: list[Template] = []
-    for transform in transforms:
-        template = transform.template
+    for kind in kinds:
+        template = kind.template
         if template is None or not template.single or len(row) == DEEPEST:
             return None
         row.append(template)
-    unit = _generate(
+    return _generate(
         tuple(row),
         0,
         True,
         counted,
         gathers=True,
-        longest=_longest(transforms, counted),
+        longest=_longest(kinds, counted),
         quick=QUICK if hurried else UNHURRIED,
         watched=watched,
         awaited=awaited,
     )
-    return Fused((unit,), (0,), (_call(unit, transforms),))
 
 
-def _longest(transforms: Sequence[Fusible], counted: bool) -> int:
-    plain = counted and all(each.template is not None and each.template.plain for each in transforms)
+def _longest(kinds: Sequence[type[Fusible]], counted: bool) -> int:
+    plain = counted and all(kind.template is not None and kind.template.plain for kind in kinds)
     return LONGEST_PLAIN if plain else LONGEST_SLICE
 
 
@@ -226,7 +249,7 @@ def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
 
 
 def _call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
-    return (unit.function, tuple(_bound(transforms[place], name) for place, name in unit.bindings))
+    return (unit.function, tuple([_bound(transforms[place], name) for place, name in unit.bindings]))
 
 
 def _bound(transform: Fusible, name: str) -> Any:

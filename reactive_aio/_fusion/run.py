@@ -19,32 +19,10 @@ from .fuse import NOTHING, Call, Fused, Unit, fuse, gathering
 from .origin import Placed
 from .parts import Placing
 from .passes import Passes
+from .shape import shape_of
 from .stage import Stage, Transform
 
 AnyTransform = Transform[Any, Any]
-
-
-def _finishes(transform: AnyTransform) -> bool:
-    base: type[AnyTransform] = Transform
-    return type(transform).finish is not base.finish
-
-
-def _starts(transform: AnyTransform) -> bool:
-    base: type[AnyTransform] = Transform
-    return type(transform).prelude is not base.prelude
-
-
-def _reticent(transform: AnyTransform) -> bool:
-    """Tell whether it does not say if there is more to come of it, and there may be."""
-    if type(transform).pending is not Transform.pending:
-        return False
-    template = transform.template
-    return template is None or not template.single or _starts(transform) or _finishes(transform)
-
-
-def _closes(transform: AnyTransform) -> bool:
-    base: type[AnyTransform] = Transform
-    return type(transform).close is not base.close
 
 
 class RegionRun(Passes):
@@ -57,19 +35,16 @@ class RegionRun(Passes):
     __slots__ = (
         "_at",
         "_awaited",
-        "_closers",
         "_counted",
         "_feed",
         "_fused",
         "_gather",
         "_gathering",
         "_gathers",
-        "_holders",
         "_made",
         "_only",
-        "_reticent",
+        "_shape",
         "_stages",
-        "_stoppers",
         "_stretch",
         "_stretches",
         "_whole",
@@ -91,17 +66,11 @@ class RegionRun(Passes):
         self._stages = stages
         self._feed = feed
         """What feeds the region: its ``str`` is in notes of failures, and takes time."""
-        self.transforms: tuple[AnyTransform, ...] = tuple(placed.operator.transform() for placed in stages)
-        # Most stages neither stop nor hold anything; the few that may are asked often.
-        self._stoppers = [each for each in self.transforms if type(each).done is not Transform.done]
-        super().__init__(starts=any(map(_starts, self.transforms)), may_stop=bool(self._stoppers))
-        self._holders = [
-            (place, each) for place, each in enumerate(self.transforms) if type(each).pending is not Transform.pending
-        ]
-        self._reticent = [place for place, each in enumerate(self.transforms) if _reticent(each)]
+        self.transforms = transforms = tuple([placed.operator.transform() for placed in stages])
+        self._shape = shape = shape_of(tuple(map(type, transforms)))
+        super().__init__(starts=bool(shape.starting), may_stop=bool(shape.stopping))
         self._at = 0
         """Where the stage is that finishes; those before it have nothing more to give."""
-        self._closers = [each.close for each in reversed(self.transforms) if _closes(each)]
         self._counted = counted
         self._awaited = awaited
         self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted, awaited=awaited)
@@ -118,8 +87,7 @@ class RegionRun(Passes):
         self._stretch: tuple[int, Iterator[Any]] | None = None
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
-        last = self.transforms[-1].template if self.transforms else None
-        self.mute = last is not None and last.mute
+        self.mute = shape.mute
         """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
         self.empty = not self.transforms
         """Whether there is no stage, so that input is output."""
@@ -167,15 +135,15 @@ class RegionRun(Passes):
         yield from self._give(self._finishes(), until)
 
     def _preludes(self) -> Iterator[tuple[int, Iterator[Any]]]:
-        for place, transform in reversed(list(enumerate(self.transforms))):
-            if self._heard(place) and _starts(transform):
-                yield place, iter(transform.prelude())
+        for place in reversed(self._shape.starting):
+            if self._heard(place):
+                yield place, iter(self.transforms[place].prelude())
 
     def _finishes(self) -> Iterator[tuple[int, Iterator[Any]]]:
-        for place, transform in enumerate(self.transforms):
-            if self._heard(place) and _finishes(transform):
+        for place in self._shape.finishing:
+            if self._heard(place):
                 self._at = place
-                yield place, iter(transform.finish())
+                yield place, iter(self.transforms[place].finish())
 
     def _give(self, stretches: Iterator[tuple[int, Iterator[Any]]], until: float) -> Iterator[Any]:
         """Give elements that the stages make themselves; those that a pause has left first."""
@@ -201,37 +169,35 @@ class RegionRun(Passes):
     def close(self) -> None:
         """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
         self._stretches, self._stretch = iter(()), None  # they lead back to here
-        if self._closers or self._made:
+        if self._shape.closing or self._made:
             # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
-            closers = self._closers
-            if self._made:
-                made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
-                closers = made + closers
-                self._made.clear()
-            failures = close_all(closers)
+            made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
+            self._made.clear()
+            failures = close_all(made + [self.transforms[place].close for place in reversed(self._shape.closing)])
             if failures:
                 raise_all(failures)
 
     @property
     def done(self) -> bool:
         """Tell that some stage needs no more input."""
-        return any(transform.done for transform in self._stoppers)
+        stopping = self._shape.stopping
+        return bool(stopping) and any(self.transforms[place].done for place in stopping)
 
     @property
     def pending(self) -> bool:
         """Tell that output would still come if no more input did."""
-        for place, transform in self._holders:
-            if transform.pending and self._heard(place):
+        shape = self._shape
+        for place in shape.holding:
+            if self.transforms[place].pending and self._heard(place):
                 return True
-        for place in self._reticent:
-            if place >= self._at and _finishes(self.transforms[place]) and self._heard(place):
-                return True
-        return False
+        return bool(shape.reticent) and any(
+            place >= self._at and place in shape.finishing and self._heard(place) for place in shape.reticent
+        )
 
     @property
     def reticent(self) -> bool:
         """Tell that a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
-        return any(place >= self._at and self._heard(place) for place in self._reticent)
+        return any(place >= self._at and self._heard(place) for place in self._shape.reticent)
 
     def check_over(self) -> None:
         """Raise RuntimeError if a stage has more to give of itself, though it has said that nothing is pending."""
@@ -246,10 +212,11 @@ class RegionRun(Passes):
     @property
     def owing(self) -> bool:
         """Tell that output of a pass that is suspended would still come if the input failed."""
-        return any(transform.owing and self._heard(place) for place, transform in self._holders)
+        return any(self.transforms[place].owing and self._heard(place) for place in self._shape.holding)
 
     def _heard(self, place: int) -> bool:
-        return not any(later.done for later in self.transforms[place + 1 :])
+        stopping = self._shape.stopping
+        return not stopping or not any(self.transforms[later].done for later in stopping if later > place)
 
     @property
     def place(self) -> int:

@@ -66,9 +66,7 @@ class Nodes:
     """What is done with them."""
     capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
     """What the engine that makes the elements can run behind the last step."""
-    scheduler: Scheduler | None = field(
-        init=False, default=Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
-    )
+    scheduler: Scheduler | None = Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
     """Where the last region runs; None stands for the event loop of the subscriber."""
     plan: Plan | None = field(init=False, default=None)
     """How the flow is run, once it has been planned: a flow never changes, so neither does its plan."""
@@ -80,8 +78,13 @@ class Nodes:
 
     def then(self, step: Step) -> Nodes:
         """Return the nodes with one more step; raise for a stage that can't be sent to the engine that would run it."""
+        steps = (*self.steps, step)
+        if isinstance(step.operator, (PublishOn, SubscribeOn)):
+            return Nodes(self.source, steps, reach(self.capabilities, step))
+        if self.capabilities is LOOP:
+            return Nodes(self.source, steps, LOOP, self.scheduler)
         check_step(self.capabilities, step)
-        return Nodes(self.source, (*self.steps, step), reach(self.capabilities, step))
+        return Nodes(self.source, steps, reach(self.capabilities, step), self.scheduler)
 
     def __repr__(self) -> str:
         steps = [str(step.operator) for step in self.steps]

@@ -205,12 +205,14 @@ class AwaitedInput:
                         yield (yield from following())
                 except Interrupted as interrupted:
                     cancels.append(interrupted.cancelled)
-        except (StopAsyncIteration, Left):
+        except Left:
             pass
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            failure = error
+            # What makes the iterator may raise StopAsyncIteration too, which is no end.
+            if iterator is None or not isinstance(error, StopAsyncIteration):
+                failure = error
         self.closing = True
         discard(answers)
         try:

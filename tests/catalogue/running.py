@@ -277,7 +277,7 @@ class Recording:
 
 def namespace() -> dict[str, Any]:
     """Give what examples may name, beside their flows."""
-    exported = {name: value for name, value in vars(reactive_aio).items() if name[0].isupper()}
+    exported = {name: getattr(reactive_aio, name) for name in dir(reactive_aio) if name[0].isupper()}
     modules = {"schedulers": schedulers, "functools": functools, "operator": operator, "asyncio": asyncio}
     return vars(builtins) | exported | modules | HELPERS
 

@@ -68,7 +68,7 @@ WAYS: dict[str, Callable[[Code], Awaitable[object]]] = {
     "map_async on a thread": lambda code: (
         source(code).publish_on(schedulers.thread("exits")).map_async(code.awaits(), max_concurrency=2).to_list()
     ),
-    "flat_map": lambda code: source(code).flat_map(code.calls()).to_list(),
+    "flat_map": lambda code: Flow.from_async_iterable(endless(code)).flat_map(code.calls()).to_list(),
     "do_finally": lambda code: source(code).do_finally(code.calls()).to_list(),
     "do_on_cancel": lambda code: source(code).do_on_cancel(code.calls()).take(1).to_list(),
     "using": lambda code: Flow.using(lambda: Resource(code, "exit"), lambda _: source(code)).to_list(),

@@ -34,7 +34,7 @@ def taking(fn: Fn) -> Callable[[int], Awaitable[Any]]:
 
 
 async def for_each(fn: Fn) -> None:
-    await Flow.range(9).for_each(taking(fn))
+    await Flow.range(9).map(int).for_each(taking(fn))  # made one by one: some are left when it is cancelled
 
 
 async def for_each_two_at_a_time(fn: Fn) -> None:

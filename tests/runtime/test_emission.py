@@ -179,7 +179,7 @@ def one_by_one(*stages: Stage[Any, Any], **options: Any) -> Bed:
 
 def test_a_pull_takes_the_turn_that_it_needs() -> None:
     bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
-    bed.driver.pull()
+    bed.driver.pull(1)
 
     assert (bed.heard, len(bed.loop.ready)) == (["subscribed", [0]], 0)
 
@@ -187,7 +187,7 @@ def test_a_pull_takes_the_turn_that_it_needs() -> None:
 def test_a_pull_waits_for_a_turn_that_is_due() -> None:
     bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
     bed.driver.request(1)
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert bed.heard == ["subscribed"]
 
     bed.loop.rest()
@@ -197,7 +197,7 @@ def test_a_pull_waits_for_a_turn_that_is_due() -> None:
 def test_what_is_asked_for_in_the_turn_of_a_pull_is_given_in_it() -> None:
     bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
     bed.signals.react = lambda signal: bed.driver.request(1) if signal == [0] else None
-    bed.driver.pull()
+    bed.driver.pull(1)
 
     assert (bed.heard, len(bed.loop.ready)) == (["subscribed", [0], [1]], 0)
 
@@ -206,12 +206,12 @@ def test_what_a_pass_has_left_can_be_polled() -> None:
     bed = one_by_one(Map(str), source=pulled(Flow.from_iterable(numbers(4))))
     assert bed.driver.poll() is NOTHING  # no pass has begun
 
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert polled(bed) == ["1", "2", "3"]
     assert bed.driver.delivered == 4
     assert bed.heard == ["subscribed", ["0"]]
 
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert bed.heard[2:] == ["complete"]
 
 
@@ -219,7 +219,7 @@ def test_nothing_can_be_polled_from_inside_a_signal_or_behind_a_cancel() -> None
     bed = one_by_one(source=pulled(Flow.from_iterable(numbers(9))))
     inside: list[Any] = []
     bed.signals.react = lambda signal: inside.append(bed.driver.poll())
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert inside == [NOTHING]
     assert bed.driver.poll() == 1
 
@@ -229,7 +229,7 @@ def test_nothing_can_be_polled_from_inside_a_signal_or_behind_a_cancel() -> None
 
 def test_a_failure_is_not_polled_but_signalled() -> None:
     bed = one_by_one(Map(lambda n: 1 // (1 - n)), source=pulled(Flow.from_iterable(numbers(9))))
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert bed.driver.poll() is NOTHING
 
     assert bed.heard[1] == [1]
@@ -240,7 +240,7 @@ def test_a_failure_is_not_polled_but_signalled() -> None:
 def test_what_is_polled_makes_room_for_more() -> None:
     bed = one_by_one(prefetch=4)
     bed.driver.upstream.add([1, 2, 3, 4])
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert bed.driver.poll() == 2
     assert bed.upstream.requests == [4]
 
@@ -252,10 +252,10 @@ def test_what_comes_in_chunks_is_polled_to_the_end_of_each() -> None:
     bed = one_by_one(prefetch=4)
     bed.driver.upstream.add([1, 2])
     bed.driver.upstream.add([3, 4])
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert polled(bed) == [2]
 
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert polled(bed) == [4]
 
     bed.driver.on_complete()
@@ -287,11 +287,11 @@ def test_what_the_stages_give_first_and_last_can_be_polled() -> None:
     bed = one_by_one(Around(), source=pulled(Flow.from_iterable(numbers(2))))
     seen: list[Any] = []
     for _ in range(3):
-        bed.driver.pull()
+        bed.driver.pull(1)
         seen += [*bed.heard.pop(), *polled(bed)]
     assert seen == ["a", "b", 0, 1, "y", "z"]
 
-    bed.driver.pull()
+    bed.driver.pull(1)
     assert bed.heard == ["subscribed", "complete"]
 
 

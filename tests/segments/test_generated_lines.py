@@ -30,7 +30,11 @@ def fail(n: int) -> int:
 @pytest.fixture
 def forgetting() -> Iterator[Callable[[], None]]:
     """Forget all generated functions that nobody holds, before and after."""
-    forget: Callable[[], None] = fusing._generate.cache_clear  # pyright: ignore[reportPrivateUsage] - the cache is what is tested
+
+    def forget() -> None:
+        for kept in (fusing._generate, fusing._layout, fusing._gathering_unit):  # pyright: ignore[reportPrivateUsage] - they are what is tested
+            kept.cache_clear()
+
     forget()
     yield forget
     forget()

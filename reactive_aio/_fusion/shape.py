@@ -1,0 +1,62 @@
+"""What a row of transforms has by their classes: found out once, however often a region of such stages runs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from attrs import frozen
+
+from .stage import Transform
+
+Kind = type[Transform[Any, Any]]
+
+
+@frozen
+class Shape:
+    """The places of those transforms that define something. Most neither stop nor hold anything; the few that may are asked often."""
+
+    starting: tuple[int, ...]
+    """Those that may have something to give before any input."""
+    stopping: tuple[int, ...]
+    """Those that may come to need no more input."""
+    holding: tuple[int, ...]
+    """Those that say whether they have something to give."""
+    reticent: tuple[int, ...]
+    """Those that do not say if there is more to come of them, and there may be."""
+    finishing: tuple[int, ...]
+    """Those that may have something to give behind the input."""
+    closing: tuple[int, ...]
+    """Those that hold what is to be let go of."""
+    mute: bool
+    """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
+
+
+@lru_cache(maxsize=512)
+def shape_of(kinds: tuple[Kind, ...]) -> Shape:
+    """Return the shape of a row of transforms of these classes."""
+    last = kinds[-1].template if kinds else None
+    return Shape(
+        starting=_defining(kinds, "prelude"),
+        stopping=_defining(kinds, "done"),
+        holding=_defining(kinds, "pending"),
+        reticent=tuple(place for place, kind in enumerate(kinds) if _is_reticent(kind)),
+        finishing=_defining(kinds, "finish"),
+        closing=_defining(kinds, "close"),
+        mute=last is not None and last.mute,
+    )
+
+
+def _defining(kinds: tuple[Kind, ...], name: str) -> tuple[int, ...]:
+    return tuple(place for place, kind in enumerate(kinds) if _defines(kind, name))
+
+
+def _defines(kind: Kind, name: str) -> bool:
+    return getattr(kind, name) is not getattr(Transform, name)
+
+
+def _is_reticent(kind: Kind) -> bool:
+    if _defines(kind, "pending"):
+        return False
+    template = kind.template
+    return template is None or not template.single or _defines(kind, "prelude") or _defines(kind, "finish")
