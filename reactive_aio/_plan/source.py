@@ -207,6 +207,11 @@ class Source(ABC, Generic[T_co]):
         return ", ".join(label(getattr(self, each.name)) for each in fields if each.repr)
 
     @property
+    def at_hand(self) -> bool:
+        """Whether it is pulled from a builtin collection, which runs nobody's code and knows its length."""
+        return False
+
+    @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flows that a combinator reads, for plans."""
         return ()
@@ -255,8 +260,8 @@ class Pulled(Source[T_co]):
 
     @property
     def plain(self) -> bool:
-        """Tell that ``iterate`` runs none of the user's code, so that it may be called before any demand."""
-        return False
+        """Whether ``iterate`` runs none of the user's code, so that it may be called before any demand."""
+        return self.at_hand
 
     @abstractmethod
     def iterate(self) -> Iterator[T_co]:

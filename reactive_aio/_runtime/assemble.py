@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define, field, frozen
 
@@ -19,6 +19,7 @@ from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
 from .driver import RegionDriver
+from .given import Given
 from .host import FlowHost, begun
 from .inputs import Input, PulledInput, PushedInput
 from .lifetime import Lifetime
@@ -105,12 +106,17 @@ class RegionHost:
         context: Context | None = None,
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
+        at_once = at_once and not self.driver.place.hops
+        if ended is None and context is None and self._is_given(flow):
+            items = cast("Pulled[Any]", flow.__nodes__.source.operator).iterate()
+            given = _view(self.driver).inner = Given(self.driver, receiver, items)
+            given.begin(receiver, at_once=at_once)
+            return
         if flow is not self._flow:
             self._flow = flow
             # A flow that a function has made belongs where the function has run.
             self._home = self._belonging if id(flow) in self._given else Home(self.driver.loop)
             self._plan = Plan.of(at_home(flow, self._home, None if ahead else PREFETCH))
-        at_once = at_once and not self.driver.place.hops
         lifetime = self.lifetime if ended is None else self.lifetime.part()
         context = context or self.context
         driver = assemble(
@@ -130,6 +136,13 @@ class RegionHost:
         _view(self.driver).inner = driver
         if at_once:
             driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
+
+    def _is_given(self, flow: FlowLike) -> bool:
+        """Return whether it is a flow of given elements, without any step, that belongs here."""
+        nodes = flow.__nodes__
+        if nodes.steps or not nodes.source.operator.at_hand:
+            return False
+        return id(flow) not in self._given or self._belonging.is_here()
 
 
 @define(eq=False)

@@ -110,8 +110,8 @@ class AwaitedDriver(RegionDriver):
         if call is None:
             return super()._emit_chunk(items)
         self._out = []
-        self._pass = call[0](items, self.run.pace, self._out, min(self._demand, MOST_AT_ONCE), *call[1])
-        awaited = self._gather_on(self._pass)
+        gathers = self._pass = call[0](items, self.run.pace, self._out, min(self._demand, MOST_AT_ONCE), *call[1])
+        awaited = self._gather_on(gathers)
         if awaited is not NOTHING:
             self.run.pace.awaiting = (awaited,)
         return True

@@ -51,7 +51,7 @@ def test_a_processor_keeps_all_rules(name: str, prefetch: int, loop: str) -> Non
 def test_every_processor_of_the_library_is_verified() -> None:
     makers = {
         name
-        for name, value in vars(reactive_aio).items()
+        for name, value in ((name, getattr(reactive_aio, name)) for name in dir(reactive_aio))
         if inspect.isfunction(value) and "Processor[" in str(inspect.signature(value).return_annotation)
     }
 

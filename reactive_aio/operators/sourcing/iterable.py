@@ -26,8 +26,8 @@ class FromIterable(Pulled[T]):
     items: Iterable[T]
 
     @property
-    def plain(self) -> bool:
-        """Tell whether the iterable is a builtin collection, and no range that is too long for `len`."""
+    def at_hand(self) -> bool:
+        """Whether the iterable is a builtin collection, and no range that is too long for `len`."""
         items: object = self.items
         return type(items) in PLAIN and not (isinstance(items, builtins.range) and items[sys.maxsize :])
 

@@ -1,0 +1,76 @@
+"""Flows of given elements that a combinator reads: they signal without a region of their own.
+
+Most flows that a function makes are such: ``flat_map(lambda x: Flow.of(x))``. A list runs nobody's code, opens nothing and leaves
+nothing to clean up. So no driver is made for it. Its elements and its end come as they would from a region on the same event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from operator import length_hint
+from typing import Any
+
+from attrs import define, field
+
+from .._core import budgets
+from .._plan import Receiver
+from ..spec import add_demand, subtract_demand
+from .driver import RegionDriver
+from .inputs import LONGEST_CHUNK
+
+
+@define(eq=False)
+class Given:
+    """The subscription to a flow of given elements, confined to the event loop of the region that reads it."""
+
+    _reader: RegionDriver
+    _receiver: Receiver[Any] | None
+    _items: Iterator[Any]
+    """Knows its length."""
+    _demand: int = field(init=False, default=0)
+    delivered: int = field(init=False, default=0)
+    """How many elements have been signalled."""
+    _busy: bool = field(init=False, default=True)
+    """Whether it is at work, or is to be."""
+
+    def begin(self, receiver: Receiver[Any], *, at_once: bool) -> None:
+        """Give the receiver its subscription; signal what can be signalled now, with ``at_once``, or in an event."""
+        receiver.on_subscribe(self)
+        if at_once:
+            self._signal(None)
+        else:
+            self._reader.post(self._signal, None)
+
+    def request(self, n: int) -> None:
+        """Note what is wanted, and see to it in an event."""
+        self._demand = add_demand(self._demand, n)
+        if not self._busy:
+            self._busy = True
+            self._reader.post(self._signal, None)
+
+    def cancel(self) -> None:
+        """Signal nothing any more."""
+        self._receiver = None
+
+    def _signal(self, _: None) -> None:
+        budget = self._reader.budget
+        until = 0.0
+        while self._demand and self._receiver is not None:
+            chunk = list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
+            if not chunk:
+                break
+            self._demand = subtract_demand(self._demand, len(chunk))
+            self.delivered += len(chunk)
+            self._receiver.on_chunk(chunk)
+            if not length_hint(self._items):
+                break
+            until = until or budget.until or budget.deadline()
+            if budgets.clock() >= until:
+                self._reader.post(self._signal, None)
+                return
+        self._busy = False
+        receiver = self._receiver
+        if receiver is not None and not length_hint(self._items):
+            self._receiver = None
+            receiver.on_complete()
