@@ -32,7 +32,20 @@ from __future__ import annotations
 from ._arbiter import Audience, Coordinator, Drain, Gathering, Inner, Listener
 from ._flow.flow import flow_of
 from ._fusion import InTurn, Parts, Placed, Placing, Requirement, Stage, Template, Transform, run_stages
-from ._plan import Capabilities, Elsewhere, Feed, FlowLike, Host, Inlet, Outlet, Pulled, Pushed, Receiver, Source
+from ._plan import (
+    Awaited,
+    Capabilities,
+    Elsewhere,
+    Feed,
+    FlowLike,
+    Host,
+    Inlet,
+    Outlet,
+    Pulled,
+    Pushed,
+    Receiver,
+    Source,
+)
 from ._runtime.connect import connect
 from ._runtime.shared import SharedHost
 from .operators.timing.clockwork import Clocked, Clockwork
@@ -42,6 +55,7 @@ from .spec import Subscription
 __all__ = [
     "Attachment",
     "Audience",
+    "Awaited",
     "Capabilities",
     "Clocked",
     "Clockwork",

@@ -16,6 +16,7 @@ from reactive_aio import UNBOUNDED, Flow, schedulers
 from reactive_aio.testing import run_virtual
 from tests.outside.fallback import or_else
 from tests.outside.heartbeat import heartbeat
+from tests.outside.pages import paged
 from tests.outside.portal import on_portal
 from tests.outside.radio import Radio
 from tests.subscribers import Recorder, idle
@@ -23,6 +24,7 @@ from tests.subscribers import Recorder, idle
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
     "writing-an-operator": "stutter",
+    "writing-a-source": "pages",
     "writing-a-combinator": "fallback",
     "writing-a-timed-operator": "heartbeat",
     "writing-a-shared-source": "radio",
@@ -31,6 +33,7 @@ PAGES = {
 }
 CONCEPTS = {
     "writing-an-operator": 2,
+    "writing-a-source": 2,
     "writing-a-combinator": 3,
     "writing-a-timed-operator": 4,
     "writing-a-shared-source": 5,
@@ -60,6 +63,60 @@ def test_few_names_are_all_that_it_takes(page: str) -> None:
         names |= set(line.split(", "))
 
     assert len(names - {"Flow"}) <= CONCEPTS[page]
+
+
+# -- a source
+
+
+async def test_a_page_is_fetched_when_an_element_of_it_is_wanted() -> None:
+    fetched: list[int] = []
+
+    async def fetch(number: int) -> list[int]:
+        await asyncio.sleep(0)
+        fetched.append(number)
+        return [2 * number, 2 * number + 1] if number < 3 else []
+
+    recorder = Recorder(3)
+    paged(fetch).map(abs).subscribe(recorder)
+    await idle()
+    assert [0, 1, 2] == recorder.items
+    assert [0, 1] == fetched
+
+    recorder.request(UNBOUNDED)
+    await recorder.over.wait()
+    assert [0, 1, 2, 3, 4, 5] == recorder.items
+    assert [0, 1, 2, 3] == fetched
+
+
+async def test_all_pages_are_fetched_by_one_task_for_each_subscription() -> None:
+    tasks: list[asyncio.Task[Any] | None] = []
+
+    async def fetch(number: int) -> list[int]:
+        tasks.append(asyncio.current_task())
+        return [number] if number < 3 else []
+
+    flow = paged(fetch)
+
+    assert [0, 1, 2] == [item async for item in flow] == await flow.to_list()
+    first, second = set(tasks[:4]), set(tasks[4:])
+    assert [1, 1] == [len(first), len(second)]
+    assert set() == first & second
+
+
+async def test_a_page_that_can_not_be_fetched_fails_the_flow_behind_the_pages_before_it() -> None:
+    async def fetch(number: int) -> list[int]:
+        if number:
+            raise OSError("gone")
+        return [1, 2]
+
+    recorder = Recorder()
+    paged(fetch).subscribe(recorder)
+    await idle()
+    recorder.request(UNBOUNDED)
+    await recorder.over.wait()
+
+    assert [1, 2] == recorder.items
+    assert "gone" == str(recorder.error)
 
 
 # -- a combinator
