@@ -221,7 +221,8 @@ class AwaitedInput:
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            failure = error
+            # The region cancels nothing that closes: a cancel that comes of that alone is a failure.
+            failure = as_failure(error) if self.left and error is not failure else error
         self._failure = self._judged(failure)
         del failure  # a traceback leads back to here
 

@@ -16,6 +16,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks, schedulers
 from reactive_aio._core import budgets
+from reactive_aio.errors import SourceCancelledError
 from tests.subscribers import Recorder, idle
 
 
@@ -501,3 +502,33 @@ async def test_a_generator_that_answers_its_cancel_with_an_element_is_closed() -
     await asyncio.wait([waiting])
 
     assert ["closed"] == seen
+
+
+@pytest.mark.parametrize("pauses", [False, True], ids=["at once", "behind a wait"])
+async def test_a_cancelled_error_of_the_cleanup_itself_is_raised_by_the_end(pauses: bool) -> None:
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            if pauses:
+                await asyncio.sleep(0)
+            raise asyncio.CancelledError
+
+    with pytest.raises(SourceCancelledError):
+        await Flow.from_async_iterable(numbers).take(1).to_list()
+
+
+async def test_a_cancelled_error_of_the_cleanup_behind_a_failure_is_told_to_the_hook() -> None:
+    dropped: list[type[BaseException]] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 0
+        finally:
+            raise asyncio.CancelledError
+
+    with hooks.using(on_error_dropped=lambda error: dropped.append(type(error))), pytest.raises(ZeroDivisionError):
+        await Flow.from_async_iterable(numbers).map(lambda n: 1 // n).to_list()
+
+    assert [SourceCancelledError] == dropped
