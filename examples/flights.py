@@ -234,7 +234,7 @@ class Rank(Stage[list[EnrichedFlight], ReportRow]):
     """The operator that makes a report: it writes batches of flights to a file, and gives the ranks behind the last."""
 
     file: Path
-    positional = True  # it ranks the whole stream, and not parts of it side by side
+    needs_whole_stream = True  # it ranks all of it, and not parts side by side
 
     def transform(self) -> Report:
         """Begin a report of its own for each attempt."""

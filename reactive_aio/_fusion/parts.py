@@ -43,7 +43,7 @@ class Partial(Stage[T, R]):
     share: Stage[T, R]
     at_end: bool
 
-    positional = True
+    needs_whole_stream = True
 
     @property
     def requirement(self) -> Requirement:
@@ -65,7 +65,7 @@ class Combine(Stage[T, R]):
     whole: str
     share: Stage[T, R]
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, R]:
         """Give that of the share."""
@@ -99,7 +99,7 @@ class InTurn(Stage[T, R], ABC):
 
     __slots__ = ()
 
-    positional = True
+    needs_whole_stream = True
 
     @property
     def requirement(self) -> Requirement:

@@ -89,9 +89,9 @@ class Stage(Transform[T, R]):
 
     __slots__ = ()
 
-    positional: ClassVar[bool] = False
-    """Whether the result depends on an element's place in the whole stream, so that the stage can't run on
-    parts of the stream side by side."""
+    needs_whole_stream: ClassVar[bool] = False
+    """Whether what the stage gives for an element depends on others of the stream, so that it can't run on parts of the
+    stream side by side."""
 
     forwards: ClassVar[bool] = False
     """Whether the stage gives only elements that it was given, so that it made none of them itself."""
@@ -99,14 +99,14 @@ class Stage(Transform[T, R]):
     @property
     def requirement(self) -> Requirement:
         """What the stage needs of the place where it runs."""
-        return WHOLE if self.positional else ELEMENT
+        return WHOLE if self.needs_whole_stream else ELEMENT
 
     def transform(self) -> Transform[T, R]:
         """Give the transform for one subscription."""
         return self
 
     def in_parts(self) -> Parts | None:
-        """Say how a positional stage may be run on parts of the stream, and what comes of them be combined, if it may.
+        """Say how a stage that needs the whole stream may be run on parts of the stream, and what comes of them be combined, if it may.
 
         To be said only where both together give exactly what the stage gives over the whole, whatever the parts.
         """

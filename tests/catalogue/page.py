@@ -89,7 +89,7 @@ def place(operator: Operator) -> tuple[str, str]:
 
 def spark(stage: Stage[object, object]) -> str:
     """Tell whether Spark's workers run a stage."""
-    if not stage.positional:
+    if not stage.needs_whole_stream:
         return "in the workers"
     if isinstance(stage, InTurn):
         return "in turn"

@@ -6,7 +6,7 @@ from reactive_aio import Flow, schedulers
 from tests.schedulers.by_hand import ByHand
 
 
-async def test_positional_operators_and_what_follows_run_on_the_loop() -> None:
+async def test_operators_that_need_the_whole_stream_and_what_follows_run_on_the_loop() -> None:
     flow = Flow.range(9).publish_on(ByHand(2), prefetch=16).map(str).filter(len).take(3).map(len)
 
     assert flow.describe().splitlines() == [

@@ -90,7 +90,7 @@ async def test_the_loop_goes_on_while_a_function_blocks() -> None:
     await task
 
 
-async def test_functions_run_on_the_threads_and_what_is_positional_on_the_loop() -> None:
+async def test_functions_run_on_the_threads_and_what_needs_the_whole_stream_on_the_loop() -> None:
     here = threading.get_ident()
     places: list[tuple[str, bool]] = []
 

@@ -128,7 +128,7 @@ async def test_a_stage_of_ones_own_makes_its_elements_and_may_run_on_parts() -> 
     await idle()
 
     assert "made in emptying(), chained at" in str(recorder.error)
-    assert not Emptying.positional
+    assert not Emptying.needs_whole_stream
 
 
 # -- in parts
@@ -164,7 +164,7 @@ def test_the_halves_of_a_stage_do_its_work_under_its_name() -> None:
     assert (partial.share, partial.at_end, combine.share) == (Count(), True, AddUp())
     assert type(partial.transform()) is type(Count().transform())
     assert type(combine.transform()) is type(AddUp().transform())
-    assert (partial.positional, combine.positional) == (True, True)
+    assert (partial.needs_whole_stream, combine.needs_whole_stream) == (True, True)
     assert divided(Map(abs)) is None
 
 

@@ -68,11 +68,11 @@ def test_a_function_that_cannot_travel_is_refused_by_operator_and_line(
         captured.close()
 
 
-@pytest.mark.parametrize("before", ["positional", "boundary"])
+@pytest.mark.parametrize("before", ["whole", "boundary"])
 def test_what_stays_here_may_capture_anything(sc: Any, before: str) -> None:
     lock = threading.Lock()
     flow = Flow.from_spark(sc.parallelize(range(9), 2))
-    flow = flow.skip(1) if before == "positional" else flow.publish_on(schedulers.current())
+    flow = flow.skip(1) if before == "whole" else flow.publish_on(schedulers.current())
 
     assert 8 <= flow.map(lambda n: (lock, n)).run_sync(Flow.count)
 

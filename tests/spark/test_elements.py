@@ -219,7 +219,7 @@ async def test_retry_starts_a_new_job(sc: Any, tmp_path: Path) -> None:
     assert [0, 1, 2, 0, 1, 2, 3, 4] == await flow.retry(1).to_list()
 
 
-async def test_stages_behind_a_boundary_and_positional_ones_run_here(sc: Any) -> None:
+async def test_stages_behind_a_boundary_and_those_that_need_the_whole_stream_run_here(sc: Any) -> None:
     seen: list[int] = []
     flow = Flow.from_spark(sc.parallelize(range(1000), 4)).map(lambda n: n + 1).skip(500).take(3).map(seen.append)
 

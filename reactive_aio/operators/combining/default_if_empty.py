@@ -18,7 +18,7 @@ class DefaultIfEmpty(Stage[T, T]):
 
     default: T
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a switch."""

@@ -18,7 +18,7 @@ class StartWith(Stage[T, T]):
 
     items: tuple[T, ...]
 
-    positional = True
+    needs_whole_stream = True
 
     @property
     def arguments(self) -> str:

@@ -23,7 +23,7 @@ class Distinct(Stage[T, T]):
     evict: bool
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give an empty memory."""
@@ -47,7 +47,7 @@ class Fewer(Stage[T, T]):
     max_keys: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give an empty memory."""

@@ -23,7 +23,7 @@ class DistinctUntilChanged(Stage[T, T]):
     comparer: Callable[[Any, Any], object] | None
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a place for what came last."""

@@ -19,7 +19,7 @@ class Skip(Stage[T, T]):
     n: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a countdown."""

@@ -21,7 +21,7 @@ class SkipLast(Stage[T, T]):
     n: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give an empty queue."""

@@ -19,7 +19,7 @@ class SkipWhile(Stage[T, T]):
     predicate: Callable[[T], object]
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a switch."""

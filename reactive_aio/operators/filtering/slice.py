@@ -23,7 +23,7 @@ class Slice(Stage[T, T]):
     step: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give the two counts."""

@@ -18,7 +18,7 @@ class Take(Stage[T, T]):
     n: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a countdown."""

@@ -22,7 +22,7 @@ class TakeLast(Stage[T, T]):
     n: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give room for so many."""

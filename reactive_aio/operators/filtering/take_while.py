@@ -20,7 +20,7 @@ class TakeWhile(Stage[T, T]):
     predicate: Callable[[T], object]
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a switch."""
@@ -38,7 +38,7 @@ class TakeUntil(Stage[T, T]):
     predicate: Callable[[T], object]
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a switch."""
@@ -112,7 +112,7 @@ class TakeWhileMarked(Stage[Any, Any]):
 
     predicate: Callable[[Any], object]
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a switch."""
@@ -139,7 +139,7 @@ class TakingWhileMarked(TakingWhile[Any]):
 class TakeToMark(Stage[Any, Any]):
     """Lets elements through up to the first mark."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a switch."""
@@ -157,7 +157,7 @@ class TakeUntilMarked(Stage[Any, Any]):
 
     predicate: Callable[[Any], object]
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a switch."""
@@ -185,7 +185,7 @@ class TakingUntilMarked(TakingUntil[Any]):
 class TakeToMarked(Stage[Any, Any]):
     """Lets elements through up to and with the first that is marked."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a switch."""

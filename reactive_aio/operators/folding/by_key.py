@@ -59,7 +59,7 @@ class CountByKey(Stage[Any, dict[K, int]]):
     """Stage of ``Flow.count_by_key``."""
 
     key: Callable[[Any], K]
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, int]]:
         """Give an empty dict."""
@@ -78,7 +78,7 @@ class ReduceByKey(Stage[Any, dict[K, A]]):
     fn: Callable[[A, Any], A]
     initial: A
     combine: Callable[[A, A], A] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, A]]:
         """Give an empty dict."""
@@ -96,7 +96,7 @@ class CountByKeyOfPart(Stage[Any, Any]):
     """The share of ``Flow.count_by_key``."""
 
     key: Callable[[Any], Any]
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give an empty dict."""
@@ -110,7 +110,7 @@ class ReduceByKeyOfPart(Stage[Any, Any]):
     key: Callable[[Any], Any]
     fn: Callable[[Any, Any], Any]
     initial: Any
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give an empty dict."""
@@ -122,7 +122,7 @@ class CombineByKey(Stage[Any, dict[Any, Any]]):
     """Combines what comes of the parts."""
 
     combine: Callable[[Any, Any], Any]
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[Any, Any]]:
         """Give an empty dict."""

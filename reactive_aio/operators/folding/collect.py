@@ -23,7 +23,7 @@ class Collect(Stage[T, A]):
     accumulate: Callable[[A, T], object]
     combine: Callable[[A, A], object] | None = None
 
-    positional = True
+    needs_whole_stream = True
 
     @property
     def arguments(self) -> str:
@@ -47,7 +47,7 @@ class PutTogether(Stage[A, A]):
     factory: Callable[[], A]
     combine: Callable[[A, A], object]
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[A, A]:
         """Give a place for the container."""

@@ -87,7 +87,7 @@ class AnyOf(Stage[T, bool]):
     """Stage of ``Flow.any``."""
 
     predicate: Callable[[T], object]
-    positional = True
+    needs_whole_stream = True
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ class All(Stage[T, bool]):
     """Stage of ``Flow.all``."""
 
     predicate: Callable[[T], object]
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, bool]:
         """Give a question."""
@@ -124,7 +124,7 @@ class Contains(Stage[Any, bool]):
     """Stage of ``Flow.contains``."""
 
     value: object
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, bool]:
         """Give a question."""
@@ -139,7 +139,7 @@ class Contains(Stage[Any, bool]):
 class IsEmpty(Stage[Any, bool]):
     """Stage of ``Flow.is_empty``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, bool]:
         """Give a question."""

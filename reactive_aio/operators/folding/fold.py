@@ -117,7 +117,7 @@ class Reduce(Stage[T, Any]):
     fn: Callable[[Any, T], Any]
     initial: Any = MISSING
     combine: Callable[[Any, Any], Any] | None = None
-    positional = True
+    needs_whole_stream = True
 
     @property
     def arguments(self) -> str:
@@ -139,7 +139,7 @@ class Reduce(Stage[T, Any]):
 class Last(Stage[T, T]):
     """Stage of ``Flow.last``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a place for the latest element."""
@@ -154,7 +154,7 @@ class Last(Stage[T, T]):
 class ToList(Stage[T, list[T]]):
     """Stage of ``Flow.to_list``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty list."""
@@ -165,7 +165,7 @@ class ToList(Stage[T, list[T]]):
 class Count(Stage[Any, int]):
     """Stage of ``Flow.count``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, int]:
         """Give a zero."""
@@ -180,7 +180,7 @@ class Count(Stage[Any, int]):
 class AddUp(Stage[int, int]):
     """Adds up the numbers of elements that parts have."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[int, int]:
         """Give a zero."""
@@ -192,7 +192,7 @@ class ForEach(Stage[T, Any]):
     """Stage of ``Flow.for_each`` with an ordinary function."""
 
     fn: Callable[[T], object]
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, Any]:
         """Give the call."""

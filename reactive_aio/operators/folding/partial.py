@@ -141,7 +141,7 @@ class KeepGreatestKey(KeepExtreme):
 class SumOfPart(Stage[Any, Any]):
     """The share of ``Flow.sum``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a fresh sum."""
@@ -152,7 +152,7 @@ class SumOfPart(Stage[Any, Any]):
 class Different(Stage[Any, Any]):
     """The share of ``Flow.to_set``; not a set, which gives its elements in another order each time."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give an empty dict."""
@@ -165,7 +165,7 @@ class LatestPairs(Stage[Any, Any]):
 
     key: Callable[[Any], Any] | None
     value: Callable[[Any], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give an empty dict."""
@@ -177,7 +177,7 @@ class LeastOfPart(Stage[Any, Any]):
     """The share of ``Flow.min``."""
 
     key: Callable[[Any], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a place for the least."""
@@ -189,7 +189,7 @@ class GreatestOfPart(Stage[Any, Any]):
     """The share of ``Flow.max``."""
 
     key: Callable[[Any], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a place for the greatest."""

@@ -89,7 +89,7 @@ class ToSortedList(Stage[T, list[T]]):
 
     key: Callable[[T], Any] | None
     reverse: bool
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty list."""
@@ -106,7 +106,7 @@ class TopK(Stage[T, list[T]]):
 
     k: int
     key: Callable[[T], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give room for so many."""
@@ -123,7 +123,7 @@ class SortedPart(Stage[Any, Any]):
 
     key: Callable[[Any], Any] | None
     reverse: bool
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give an empty list."""
@@ -136,7 +136,7 @@ class TopOfPart(Stage[Any, Any]):
 
     k: int
     key: Callable[[Any], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give room for so many."""

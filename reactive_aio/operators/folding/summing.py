@@ -150,7 +150,7 @@ class KeepNone(Folding[Any, Any]):
 class ToSet(Stage[T, set[T]]):
     """Stage of ``Flow.to_set``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, set[T]]:
         """Give an empty set."""
@@ -167,7 +167,7 @@ class ToDict(Stage[Any, dict[K, V]]):
 
     key: Callable[[Any], K] | None
     value: Callable[[Any], V] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, V]]:
         """Give an empty dict."""
@@ -183,7 +183,7 @@ class Sum(Stage[Any, Any]):
     """Stage of ``Flow.sum``."""
 
     start: Any
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give a fresh sum."""
@@ -199,7 +199,7 @@ class Min(Stage[T, T]):
     """Stage of ``Flow.min``."""
 
     key: Callable[[T], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a place for the least."""
@@ -215,7 +215,7 @@ class Max(Stage[T, T]):
     """Stage of ``Flow.max``."""
 
     key: Callable[[T], Any] | None
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a place for the greatest."""
@@ -230,7 +230,7 @@ class Max(Stage[T, T]):
 class Single(Stage[T, T]):
     """Stage of ``Flow.single``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
         """Give a place for the element."""
@@ -245,7 +245,7 @@ class Single(Stage[T, T]):
 class Drain(Stage[Any, Any]):
     """Stage of ``Flow.drain``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
         """Give nothing to keep."""

@@ -32,7 +32,7 @@ class LogNext(Stage[T, T]):
     log: Callable[[T], object]
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
     template: ClassVar[Template | None] = Template("""
         $log(item)
         $rest

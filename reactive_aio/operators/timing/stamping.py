@@ -26,7 +26,7 @@ def clock() -> float:
 class Timestamp(Stage[T, tuple[float, T]]):
     """Stage of ``Flow.timestamp``."""
 
-    positional = True  # so that it runs by the clock of the loop, not of a worker
+    needs_whole_stream = True  # so that it runs by the clock of the loop, not of a worker
 
     clock: ClassVar[Callable[[], float]] = staticmethod(clock)
 
@@ -40,7 +40,7 @@ class Timestamp(Stage[T, tuple[float, T]]):
 class Elapsed(Stage[T, tuple[float, T]]):
     """Stage of ``Flow.elapsed``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, tuple[float, T]]:
         """Give a clock that has not been started."""

@@ -48,7 +48,7 @@ class Handle(Stage[T, R]):
 
     fn: Callable[[T, SynchronousSink[R]], object]
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, R]:
         """Give a sink."""

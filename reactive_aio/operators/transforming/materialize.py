@@ -94,7 +94,7 @@ class Materialization(Coordinator):
 class Dematerialize(Stage[Signal[T], T]):
     """Stage of ``Flow.dematerialize``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[Signal[T], T]:
         """Give a switch."""

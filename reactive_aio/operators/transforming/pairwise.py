@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Pairwise(Stage[T, tuple[T, T]]):
     """Stage of ``Flow.pairwise``."""
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, tuple[T, T]]:
         """Give a place for the element before."""

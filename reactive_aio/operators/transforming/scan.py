@@ -21,7 +21,7 @@ class Scan(Stage[T, A]):
     fn: Callable[[A, T], A]
     initial: A = MISSING
 
-    positional = True
+    needs_whole_stream = True
 
     @property
     def arguments(self) -> str:

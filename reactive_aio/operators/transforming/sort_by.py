@@ -25,7 +25,7 @@ class SortBy(Stage[T, T]):
     max_size: int
 
     forwards = True
-    positional = True
+    needs_whole_stream = True
 
     @property
     def requirement(self) -> Requirement:

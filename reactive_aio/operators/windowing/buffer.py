@@ -20,7 +20,7 @@ class Buffer(Stage[T, list[T]]):
 
     size: int
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty list."""

@@ -23,7 +23,7 @@ class BufferUntilChanged(Stage[T, list[T]]):
     key: Callable[[T], Any] | None
     max_size: int
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty list."""

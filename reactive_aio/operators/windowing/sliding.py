@@ -21,7 +21,7 @@ class Sliding(Stage[T, list[T]]):
     size: int
     step: int
 
-    positional = True
+    needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
         """Give an empty window."""
