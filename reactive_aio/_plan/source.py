@@ -172,7 +172,7 @@ class Inlet(Feed[T], View, Protocol[T]):
         """Have elements that the region is given, and does not begin with, discarded by the source."""
 
     def behind(self, call: Callable[[], None]) -> None:
-        """Have something called behind the end of the region, and behind that of each around it that only `passes` it on."""
+        """Have something called behind the end of the region, and behind that of each around it that `is_transparent`."""
 
 
 @frozen
@@ -285,7 +285,7 @@ class Pushed(Source[T_co]):
 
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
-    passes: bool = False
+    is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
 
     @abstractmethod

@@ -348,7 +348,7 @@ def _begin(
     open_source: Callable[[], Subscription] | None = None
     if isinstance(source, Pushed):
         first.view = View(source.elsewhere)
-        first.place.passes = source.passes
+        first.place.is_transparent = source.is_transparent
         host.reader = first
         first.lifetime = host.lifetime.part()
         given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()

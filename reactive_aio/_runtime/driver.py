@@ -366,7 +366,7 @@ class RegionDriver(Emission):
         outer = self.place.outer
         if self.closed:
             call()
-        elif outer is not None and outer.place.passes:
+        elif outer is not None and outer.place.is_transparent:
             outer.behind(call)
         else:
             self._behind = (call, *self._behind)

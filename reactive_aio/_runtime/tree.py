@@ -17,7 +17,7 @@ DEEPEST: Final = 16
 class Place:
     """Where a region stands in the tree; confined to its event loop."""
 
-    __slots__ = ("before", "depth", "hops", "inners", "outer", "passes")
+    __slots__ = ("before", "depth", "hops", "inners", "is_transparent", "outer")
 
     def __init__(self) -> None:
         self.before: RegionDriver | None = None
@@ -26,7 +26,7 @@ class Place:
         """The last regions of the flows that a combinator here reads and that have not ended."""
         self.outer: RegionDriver | None = None
         """The region of the combinator that reads the flow of this one."""
-        self.passes = False
+        self.is_transparent = False
         """Whether it reads one flow, whose end is the region's own."""
         self.depth = 0
         self.hops = False

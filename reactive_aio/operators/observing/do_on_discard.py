@@ -22,7 +22,7 @@ class DoOnDiscard(Pushed[T]):
 
     flow: FlowLike
     fn: Callable[[Any], object]
-    passes = True
+    is_transparent = True
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:

@@ -22,7 +22,7 @@ class Strict(Pushed[T]):
     """Source of ``Flow.strict``."""
 
     flow: FlowLike
-    passes = True
+    is_transparent = True
 
     @property
     def arguments(self) -> str:

@@ -41,7 +41,7 @@ class Peek(Pushed[T]):
     listener: Listener = field(repr=False)
     shown: object
     """What the method was given, for plans."""
-    passes = True
+    is_transparent = True
 
     @property
     def name(self) -> str:
