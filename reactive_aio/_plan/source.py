@@ -171,7 +171,7 @@ class Inlet(Feed[T], View, Protocol[T]):
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Have elements that the region is given, and does not begin with, discarded by the source."""
 
-    def behind(self, call: Callable[[], None]) -> None:
+    def after_end(self, call: Callable[[], None]) -> None:
         """Have something called behind the end of the region, and behind that of each around it that `is_transparent`."""
 
 

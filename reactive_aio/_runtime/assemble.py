@@ -170,9 +170,9 @@ class RegionInlet(RegionHost):
         """Have elements that the region is given, and does not begin with, discarded by the source."""
         self.driver.upstream.discard = discard
 
-    def behind(self, call: Callable[[], None]) -> None:
+    def after_end(self, call: Callable[[], None]) -> None:
         """Have something called behind the end of the region."""
-        self.driver.behind(call)
+        self.driver.after_end(call)
 
     def show(self, gauge: Gauge) -> None:
         """Have snapshots show what the source keeps and drops by itself."""

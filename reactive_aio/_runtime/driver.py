@@ -358,7 +358,7 @@ class RegionDriver(Emission):
         closers = (self.run.close, self._input.close)
         return close_all(closers if close is None else (close, *closers))
 
-    def behind(self, call: Callable[[], None]) -> None:
+    def after_end(self, call: Callable[[], None]) -> None:
         """Have something called when the downstream has heard of the end, the latest first.
 
         A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
@@ -367,7 +367,7 @@ class RegionDriver(Emission):
         if self.closed:
             call()
         elif outer is not None and outer.place.is_transparent:
-            outer.behind(call)
+            outer.after_end(call)
         else:
             self._behind = (call, *self._behind)
 

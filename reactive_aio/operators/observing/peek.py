@@ -117,7 +117,7 @@ class Peeking(Passing):
         if failed is not None:
             self._fail(failed.take())
         else:
-            self.inlet.behind(self._finally)
+            self.inlet.after_end(self._finally)
             self.inlet.on_complete()
 
     def _break_off(self, failure: BaseException) -> None:
@@ -129,7 +129,7 @@ class Peeking(Passing):
             self._fail(failure)
 
     def _fail(self, error: BaseException) -> None:
-        self.inlet.behind(self._finally)
+        self.inlet.after_end(self._finally)
         self.inlet.on_error(error)
 
     def _finally(self) -> None:
