@@ -576,7 +576,7 @@ async def test_functions_run_on_the_loop_of_their_region() -> None:
 
 
 async def test_the_elements_of_many_keys_leave_nothing_behind() -> None:
-    from reactive_aio.operators.awaiting._lines import ByKey
+    from reactive_aio.operators.awaiting._queues import ByKey
 
     line = ByKey(lambda n: n)
     for n in range(100):

@@ -9,7 +9,7 @@ from .._fluent import Fluent, check_count, check_function
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
-    from ._lines import Order
+    from ._queues import Order
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -61,7 +61,7 @@ class Awaiting(Fluent[T_co]):
         >>> names.map_async(fetch, order="completion").run_sync()
         ['BBB', 'CC', 'A']
         """
-        from ._lines import check_order
+        from ._queues import check_order
         from .map_async import MapAsync
 
         check_function("map_async", fn)

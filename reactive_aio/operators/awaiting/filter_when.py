@@ -11,7 +11,7 @@ from ..._fusion import Stage
 from ..._plan import Capabilities, Inlet, Pushed, reach_of_awaiting
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
-from ._lines import REJECTED, line
+from ._queues import REJECTED, queue_for
 from .in_flight import InFlight
 from .in_region import FilterWhenInRegion
 
@@ -48,6 +48,6 @@ class FilterWhen(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.predicate, self.max_concurrency, line("input"), _if_true)
+        in_flight = InFlight(inlet, self.predicate, self.max_concurrency, queue_for("input"), _if_true)
         in_flight.begin(self.flow)
         return in_flight

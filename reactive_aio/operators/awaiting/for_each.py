@@ -10,7 +10,7 @@ from attrs import field, frozen
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
-from ._lines import REJECTED, line
+from ._queues import REJECTED, queue_for
 from .in_flight import InFlight
 
 
@@ -42,6 +42,6 @@ class ForEachAsync(Pushed[NoReturn]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.fn, self.max_concurrency, line("completion"), _nothing)
+        in_flight = InFlight(inlet, self.fn, self.max_concurrency, queue_for("completion"), _nothing)
         in_flight.begin(self.flow)
         return in_flight

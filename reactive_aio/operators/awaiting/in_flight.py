@@ -18,7 +18,7 @@ from ..._fusion import label
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
 from ...spec import UNBOUNDED, quarter
-from ._lines import REJECTED, Line, Ticket
+from ._queues import REJECTED, ElementQueue, Ticket
 
 AHEAD: Final = 4
 """How many times as many elements as are awaited at a time may be outstanding, where so many are wanted."""
@@ -44,7 +44,7 @@ class InFlight(Gathering):
 
     fn: Callable[[Any], Awaitable[Any]]
     max_concurrency: int
-    line: Line
+    queue: ElementQueue
     gives: Callable[[Any, Any], Any] | None = None
     """What is delivered for an element and its result, if not the result."""
     _flow: Inner | None = field(init=False, default=None)
@@ -60,7 +60,7 @@ class InFlight(Gathering):
     _turn_over: float = field(init=False, default=0.0)
     """When workers that do not suspend are to give the event loop a turn."""
     _ended: bool = field(init=False, default=False)
-    """Whether nothing is to come but what the line holds, and behind that the failure, if there is one."""
+    """Whether nothing is to come but what the queue holds, and behind that the failure, if there is one."""
     _stopped: bool = field(init=False, default=False)
     """Whether no result is taken any more."""
     _failure: BaseException | None = field(init=False, default=None)
@@ -78,11 +78,11 @@ class InFlight(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Have elements taken up."""
         self._requested -= len(items)
-        before = self.line.count
+        before = self.queue.count
         try:
-            self.line.add(items)
+            self.queue.add(items)
         except FAILURES as error:
-            place = self.line.count
+            place = self.queue.count
             self._fail(error, place)
             discard(items[place - before + 1 :])
         self._staff()
@@ -101,7 +101,7 @@ class InFlight(Gathering):
         """Cancel the flow and the workers, and let go of what has not been delivered."""
         super().cancel()
         self._stop()
-        discard(self.line.take(UNBOUNDED))
+        discard(self.queue.take(UNBOUNDED))
         failure, self._failure = self._failure, None
         if failure is not None:
             self.inlet.dropped(failure)
@@ -114,12 +114,12 @@ class InFlight(Gathering):
         """Deliver what is there and wanted, ask for as much, and see whether that was all."""
         if self.over:
             return False
-        results = self.line.take(self.demand)
+        results = self.queue.take(self.demand)
         if results:
             self.emit(results)
             return True
         self._ask()
-        if self._ended and not self.line.held and not self._tasks:
+        if self._ended and not self.queue.held and not self._tasks:
             failure, self._failure = self._failure, None
             if failure is None:
                 self.complete()
@@ -132,8 +132,8 @@ class InFlight(Gathering):
         if self._flow is None or self._ended or not self.demand:
             return
         most = max(self.max_concurrency, min(self.demand, AHEAD * self.max_concurrency))
-        missing = most - self.line.held - self._requested
-        if missing > 0 and (missing >= quarter(most) or len(self.line.waiting) + self._requested < quarter(most)):
+        missing = most - self.queue.held - self._requested
+        if missing > 0 and (missing >= quarter(most) or len(self.queue.waiting) + self._requested < quarter(most)):
             self._requested += missing
             self._flow.request(missing)
 
@@ -141,7 +141,7 @@ class InFlight(Gathering):
 
     def _staff(self) -> None:
         """Have workers for what waits."""
-        missing = len(self.line.waiting) - self._call(len(self.line.waiting))
+        missing = len(self.queue.waiting) - self._call(len(self.queue.waiting))
         for _ in range(min(missing, self.max_concurrency - self._workers)):
             self._workers += 1
             context = self._pristine.copy()
@@ -160,20 +160,20 @@ class InFlight(Gathering):
 
     async def _work(self, context: Context) -> None:
         """Await the function for one element after another."""
-        line, fn, gives, pristine = self.line, self.fn, self.gives, self._pristine
+        queue, fn, gives, pristine = self.queue, self.fn, self.gives, self._pristine
         cancelling = _cancelling()
         ticket: Ticket | None = None
         awaitable: Any = NOTHING
         try:
             while context == pristine and not cancelling():
-                if not line.waiting:
+                if not queue.waiting:
                     if self._ended:
                         break
                     idle = self.inlet.loop.create_future()
                     self._idle.append(idle)
                     await idle
                     continue
-                ticket = line.waiting.popleft()
+                ticket = queue.waiting.popleft()
                 awaitable = NOTHING
                 awaitable = fn(ticket[1])
                 result = await awaitable
@@ -182,13 +182,13 @@ class InFlight(Gathering):
                 if self._stopped:
                     discard([] if result is REJECTED else [result])
                     break
-                line.put(ticket, result)
+                queue.put(ticket, result)
                 ticket = None
                 if not self._due:
                     # The first result since others have had their turns.
                     self._turn_over = self.budget.deadline()
                     self.later()
-                elif line.waiting and budgets.clock() >= self._turn_over:
+                elif queue.waiting and budgets.clock() >= self._turn_over:
                     await asyncio.sleep(0)
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):
@@ -243,7 +243,7 @@ class InFlight(Gathering):
         self._stopped = True
         for task in self._tasks:
             task.cancel()
-        discard(self.line.cut())
+        discard(self.queue.cut())
 
 
 def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:

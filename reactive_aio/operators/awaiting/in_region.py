@@ -20,7 +20,7 @@ from ..._core import budgets
 from ..._core.guard import FAILURES
 from ..._fusion import AWAIT, InputBroken, Pace, Requirement, Stage, Transform, label
 from ...hooks import drop_error
-from ._lines import line
+from ._queues import queue_for
 from .in_flight import InFlight, not_awaitable
 from .worker_loop import Side, WorkerLoop
 
@@ -194,7 +194,7 @@ class Awaiting(Transform[Any, Any]):
             stage = self.stage
             side = self._side = Side(WorkerLoop.of_process(), f"{stage} in this part of the stream", copy_context())
             fn = gated(stage.fn, stage.gate.of(stage.max_concurrency))
-            self._machine = InFlight(side, fn, stage.max_concurrency, line("input"), _pair)
+            self._machine = InFlight(side, fn, stage.max_concurrency, queue_for("input"), _pair)
             side.begin(self._machine)
         return self._side
 

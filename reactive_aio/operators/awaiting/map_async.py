@@ -11,7 +11,7 @@ from ..._fusion import Stage, label
 from ..._plan import Capabilities, Inlet, Pushed, reach_of_awaiting
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
-from ._lines import Order, line
+from ._queues import Order, queue_for
 from .in_flight import InFlight
 from .in_region import MapAsyncInRegion
 
@@ -51,6 +51,6 @@ class MapAsync(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""
-        in_flight = InFlight(inlet, self.fn, self.max_concurrency, line(self.order))
+        in_flight = InFlight(inlet, self.fn, self.max_concurrency, queue_for(self.order))
         in_flight.begin(self.flow)
         return in_flight

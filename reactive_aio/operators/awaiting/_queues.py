@@ -1,4 +1,4 @@
-"""Lines of elements that are awaited: which one is begun with next, and which result is delivered next."""
+"""Queues of elements that are awaited: which one is begun with next, and which result is delivered next."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Order = Literal["input", "completion"]
 """In which order results are delivered: that of their elements, or that in which they are there."""
 
 Ticket = tuple[Any, ...]
-"""The number of an element, the element, and what else its line has to know of it."""
+"""The number of an element, the element, and what else its queue has to know of it."""
 
 REJECTED: Final = object()
 """The result of an element that is not delivered."""
 
 
 @define(eq=False)
-class Line(ABC):
+class ElementQueue(ABC):
     """The elements that have come from upstream and have not left downstream."""
 
     waiting: deque[Ticket] = field(init=False, factory=deque[Ticket])
@@ -55,7 +55,7 @@ class Line(ABC):
 
 
 @define(eq=False)
-class AsCompleted(Line):
+class AsCompleted(ElementQueue):
     """Results are delivered in the order in which they come."""
 
     _finished: deque[Any] = field(init=False, factory=deque[Any])
@@ -81,7 +81,7 @@ class AsCompleted(Line):
 
 
 @define(eq=False)
-class AsGiven(Line):
+class AsGiven(ElementQueue):
     """Results are delivered in the order of their elements."""
 
     _finished: dict[int, Any] = field(init=False, factory=dict[int, Any])
@@ -165,8 +165,8 @@ def check_order(method: str, order: object) -> None:
         raise ValueError(f"{method}(order={order!r}): choose one of {choices}, or give a function of an element's key")
 
 
-def line(order: Order | Callable[[Any], Hashable]) -> Line:
-    """Make the line for an order."""
+def queue_for(order: Order | Callable[[Any], Hashable]) -> ElementQueue:
+    """Return an empty queue for an order."""
     if callable(order):
         return ByKey(order)
     return AsGiven() if order == "input" else AsCompleted()
