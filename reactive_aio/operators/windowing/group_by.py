@@ -80,6 +80,10 @@ class Grouping(Parting):
     _outstanding: int = field(init=False, default=0)
     _kept: int = field(init=False, default=0)
     """Elements that the groups keep."""
+    _read: int = field(init=False, default=0)
+    """How many of those that still get elements are read."""
+    _fed: dict[Group, None] = field(init=False, factory=dict[Group, None])  # bounded by the groups
+    """Those that are read and may not wait for elements; those that do are taken out when somebody asks."""
     _seen: int = field(init=False, default=0)
     _failed: bool = field(init=False, default=False)
     _timer: Timer = field(init=False)
@@ -110,6 +114,8 @@ class Grouping(Parting):
         self._timer.cancel()
         super().cut()
         self._groups.clear()
+        self._fed.clear()
+        self._read = 0
         arrived, self._arrived = self._arrived, deque()
         for items in arrived:
             discard(items)
@@ -169,6 +175,8 @@ class Grouping(Parting):
                 discard(chunk)
             else:
                 self._kept += len(chunk)
+                if group.reading is not None:
+                    self._fed[group] = None
                 group.add(chunk)
         try:
             if failure is not None:
@@ -219,10 +227,20 @@ class Grouping(Parting):
         """Tell whether somebody waits, for elements or for a group, and nothing can come before an unread group is read."""
         if self._outstanding:
             return False
-        read = [each for each in self._groups.values() if each.reading is not None]
-        return all(each.starves for each in read) and (bool(read) or self.demand > 0)
+        while self._fed:
+            group, _ = self._fed.popitem()
+            if not group.starves:
+                self._fed[group] = None
+                return False
+        return self._read > 0 or self.demand > 0
 
     # -- what gives the groups their elements
+
+    def on_opened(self, substream: Substream) -> None:
+        """Count a group that is read, which waits for nothing as yet."""
+        assert isinstance(substream, Group)
+        self._read += 1
+        self._fed[substream] = None
 
     def on_taken(self, substream: Substream, n: int) -> None:
         """Ask for more in the place of what was taken."""
@@ -238,6 +256,8 @@ class Grouping(Parting):
         """Forget a group; another one may be opened for its key."""
         assert isinstance(substream, Group)
         self._kept -= kept
+        self._read -= 1
+        self._fed.pop(substream, None)
         self._groups.pop(substream.key, None)
         super().on_left(substream, kept)
         if not self.audience.over:

@@ -94,6 +94,9 @@ class Parting(Gathering):
 
     # -- what the substreams say
 
+    def on_opened(self, substream: Substream) -> None:
+        """Take note that somebody has begun to read a substream."""
+
     def on_taken(self, substream: Substream, n: int) -> None:
         """Take note that elements of a substream are about to go to its reader."""
 

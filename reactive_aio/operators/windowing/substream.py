@@ -163,8 +163,10 @@ class SubstreamSource(Pushed[T]):
                 f"the {substream.title} was subscribed to a second time, but its elements are kept for one reader only"
             )
         substream.opened = True
-        substream.reading = Reading(inlet, substream)
-        return substream.reading
+        reading = substream.reading = Reading(inlet, substream)
+        if substream.owner is not None:
+            substream.owner.on_opened(substream)
+        return reading
 
 
 @frozen
