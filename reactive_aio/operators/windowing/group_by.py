@@ -245,7 +245,10 @@ class Grouping(Parting):
     def on_taken(self, substream: Substream, n: int) -> None:
         """Ask for more in the place of what was taken."""
         self._kept -= n
-        self.go()
+        if self.busy:
+            self._noted = True  # as `go`, without a call: most elements are taken as they come
+        else:
+            self.go()
 
     def on_demand(self, substream: Substream) -> None:
         """See whether this reader waits in vain."""

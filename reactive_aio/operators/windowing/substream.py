@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...spec import Subscription, add_demand, subtract_demand
+from ...spec import UNBOUNDED, Subscription, add_demand
 
 if TYPE_CHECKING:
     from .parting import Parting
@@ -53,14 +54,14 @@ class Substream:
         """Whether somebody reads it and waits for elements."""
         return self.reading is not None and self.reading.demand > 0 and not self.kept
 
-    def add(self, items: Iterable[Any]) -> None:
-        """Take elements; those of a substream that its reader has left go to the hook."""
-        if self.opened and self.reading is None:
-            discard(items)
-            return
-        self.kept.extend(items)
+    def add(self, items: list[Any]) -> None:
+        """Take elements, a list of its own; those of a substream that its reader has left go to the hook."""
         if self.reading is not None:
-            self.reading.go()
+            self.reading.add(items)
+        elif self.opened:
+            discard(items)
+        else:
+            self.kept.extend(items)
 
     def end(self, error: BaseException | None) -> None:
         """End it, behind what is kept."""
@@ -95,6 +96,21 @@ class Reading(Drain):
             self.substream.owner.on_demand(self.substream)
         self.later()
 
+    def add(self, items: list[Any]) -> None:
+        """Give elements as they come, where all are wanted and none are before them; else keep them."""
+        kept = self.substream.kept
+        if kept or self.busy or self.demand < len(items) or sys.exception() is not None:
+            kept.extend(items)
+            self.go()
+            return
+        self.busy = True
+        try:
+            self._give(items)
+        finally:
+            self.busy = False
+        if self._noted:
+            self.go()
+
     def cancel(self) -> None:
         """Leave: what is kept goes to the hook, as does what is still to come."""
         if not self.over:
@@ -116,20 +132,23 @@ class Reading(Drain):
             return False
         if not self.demand:
             return False
-        items = self._take()
-        if substream.owner is not None:
-            substream.owner.on_taken(substream, len(items))
-        self.inlet.on_chunk(items)
+        self._give(self._take())
         return True
 
     def _take(self) -> list[Any]:
         kept = self.substream.kept
-        if len(kept) <= self.demand:
-            items, self.substream.kept = list(kept), deque()
-        else:
-            items = [kept.popleft() for _ in range(self.demand)]
-        self.demand = subtract_demand(self.demand, len(items))
-        return items
+        if len(kept) > self.demand:
+            return [kept.popleft() for _ in range(self.demand)]
+        self.substream.kept = deque()
+        return list(kept)
+
+    def _give(self, items: list[Any]) -> None:
+        count, substream = len(items), self.substream
+        if self.demand != UNBOUNDED:
+            self.demand -= count
+        if substream.owner is not None:
+            substream.owner.on_taken(substream, count)
+        self.inlet.on_chunk(items)
 
     def _finish(self) -> None:
         error = self._close()
