@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from ..._arbiter import Inner
 from ..._arbiter.timer import Timer
@@ -66,6 +66,11 @@ class Group(Substream):
 
     key: Hashable
 
+    @property
+    def title(self) -> str:
+        """The key."""
+        return f"group {label(self.key)}"
+
 
 @define(eq=False)
 class Grouping(Parting):
@@ -77,6 +82,8 @@ class Grouping(Parting):
     _unasked: deque[Group] = field(init=False, factory=deque[Group])  # bounded by the groups
     """Those that nobody has asked for yet."""
     _arrived: deque[list[Any]] = field(init=False, factory=deque[list[Any]])  # bounded by the prefetch
+    _refill: int = field(init=False, default=Factory(lambda self: refill_after(self.by.ahead), takes_self=True))
+    """How many are consumed before as many are asked for again."""
     _outstanding: int = field(init=False, default=0)
     _kept: int = field(init=False, default=0)
     """Elements that the groups keep."""
@@ -153,6 +160,29 @@ class Grouping(Parting):
     def _distribute(self, items: list[Any]) -> None:
         """Give elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
+        failure = self._sort_in_time(items, chunks)
+        for each, chunk in chunks.items():
+            group = self._groups.get(each)
+            if group is None and not self.over:
+                if len(self._groups) < self.by.max_groups:
+                    group = self._open(each)
+                elif failure is None:
+                    failure = self._one_too_many(each)
+            if group is None:
+                discard(chunk)
+                continue
+            self._kept += len(chunk)
+            if group.reading is not None:
+                self._fed[group] = None
+            group.add(chunk)
+        try:
+            if failure is not None:
+                self._fail(failure)
+        finally:
+            del failure  # by its traceback it leads back to here
+
+    def _sort_in_time(self, items: list[Any], chunks: dict[Hashable, list[Any]]) -> BaseException | None:
+        """Put elements to their keys, as many as there is time for, up to a failure; the others wait in front."""
         failure, at, until = None, 0, self.budget.moment()
         while at < len(items) and failure is None:
             failure = self._sort(items[at : at + SLICE], chunks)
@@ -164,23 +194,8 @@ class Grouping(Parting):
             discard(rest)
         elif rest:
             self._arrived.appendleft(rest)
-        for each, chunk in chunks.items():
-            group = self._groups.get(each)
-            if group is None and not self.over:
-                if len(self._groups) == self.by.max_groups:
-                    failure = self._one_too_many(each) if failure is None else failure
-                else:
-                    group = self._open(each)
-            if group is None:
-                discard(chunk)
-            else:
-                self._kept += len(chunk)
-                if group.reading is not None:
-                    self._fed[group] = None
-                group.add(chunk)
         try:
-            if failure is not None:
-                self._fail(failure)
+            return failure
         finally:
             del failure  # by its traceback it leads back to here
 
@@ -197,7 +212,7 @@ class Grouping(Parting):
         return None
 
     def _open(self, key: Hashable) -> Group:
-        group = self._groups[key] = Group(f"group {label(key)}", self.inlet.context, self, key)
+        group = self._groups[key] = Group(self.inlet.context, self, key)
         self._unasked.append(group)
         self.audience.join(group)
         return group
@@ -213,20 +228,17 @@ class Grouping(Parting):
 
     def _replenish(self) -> None:
         """Ask for more when three quarters have been consumed or nothing is on its way; see whether anything can move."""
-        ahead = self.by.ahead
-        consumed = ahead - self._outstanding - self._kept
-        if consumed and (not self._outstanding or consumed >= refill_after(ahead)):
+        consumed = self.by.ahead - self._outstanding - self._kept
+        if consumed and (not self._outstanding or consumed >= self._refill):
             self._outstanding += consumed
             self.upstream.request(consumed)
-        if not self._is_stuck():
+        if self._outstanding or not self._is_stuck():
             self._timer.stop()
         elif not self._timer.running:
             self._timer.start(self.by.stall_after)
 
     def _is_stuck(self) -> bool:
-        """Tell whether somebody waits, for elements or for a group, and nothing can come before an unread group is read."""
-        if self._outstanding:
-            return False
+        """Tell whether somebody waits, for elements or for a group, where nothing can come before an unread group is read."""
         while self._fed:
             group, _ = self._fed.popitem()
             if not group.starves:
@@ -250,7 +262,7 @@ class Grouping(Parting):
         else:
             self.go()
 
-    def on_demand(self, substream: Substream) -> None:
+    def on_starving(self, substream: Substream) -> None:
         """See whether this reader waits in vain."""
         if not self._outstanding:
             self.later()

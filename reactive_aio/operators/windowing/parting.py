@@ -100,8 +100,8 @@ class Parting(Gathering):
     def on_taken(self, substream: Substream, n: int) -> None:
         """Take note that elements of a substream are about to go to its reader."""
 
-    def on_demand(self, substream: Substream) -> None:
-        """Take note that a substream is read, and wants elements."""
+    def on_starving(self, substream: Substream) -> None:
+        """Take note that the reader of a substream wants elements, and none are kept."""
 
     def on_left(self, substream: Substream, kept: int) -> None:
         """Take note that a reader has cancelled, when so many elements were kept for it."""

@@ -14,13 +14,13 @@ from attrs import define, field, frozen
 from ..._arbiter import Drain
 from ..._fusion import Placed
 from ..._fusion.origin import Origin
-from ..._plan import Inlet, Nodes, Pushed, SubscribeOn
+from ..._plan import LOOP, Inlet, Nodes, Pushed, Step, SubscribeOn
 from ...errors import SourceConsumedError
 from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...spec import UNBOUNDED, Subscription, add_demand
+from ...spec import UNBOUNDED, Subscription
 
 if TYPE_CHECKING:
     from .parting import Parting
@@ -36,7 +36,6 @@ class Substream:
     when nobody can come to read it any more goes to ``hooks.discard``.
     """
 
-    title: str
     context: Context
     """Of the subscriber of the operator."""
     owner: Parting | None
@@ -48,6 +47,11 @@ class Substream:
     """Whether it has been subscribed to."""
     reading: Reading | None = field(init=False, default=None)
     """Its subscription, while there is one."""
+
+    @property
+    def title(self) -> str:
+        """What errors and plans call it; made when one of them asks."""
+        raise NotImplementedError
 
     @property
     def starves(self) -> bool:
@@ -69,7 +73,7 @@ class Substream:
         self.error, self.owner = error, None
         self.ended = True  # at last: from here on another thread may begin to read it
         if reading is not None:
-            reading.go()
+            reading.end()
 
     def drop(self) -> None:
         """Let go of what is kept."""
@@ -91,10 +95,12 @@ class Reading(Drain):
 
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
-        self.demand = add_demand(self.demand, n)
-        if self.substream.owner is not None:
-            self.substream.owner.on_demand(self.substream)
-        self.later()
+        substream = self.substream
+        self.demand = min(self.demand + n, UNBOUNDED)
+        if substream.kept or substream.ended:
+            self.later()
+        elif substream.owner is not None:
+            substream.owner.on_starving(substream)
 
     def add(self, items: list[Any]) -> None:
         """Give elements as they come, where all are wanted and none are before them; else keep them."""
@@ -110,6 +116,14 @@ class Reading(Drain):
             self.busy = False
         if self._noted:
             self.go()
+
+    def end(self) -> None:
+        """End now, where nothing is kept; else behind that."""
+        if self.substream.kept or self.busy or sys.exception() is not None:
+            self.go()
+        else:
+            self.busy = True  # for good
+            self._finish()
 
     def cancel(self) -> None:
         """Leave: what is kept goes to the hook, as does what is still to come."""
@@ -188,10 +202,11 @@ class SubstreamSource(Pushed[T]):
         return reading
 
 
-@frozen
-class _Home(LoopScheduler):
+@frozen(eq=False)
+class _Home:
     """The event loop of the operator, as long as that has to do with the substream; from then on whichever one reads it."""
 
+    target: AbstractEventLoop
     substream: Substream
 
     @property
@@ -201,14 +216,21 @@ class _Home(LoopScheduler):
 
     def is_here(self) -> bool:
         """Tell whether the substream can be read on the running event loop."""
-        return self.substream.ended or super().is_here()
+        if self.substream.ended:
+            return True
+        try:
+            return get_running_loop() is self.target
+        except RuntimeError:
+            return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Give the loop; only from another one does it have to be looked after."""
-        return Staying(get_running_loop()) if self.is_here() else super().attach(lost)
+        return Staying(get_running_loop()) if self.is_here() else LoopScheduler(self.target).attach(lost)
 
 
 def placed(substream: Substream, loop: AbstractEventLoop, origin: Origin) -> Nodes:
     """Return the flow of a substream, which is read on the loop of the operator, from wherever."""
-    at_home = Placed(SubscribeOn(_Home(loop, substream)), origin)
-    return Nodes(Placed(SubstreamSource[Any](substream), origin), (at_home,))
+    # Not SubstreamSource[Any](...): what is subscripted takes ten times as long to be called.
+    source: SubstreamSource[Any] = SubstreamSource(substream)
+    at_home: Step = Placed(SubscribeOn(_Home(loop, substream)), origin)
+    return Nodes(Placed(source, origin), (at_home,), LOOP)

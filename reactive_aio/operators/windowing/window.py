@@ -47,6 +47,18 @@ class Window(Pushed[T]):
 
 
 @define(eq=False)
+class OneWindow(Substream):
+    """The elements of one window."""
+
+    number: int
+
+    @property
+    def title(self) -> str:
+        """The number."""
+        return f"window {self.number}"
+
+
+@define(eq=False)
 class Windows(Parting):
     """Gives the elements of a flow to one window after another; a window is emitted with its first element."""
 
@@ -86,7 +98,7 @@ class Windows(Parting):
             self.emit([self._flow(each) for each in new])
 
     def _open(self) -> Substream:
-        window = self._window = Substream(f"window {self._opened}", self.inlet.context, self)
+        window = self._window = OneWindow(self.inlet.context, self, self._opened)
         self.audience.join(window)
         self._opened += 1
         self._room = self.size
