@@ -16,6 +16,8 @@ No input or output happens here, so the protocol can be tested, and written agai
                      BEAT     it is alive
                      CLEANUP  number; the packed exception of a chunk that could not let go of what it held
 
+    either           FREE     number: a place in the memory that both sides have, where something has been read
+
 Every frame is a head of fixed size, the sizes of its buffers, its pickle, and the buffers: the large pieces of memory
 that the pickle refers to (PEP 574), which are sent from where they are and received into memory of their own.
 """
@@ -43,6 +45,10 @@ READY: Final = 7
 BEAT: Final = 8
 STOP: Final = 9
 CLEANUP: Final = 10
+FREE: Final = 11
+
+SHARED: Final = 0x80
+"""Added to the kind of a frame whose pickle and buffers are in the memory that both sides have."""
 
 LARGE_PICKLE: Final = 65_536
 """Bytes of a pickle that are not copied to go out in one piece with what stands before them."""
@@ -61,6 +67,8 @@ class Frame:
     detail: int = 0
     pickled: bytes | bytearray = b""
     buffers: Sequence[pickle.PickleBuffer | bytearray] = ()
+    more: Sequence[bytes] = ()
+    """The rest of a pickle that is sent in several pieces; it arrives in one."""
 
     def loads(self) -> Any:
         """Unpickle what it carries."""
@@ -69,21 +77,29 @@ class Frame:
     @property
     def is_small(self) -> bool:
         """Whether it is one piece of memory that may be copied."""
-        return not self.buffers and len(self.pickled) < LARGE_PICKLE
+        return not (self.buffers or self.more) and len(self.pickled) < LARGE_PICKLE
 
     def whole(self) -> bytes:
         """Give all of a small one."""
         pickled = self.pickled
         return HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(pickled), 0) + pickled
 
+    def views(self) -> list[memoryview]:
+        """Give the memory of its buffers."""
+        return [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
+
+    def length(self) -> int:
+        """Count the bytes of its pickle."""
+        return len(self.pickled) + sum(map(len, self.more))
+
     def encoded(self) -> Iterator[memoryview]:
         """Give the pieces of memory that are to be sent, in order; none is empty."""
         if self.is_small:
             yield memoryview(self.whole())
             return
-        views = [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
+        views = self.views()
         head = bytearray(
-            HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(self.pickled), len(views))
+            HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, self.length(), len(views))
         )
         for view in views:
             head += SIZE.pack(view.nbytes)
@@ -92,6 +108,7 @@ class Frame:
         else:
             yield memoryview(head)
             yield memoryview(self.pickled)
+        yield from (memoryview(each) for each in self.more)
         yield from (view for view in views if view.nbytes)
 
 

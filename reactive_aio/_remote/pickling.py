@@ -8,7 +8,6 @@ it too).
 from __future__ import annotations
 
 import copyreg
-import io
 import pickle
 import sys
 from collections.abc import Callable
@@ -26,45 +25,76 @@ from .columns import reducers
 LARGE: Final = 16_384
 """Bytes of an array, or of an Arrow buffer, that travel beside the pickle rather than in it."""
 
-MAIN: Final = b"__main__"
-ARROW: Final = b"pyarrow"
+MAIN: Final = "__main__"
+ARROW: Final = "pyarrow"
 
 Buffers = list[pickle.PickleBuffer]
-Dumps = Callable[[object, Buffers], bytes]
+Pieces = list[bytes]
+"""A pickle as it was written: one behind the other. Python hands out large bytes as they are, each as a piece of its own."""
+Dumps = Callable[[object, Buffers], Pieces]
 
 
 def dumps(value: object, buffers: Buffers | None = None) -> bytes:
-    """Pickle a value; large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``."""
+    """Pickle a value in one piece; large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``."""
+    return b"".join(dumps_in_pieces(value, buffers))
+
+
+def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
+    """Pickle a value without a copy of what is large in it."""
     first = len(buffers) if buffers is not None else 0
-    callback = None if buffers is None else aside(buffers)
     by_value = None
     try:
-        data = pickle.dumps(value, 5) if buffers is None else by_reference(value, buffers)
-        # What was defined in an interactive session can't be imported anywhere. Where these bytes mean something else,
-        # nothing is lost by pickling again.
-        if MAIN not in data or main_module() != ("", "") or (by_value := by_value_dumps()) is None:
-            return data
+        # What was defined in an interactive session can't be imported anywhere.
+        return by_reference(value, buffers, main=has_main())
+    except NotImportableError:
+        if (by_value := by_value_dumps()) is None:
+            return by_reference(value, buffers)
     except Exception:  # whatever a class does when it is pickled
         by_value = by_value_dumps()
         if by_value is None:
             raise
-    if buffers is not None:
-        del buffers[first:]
-    return by_value(value, protocol=5, buffer_callback=callback)
-
-
-def by_reference(value: object, buffers: Buffers) -> bytes:
-    """Pickle a value, of which all can be imported; what is Arrow's as it pickles columns."""
-    first = len(buffers)
-    data = pickle.dumps(value, 5, buffer_callback=aside(buffers))
-    if ARROW not in data:
-        return data
+    if buffers is None:
+        return [by_value(value, protocol=5)]
     del buffers[first:]
-    file = io.BytesIO()
-    pickler = pickle.Pickler(file, 5, buffer_callback=aside(buffers))
-    pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
+    return [by_value(value, protocol=5, buffer_callback=aside(buffers))]
+
+
+def by_reference(value: object, buffers: Buffers | None, *, main: bool = True) -> Pieces:
+    """Pickle a value, of which all can be imported; what is Arrow's as it pickles columns.
+
+    Raises NotImportableError if something is of the main module, unless the other side has that (``main``).
+    """
+    written = _Written()
+    callback = None if buffers is None else aside(buffers)
+    pickler = (pickle.Pickler if main else _NoMain)(written, 5, buffer_callback=callback)
+    # Where nobody has imported it, nothing is Arrow's.
+    if buffers is not None and sys.modules.get(ARROW) is not None:
+        pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
     pickler.dump(value)
-    return file.getvalue()
+    return written
+
+
+class _Written(list[bytes]):
+    """The file of a pickler, which keeps what is written as it is."""
+
+    def write(self, data: Any) -> None:
+        self.append(bytes(data))  # which copies what may change
+
+
+class NotImportableError(TypeError):
+    """There is something of the main module, which the other side can't import."""
+
+    def __init__(self) -> None:
+        super().__init__("it was defined in an interactive session, which no other process can import")
+
+
+class _NoMain(pickle.Pickler):
+    """Refuses what belongs to the main module."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if getattr(value, "__module__", None) == MAIN:
+            raise NotImportableError
+        return NotImplemented
 
 
 def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
@@ -89,6 +119,8 @@ class Parcel:
     count: int
     """The elements that are in it."""
     pickled: bytes
+    more: Pieces
+    """The rest of the pickle, where it comes in several pieces."""
     buffers: Buffers
     failure: BaseException | None
     """What the pickling of the next one has raised."""
@@ -108,7 +140,8 @@ class Parcel:
 
 def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Parcel:
     buffers: Buffers = []
-    return Parcel(len(items), dumps(items, buffers), buffers, failure)
+    pickled, *more = dumps(items, buffers)
+    return Parcel(len(items), pickled, more, buffers, failure)
 
 
 def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
@@ -140,11 +173,23 @@ def by_value_dumps() -> Callable[..., bytes] | None:
     return None
 
 
+def has_main() -> bool:
+    """Tell whether other processes can import the main module."""
+    main = sys.modules.get(MAIN)
+    return _is_module(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))
+
+
+@cache
+def _is_module(name: str | None, path: str | None) -> bool:
+    """Ask the file system once only, for this is asked for each chunk."""
+    return main_module() != ("", "")
+
+
 def main_module() -> tuple[str, str]:
     """Give the name of the main module, if it was run as a module, or else its path; two empty strings if it has none."""
-    main = sys.modules.get("__main__")
+    main = sys.modules.get(MAIN)
     spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.name != "__main__":
+    if spec is not None and spec.name != MAIN:
         return (spec.name, "")
     path = getattr(main, "__file__", None)
     if path is None or not Path(path).is_file():

@@ -29,7 +29,7 @@ from .._core.notes import add_note
 from .channel import Channel
 from .failures import pack
 from .frames import CHUNK, CLEANUP, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
-from .pickling import Dumps, Parcel, dumps
+from .pickling import Dumps, Parcel, dumps_in_pieces
 from .variables import set_values
 
 JOIN: Final = b"r"
@@ -158,7 +158,7 @@ class Region:
 
     worker: Worker
     channel: Channel
-    dumps: Dumps = dumps
+    dumps: Dumps = dumps_in_pieces
     place: str = field(factory=lambda: f"worker process {os.getpid()}")
     """Where this is, in words, for the tracebacks of failures."""
     _work: Any = field(init=False, default=None)
@@ -260,7 +260,8 @@ class Region:
         parcel, taken = Parcel.of(items, self.dumps), chunk.run.taken
         failure = parcel.failure
         kind = kind if failure is None else PART
-        self.channel.send(Frame(kind, chunk.number, parcel.count, taken, nanoseconds, parcel.pickled, parcel.buffers))
+        numbers = kind, chunk.number, parcel.count, taken, nanoseconds
+        self.channel.send(Frame(*numbers, parcel.pickled, parcel.buffers, parcel.more))
         if failure is None:
             self._watch()
             return True

@@ -105,7 +105,7 @@ def chunk_frame(
             add_note(failure, f"it is element #{index + parcel.count}")
         if not parcel.count:
             return None, failure
-    return Frame(CHUNK, chunk, credit, index, leave_out, parcel.pickled, parcel.buffers), failure
+    return Frame(CHUNK, chunk, credit, index, leave_out, parcel.pickled, parcel.buffers, parcel.more), failure
 
 
 def report(frame: Frame, failing: BaseException | None) -> Report:

@@ -27,7 +27,7 @@ from .._remote import worker
 from .._remote.channel import Channel
 from .._remote.failures import unpack
 from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
-from .._remote.pickling import MAIN, by_value_dumps, dumps, main_module
+from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pieces, has_main, main_module
 from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
 from ._lines import Line, chunk_frame, report
@@ -282,7 +282,7 @@ class _Member:
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Send a chunk to the worker that has the fewest."""
-        frame, failure = chunk_frame(chunk, items, index, self._most, dumps)
+        frame, failure = chunk_frame(chunk, items, index, self._most, dumps_in_pieces)
         if frame is None:
             self.reports.reported(Report(chunk, [], 0, 0.0, True, failure))
             return
@@ -368,8 +368,10 @@ class ProcessPool(Pool[_Team]):
     def check(self, stage: object) -> None:
         """Refuse what can't be pickled."""
         try:
-            if MAIN in dumps(stage) and by_value_dumps() is None and main_module() == ("", ""):
-                raise TypeError("it was defined in an interactive session, which no other process can import")
+            if by_value_dumps() is None:
+                by_reference(stage, None, main=has_main())
+            else:
+                dumps(stage)
         except FAILURES as error:
             advice = (
                 "leave what can't be pickled out of its function"

@@ -23,6 +23,7 @@ FRAMES = st.builds(
     NUMBERS,
     st.binary(max_size=40),
     st.lists(st.binary(max_size=40).map(bytearray), max_size=3),
+    st.lists(st.binary(min_size=1, max_size=40), max_size=3),
 )
 
 
@@ -32,7 +33,7 @@ def said(*frames: Frame) -> bytes:
 
 def same(frame: Frame) -> Any:
     numbers = frame.kind, frame.number, frame.count, frame.place, frame.detail
-    return numbers, bytes(frame.pickled), [bytes(each) for each in frame.buffers]
+    return numbers, b"".join([frame.pickled, *frame.more]), [bytes(each) for each in frame.buffers]
 
 
 @given(st.lists(FRAMES, max_size=5), st.integers(1, 60))
@@ -68,6 +69,17 @@ def test_a_large_pickle_and_the_buffers_are_sent_from_where_they_are() -> None:
     assert pickled.obj is frame.pickled
     memory[0] = ord("z")
     assert ord("z") == buffer[0]
+
+
+def test_each_piece_of_a_pickle_is_sent_from_where_it_is_and_they_arrive_as_one() -> None:
+    pieces = [b"y" * 70_000, b"z"]
+    frame = Frame(CHUNK, pickled=b"x", more=pieces)
+
+    _, *sent = frame.encoded()
+    (heard,) = Decoder().feed(said(frame))
+
+    assert [True, True] == [view.obj is piece for view, piece in zip(sent, pieces, strict=True)]
+    assert b"x" + b"y" * 70_000 + b"z" == bytes(heard.pickled)
 
 
 def test_a_buffer_is_received_into_memory_of_its_own() -> None:

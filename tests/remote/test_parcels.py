@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio._remote.pickling import Buffers, Parcel
+from reactive_aio._remote.pickling import Buffers, Parcel, Pieces
 
 
 class OwnError(BaseException):
@@ -18,11 +18,11 @@ def pickling(raises: Callable[[list[Any], int], bool], kind: type[BaseException]
     """Give a function that pickles lists, or raises, which may depend on how often it was called."""
     calls: list[Any] = []
 
-    def dumps(items: Any, buffers: Buffers) -> bytes:
+    def dumps(items: Any, buffers: Buffers) -> Pieces:
         calls.append(items)
         if raises(items, len(calls)):
             raise kind(len(calls))
-        return bytes(items)
+        return [bytes(items)]
 
     return dumps
 

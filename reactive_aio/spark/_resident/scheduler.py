@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ..._remote.frames import REGION, Frame
+from ..._remote.pickling import Buffers
 from ..._remote.variables import Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
 from ...schedulers.base import Hired, Reports, Work
@@ -60,7 +61,9 @@ class SparkWorkers:
     def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
         """Take a region in; its tasks start with the first chunk."""
         function = (dumps_by_value(work), values_in(context, self.variables))
-        introduction = Frame(REGION, pickled=dumps(function, []))
+        buffers: Buffers = []
+        pickled, *more = dumps(function, buffers)
+        introduction = Frame(REGION, pickled=pickled, buffers=buffers, more=more)
         region = ResidentRegion(self, introduction, most, reports, asyncio.get_running_loop())
         region.begin()
         return region

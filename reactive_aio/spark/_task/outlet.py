@@ -44,7 +44,7 @@ class Outlet(ABC):
             add_note(parcel.failure, "an element that leaves the workers has to be picklable")
         if parcel.count:
             self.granted -= parcel.count
-            self.say(Frame(PART, self.partition, parcel.count, pickled=parcel.pickled, buffers=parcel.buffers))
+            self.say(Frame(PART, self.partition, parcel.count, 0, 0, parcel.pickled, parcel.buffers, parcel.more))
         return parcel.failure
 
     def fail(self, packed: bytes) -> None:

@@ -11,26 +11,21 @@ from typing import Any, ParamSpec
 from pyspark import cloudpickle as _untyped
 
 from ..._core.guard import FAILURES
-from ..._remote.pickling import MAIN, Buffers, aside, by_reference
+from ..._remote.pickling import Buffers, Pieces, aside, by_reference
 
 _cloudpickle: Any = _untyped
 
 P = ParamSpec("P")
 
 
-def dumps(value: object, buffers: Buffers) -> bytes:
+def dumps(value: object, buffers: Buffers) -> Pieces:
     """Pickle elements: by value what belongs to the main module, or can't be imported at all."""
     first = len(buffers)
     try:
-        data = by_reference(value, buffers)
-        # Where these bytes mean something else, nothing is lost by pickling again.
-        if MAIN not in data:
-            return data
-    except FAILURES:  # whatever a class does when it is pickled
-        pass
-    del buffers[first:]
-    by_value: bytes = _cloudpickle.dumps(value, protocol=5, buffer_callback=aside(buffers))
-    return by_value
+        return by_reference(value, buffers, main=False)
+    except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
+        del buffers[first:]
+    return [_cloudpickle.dumps(value, protocol=5, buffer_callback=aside(buffers))]
 
 
 class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
