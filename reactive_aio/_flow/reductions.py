@@ -376,9 +376,9 @@ class Reductions(Fluent[T_co]):
         await self._value(Drain(), None)
 
     async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:
-        from .._runtime.ends import come_home, value_of
+        from .._runtime.ends import value_of
 
-        return await value_of(come_home(self._as_flow()).then(stage), default, gathered=gathered)
+        return await value_of(self._as_flow(), stage, default, gathered=gathered)
 
     def _or_empty(self, method: str, value: Any) -> Any:
         if value is MISSING:

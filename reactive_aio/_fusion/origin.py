@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 from attrs import frozen
@@ -46,5 +47,6 @@ def calling_line() -> Origin:
     return Origin(frame.f_code.co_filename, frame.f_lineno)
 
 
+@lru_cache(maxsize=512)
 def _inside(module: object) -> bool:
     return isinstance(module, str) and (module == _PACKAGE or module.startswith(_PACKAGE + "."))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from functools import lru_cache
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 from attrs import define
 
 from .._core.guard import FAILURES, Failed
+from .._fusion import Placed, calling_line
 from .._plan import FlowLike, Plan, PublishOn, SubscribeOn
+from .._plan.nodes import Ended
 from ..hooks import discard, drop_error
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
@@ -25,16 +29,14 @@ from .places import PREFETCH, is_home
 
 if TYPE_CHECKING:
     from .._flow.flow import Flow
+    from .._fusion import Stage
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 MISSING: Final[Any] = object()
 
-
-def come_home(flow: Flow[T]) -> Flow[T]:
-    """Give a flow whose last region runs on the running loop, with one more boundary where it did not."""
-    return flow if is_home(flow) else flow.publish_on(Current(), prefetch=PREFETCH)
+ATOMS: Final = frozenset({int, float, str, bool, NoneType})
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
@@ -112,8 +114,40 @@ class _Result:
             discard(self.value if self.gathered else [self.value])
 
 
-async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
-    """Run a flow of at most one element and give the element, or ``default``; it may be what was ``gathered`` of others."""
+def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
+    """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
+    return only_of(_ended_by(flow, stage), default, gathered=gathered)
+
+
+def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:
+    """Return a flow with an end; the latest is kept, with its plan, as a service may run one flow for each request."""
+    nodes, line = flow.__nodes__, calling_line()
+    if nodes.scheduler is not None and not is_home(nodes):
+        nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), line))
+    values = _values(stage)
+    kept = nodes.ended
+    if kept is None or kept.key != (line, type(stage), values):
+        ended = nodes.then(Placed(stage, line))
+        if values is not None:
+            nodes.ended = Ended((line, type(stage), values), ended)
+        return ended
+    return kept.nodes
+
+
+def _values(stage: Stage[Any, Any]) -> tuple[object, ...] | None:
+    """Return what a stage holds, if that is numbers and such: what else is given to an end must not be kept behind it."""
+    kind: Any = type(stage)
+    held = tuple([getattr(stage, name) for name in _fields(kind)])
+    return held if all(type(value) in ATOMS for value in held) else None
+
+
+@lru_cache(maxsize=512)
+def _fields(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in getattr(kind, "__attrs_attrs__", ()))
+
+
+async def only_of(flow: FlowLike, default: Any, *, gathered: bool = False) -> Any:
+    """Run a flow of at most one element and return the element, or ``default``; it may be what was ``gathered`` of others."""
     lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
     driver = assemble(Plan.of(flow), result, FlowHost(lifetime), copy_context())
@@ -130,7 +164,7 @@ async def value_of(flow: Flow[T], default: Any, *, gathered: bool = False) -> T:
     result.error = lifetime.outcome(result.error)
     if result.error is not None:
         raise_held(result)
-    return cast("T", default if result.value is MISSING else result.value)
+    return default if result.value is MISSING else result.value
 
 
 def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
