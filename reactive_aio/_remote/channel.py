@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from .frames import Decoder, Frame
+from .frames import FREE, SHARED, Decoder, Frame
+from .memory import Memory
 
 MOST_PIECES: Final = 64
 """Pieces of memory for one call of the system, which has a limit."""
@@ -21,11 +22,14 @@ AHEAD: Final = 65_536
 
 
 class Channel:
-    """One end of the connection."""
+    """One end of the connection; with memory that the other end has too, what is large travels by that."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, memory: Memory | None = None) -> None:
         connection.setblocking(False)
         self.socket = connection
+        self._memory = memory
+        self._freed = b""
+        """What is to be said, with the next frame, of memory that has been read."""
         self.ended = False
         """Whether the other side has hung up."""
         self._out: deque[memoryview] = deque()  # bounded by what may be under way
@@ -34,11 +38,16 @@ class Channel:
 
     def send(self, frame: Frame) -> None:
         """Send a frame, as much of it as goes out at once; `flush` sends the rest."""
+        if self._memory is not None and not frame.is_small:
+            frame = self._memory.lend(frame)
+        freed, self._freed = self._freed, b""
         if self._out or not frame.is_small:
+            if freed:
+                self._out.append(memoryview(freed))
             self._out.extend(frame.encoded())
             self.flush()
             return
-        whole = frame.whole()
+        whole = freed + frame.whole()
         try:
             sent = self.socket.send(whole)
         except (BlockingIOError, InterruptedError):
@@ -86,11 +95,27 @@ class Channel:
             count = 0
         self.ended = not count
         if not large:
-            return decoder.feed(self._ahead[:count])
-        frame = decoder.filled(count)
-        return iter(() if frame is None else (frame,))
+            frames = decoder.feed(self._ahead[:count])
+        else:
+            frame = decoder.filled(count)
+            frames = iter(() if frame is None else (frame,))
+        return frames if self._memory is None else self._taken(frames, self._memory)
+
+    def _taken(self, frames: Iterator[Frame], memory: Memory) -> Iterator[Frame]:
+        for frame in frames:
+            if frame.kind == FREE:
+                memory.free(frame.number)
+            elif frame.kind & SHARED:
+                taken, place = memory.take(frame)
+                self._freed += Frame(FREE, place).whole()
+                yield taken
+            else:
+                yield frame
 
     def close(self) -> None:
         """Hang up."""
         self._out.clear()
         self.socket.close()
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.left() if self.ended else memory.close()

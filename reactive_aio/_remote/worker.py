@@ -29,11 +29,12 @@ from .._core.notes import add_note
 from .channel import Channel
 from .failures import pack
 from .frames import CHUNK, CLEANUP, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
+from .memory import Memory
 from .pickling import Dumps, Parcel, dumps_in_pieces
 from .variables import set_values
 
 JOIN: Final = b"r"
-"""On the control socket: a region, whose channel comes with it."""
+"""On the control socket: a region, whose channel comes with it, and its memory where there is some."""
 END: Final = b"s"
 GRACE: Final = 1.0
 """Seconds to end in order once the program is gone."""
@@ -142,9 +143,11 @@ class Worker:
 
     def _hear(self, _: int) -> None:
         assert self.control is not None
-        word, files, _, _ = socket.recv_fds(self.control, 1, 1)
+        word, files, _, _ = socket.recv_fds(self.control, 1, 2)
         if word == JOIN:
-            self.take_in(Region(self, Channel(socket.socket(fileno=files[0]))))
+            connection, *memory = files
+            shared = Memory.given(memory[0]) if memory else None
+            self.take_in(Region(self, Channel(socket.socket(fileno=connection), shared)))
         else:
             self._ending = True
             self.selector.unregister(self.control)

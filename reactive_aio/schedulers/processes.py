@@ -27,6 +27,7 @@ from .._remote import worker
 from .._remote.channel import Channel
 from .._remote.failures import unpack
 from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
+from .._remote.memory import Memory
 from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pieces, has_main, main_module
 from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
@@ -103,6 +104,24 @@ class _Process:
 
 
 @define(eq=False, repr=False)
+class _End:
+    """The worker's end of a channel, on its way there."""
+
+    connection: socket.socket
+    memory: int | None
+    """A file of memory that both ends have, where the system has such."""
+
+    @property
+    def files(self) -> list[int]:
+        return [self.connection.fileno(), *([] if self.memory is None else [self.memory])]
+
+    def close(self) -> None:
+        self.connection.close()
+        if self.memory is not None:
+            os.close(self.memory)
+
+
+@define(eq=False, repr=False)
 class _Team:
     """The processes, and the thread that starts them, hears of their deaths and ends them."""
 
@@ -117,6 +136,8 @@ class _Team:
     _stopping: bool = field(init=False, default=False)
     _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _ended: bool = field(init=False, default=False)
+    _idle: list[Memory] = field(init=False, factory=list[Memory])
+    """That of regions that have ended: pages that are there already are much cheaper than new ones."""
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -131,7 +152,29 @@ class _Team:
 
     # -- from any thread
 
-    def connect(self, ends: list[socket.socket]) -> None:
+    def channel(self) -> tuple[Channel, _End]:
+        """Give the two ends of a channel; it does without the memory where there is none."""
+        ours, theirs = socket.socketpair()
+        memory = self._memory()
+        if memory is not None:
+            with suppress(OSError):
+                return Channel(ours, memory), _End(theirs, os.dup(memory.file))
+            memory.close()
+        return Channel(ours), _End(theirs, None)
+
+    def _memory(self) -> Memory | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Memory.made(self._keep)
+
+    def _keep(self, memory: Memory) -> bool:
+        with self._lock:
+            if not self._ended:
+                self._idle.append(memory)
+            return not self._ended
+
+    def connect(self, ends: list[_End]) -> None:
         """Have each worker take one of these connections."""
         self._order(partial(self._connect, ends))
 
@@ -182,6 +225,9 @@ class _Team:
         self._end_all()
         with self._lock:
             self._ended = True
+            idle, self._idle = self._idle, []
+        for memory in idle:
+            memory.close()
         self._obey()
         self._close()
         for tell in self._told:
@@ -220,10 +266,10 @@ class _Team:
             self._selector.unregister(process.watched)
         process.close()
 
-    def _connect(self, ends: list[socket.socket]) -> None:
+    def _connect(self, ends: list[_End]) -> None:
         for process, end in zip(tuple(self._processes), ends, strict=False):
             with suppress(OSError):  # it has died, which is told on its own
-                socket.send_fds(process.control, [worker.JOIN], [end.fileno()])
+                socket.send_fds(process.control, [worker.JOIN], end.files)
         for end in ends:
             end.close()
 
@@ -268,12 +314,12 @@ class _Member:
     def begin(self, region: bytes, most: int) -> None:
         """Connect, and send the function."""
         self._most = most
-        ends: list[socket.socket] = []
+        ends: list[_End] = []
         try:
             for _ in range(self.team.count):
-                ours, theirs = socket.socketpair()
-                ends.append(theirs)
-                line = Line(self.loop, Channel(ours), self._heard, self._ended)
+                channel, end = self.team.channel()
+                ends.append(end)
+                line = Line(self.loop, channel, self._heard, self._ended)
                 self._lines[line] = set()
                 line.open()
                 line.send(Frame(REGION, pickled=region))

@@ -181,6 +181,11 @@ def kill_at_3(n: int) -> int:
     return n
 
 
+def kill_at_third(data: bytes) -> bytes:
+    kill_at_3(data[0])
+    return data
+
+
 def seen(_: Any) -> tuple[str, str]:
     return trace.get(), other.get()
 
@@ -199,6 +204,11 @@ def forever(path: str) -> None:
 
 def addresses(array: Any) -> tuple[bool, float]:
     return array.flags.writeable, float(array.sum())
+
+
+def raised_by_one(array: Any) -> Any:
+    array += 1
+    return array
 
 
 def zeros(n: int) -> Any:
