@@ -109,7 +109,7 @@ class RegionHost:
         at_once = at_once and not self.driver.place.hops
         if ended is None and context is None and self._is_given(flow):
             items = cast("Pulled[Any]", flow.__nodes__.source.operator).iterate()
-            given = _view(self.driver).inner = Given(self.driver, receiver, items)
+            given = _view(self.driver).inner = Given((self.driver, receiver), items)
             given.begin(receiver, at_once=at_once)
             return
         if flow is not self._flow:

@@ -24,8 +24,8 @@ from .inputs import LONGEST_CHUNK
 class Given:
     """The subscription to a flow of given elements, confined to the event loop of the region that reads it."""
 
-    _reader: RegionDriver
-    _receiver: Receiver[Any] | None
+    _ends: tuple[RegionDriver, Receiver[Any]] | None
+    """The region that reads the flow, and the receiver, until it has ended: they refer to what they read."""
     _items: Iterator[Any]
     """Knows its length."""
     _demand: int = field(init=False, default=0)
@@ -40,37 +40,41 @@ class Given:
         if at_once:
             self._signal(None)
         else:
-            self._reader.post(self._signal, None)
+            self._later()
 
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
         self._demand = add_demand(self._demand, n)
         if not self._busy:
             self._busy = True
-            self._reader.post(self._signal, None)
+            self._later()
 
     def cancel(self) -> None:
         """Signal nothing any more."""
-        self._receiver = None
+        self._ends = None
+
+    def _later(self) -> None:
+        if self._ends is not None:
+            self._ends[0].post(self._signal, None)
 
     def _signal(self, _: None) -> None:
-        budget = self._reader.budget
         until = 0.0
-        while self._demand and self._receiver is not None:
+        while self._demand and self._ends is not None:
+            reader, receiver = self._ends
             chunk = list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
             if not chunk:
                 break
             self._demand = subtract_demand(self._demand, len(chunk))
             self.delivered += len(chunk)
-            self._receiver.on_chunk(chunk)
+            receiver.on_chunk(chunk)
             if not length_hint(self._items):
                 break
-            until = until or budget.until or budget.deadline()
+            until = until or reader.budget.until or reader.budget.deadline()
             if budgets.clock() >= until:
-                self._reader.post(self._signal, None)
+                self._later()
                 return
         self._busy = False
-        receiver = self._receiver
-        if receiver is not None and not length_hint(self._items):
-            self._receiver = None
+        if self._ends is not None and not length_hint(self._items):
+            receiver = self._ends[1]
+            self._ends = None
             receiver.on_complete()
