@@ -337,6 +337,58 @@ def test_it_is_no_stall_when_the_flow_itself_is_slow() -> None:
     assert {"even": [0, 2], "odd": [1, 3]} == run_virtual(read_all())
 
 
+def test_groups_that_are_only_collected_are_an_error_once_they_take_up_all() -> None:
+    with pytest.raises(StalledError, match="taken up by groups that nobody reads"):
+        run_virtual(stalling().to_list())
+
+
+def test_a_reader_that_has_left_holds_up_no_error() -> None:
+    async def leave() -> None:
+        hand = ByHand(key=lambda n: n, prefetch=2)
+        await idle()
+        await hand.give(0)
+        (await hand.read(0, demand=1)).cancel()
+        await idle()
+        await hand.give(1, 2)
+        await asyncio.sleep(3600)
+        assert isinstance(hand.subscriber.error, StalledError)
+
+    run_virtual(leave())
+
+
+def test_it_is_no_stall_when_the_one_who_waited_has_left() -> None:
+    async def leave() -> None:
+        hand = ByHand(demand=2, prefetch=2)
+        await idle()
+        await hand.give(1, 2)
+        odd = await hand.read(0)
+        await hand.give(4)
+        odd.cancel()
+        await asyncio.sleep(3600)
+        assert {"subscribe", "next"} == set(hand.subscriber.kinds)
+
+    run_virtual(leave())
+
+
+def test_it_is_no_stall_while_one_who_had_waited_does_not_use_what_has_come() -> None:
+    async def wait_then_rest() -> None:
+        hand = ByHand(prefetch=2)
+        await idle()
+        await hand.give(1, 2)
+        odd = await hand.read(0, demand=2)
+        await hand.give(4)
+        even = await hand.read(1)
+        await hand.give(1)
+        await hand.give(3, 5)
+        await asyncio.sleep(3600)
+        even.request(1)
+        await asyncio.sleep(3600)
+        assert [1, 1] == odd.items
+        assert {"subscribe", "next"} == set(hand.subscriber.kinds)
+
+    run_virtual(wait_then_rest())
+
+
 # -- failures
 
 

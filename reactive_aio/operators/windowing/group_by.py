@@ -122,7 +122,6 @@ class Grouping(Parting):
         super().cut()
         self._groups.clear()
         self._fed.clear()
-        self._read = 0
         arrived, self._arrived = self._arrived, deque()
         for items in arrived:
             discard(items)

@@ -1,0 +1,179 @@
+"""A substream by itself: what its owner gives goes to its reader as it comes, where that wants it; in order, whoever calls whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any
+
+from attrs import define, field
+
+from reactive_aio.operators.windowing.substream import Substream, SubstreamSource
+from reactive_aio.spec import Subscription
+
+
+def nothing(_: list[Any]) -> None:
+    """What most readers do with elements."""
+
+
+@define(eq=False)
+class Inlet:
+    """Where a substream delivers: writes down what it is given."""
+
+    react: Callable[[list[Any]], None] = nothing
+    loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
+    context: Context = field(factory=copy_context)
+    given: list[Any] = field(factory=list[Any])
+    events: list[Callable[[], None]] = field(factory=list[Callable[[], None]])
+
+    def on_chunk(self, items: list[Any]) -> None:
+        self.given.append(items)
+        self.react(items)
+
+    def on_complete(self) -> None:
+        self.given.append("complete")
+
+    def on_error(self, error: BaseException) -> None:
+        self.given.append(error)
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        self.events.append(lambda: handle(value))
+
+    def work(self) -> None:
+        """Do what waits for an event."""
+        events, self.events = self.events, []
+        for event in events:
+            event()
+
+
+def begin(substream: Substream, inlet: Any, demand: int) -> Subscription:
+    """Begin to read, and leave it at that."""
+    reading = SubstreamSource[Any](substream).open(inlet)
+    reading.request(demand)
+    return reading
+
+
+def read(substream: Substream, inlet: Inlet, demand: int) -> Subscription:
+    """Begin to read, and take what is there."""
+    reading = begin(substream, inlet, demand)
+    inlet.work()
+    return reading
+
+
+def a_substream() -> Substream:
+    return Substream(copy_context(), None)
+
+
+async def test_a_list_that_is_wanted_goes_to_the_reader_as_it_is() -> None:
+    substream, inlet, items = a_substream(), Inlet(), [1, 2]
+    read(substream, inlet, 2)
+    substream.add(items)
+
+    assert [items] == inlet.given
+    assert items is inlet.given[0]
+
+
+async def test_of_a_list_that_is_longer_than_what_is_wanted_the_rest_is_kept() -> None:
+    substream, inlet = a_substream(), Inlet()
+    reading = read(substream, inlet, 2)
+    substream.add([1, 2, 3])
+    assert [[1, 2]] == inlet.given
+
+    reading.request(1)
+    assert [[1, 2]] == inlet.given
+    inlet.work()
+    assert [[1, 2], [3]] == inlet.given
+
+
+async def test_what_was_wanted_is_counted_down_by_what_was_given() -> None:
+    substream, inlet = a_substream(), Inlet()
+    read(substream, inlet, 3)
+    substream.add([1, 2])
+    substream.add([3, 4])
+
+    assert [[1, 2], [3]] == inlet.given
+
+
+async def test_what_comes_goes_behind_what_is_kept_though_it_is_wanted() -> None:
+    substream, inlet = a_substream(), Inlet()
+    substream.add([1])
+    begin(substream, inlet, 9)
+    substream.add([2])
+    assert [[1, 2]] == inlet.given
+
+
+async def test_what_comes_while_a_list_is_given_and_the_end_go_behind_that_list() -> None:
+    substream, order = a_substream(), list[Any]()
+
+    def more(items: list[Any]) -> None:
+        if items == [1]:
+            substream.add([2])
+            substream.end(None)
+        order.append(items)
+
+    inlet = Inlet(more)
+    read(substream, inlet, 9)
+    substream.add([1])
+
+    assert [[1], [2]] == order
+    assert [[1], [2], "complete"] == inlet.given
+
+
+async def test_an_end_that_comes_while_the_last_list_is_given_goes_behind_it() -> None:
+    substream = a_substream()
+    heard = list[int]()
+
+    def end(_: list[Any]) -> None:
+        substream.end(None)
+        heard.append(len(inlet.given))
+
+    inlet = Inlet(end)
+    read(substream, inlet, 9)
+    substream.add([1])
+
+    assert [1] == heard
+    assert [[1], "complete"] == inlet.given
+
+
+async def test_elements_and_the_end_wait_for_an_event_while_a_failure_is_handled() -> None:
+    substream, inlet = a_substream(), Inlet()
+    read(substream, inlet, 9)
+    try:
+        raise OSError("of somebody else")
+    except OSError:
+        substream.add([1])
+        substream.end(None)
+        assert [] == inlet.given
+    inlet.work()
+
+    assert [[1], "complete"] == inlet.given
+
+
+async def test_the_end_alone_waits_for_an_event_while_a_failure_is_handled() -> None:
+    substream, inlet = a_substream(), Inlet()
+    read(substream, inlet, 9)
+    try:
+        raise OSError("of somebody else")
+    except OSError:
+        substream.end(None)
+        assert [] == inlet.given
+    inlet.work()
+
+    assert ["complete"] == inlet.given
+
+
+async def test_one_that_has_ended_with_nothing_kept_completes_when_somebody_comes_to_read_it() -> None:
+    substream, inlet = a_substream(), Inlet()
+    substream.end(None)
+    read(substream, inlet, 1)
+
+    assert ["complete"] == inlet.given
+
+
+async def test_a_request_for_what_is_not_there_takes_no_event() -> None:
+    substream, inlet = a_substream(), Inlet()
+    reading = read(substream, inlet, 1)
+    reading.request(1)
+
+    assert [] == inlet.events
