@@ -167,21 +167,6 @@ def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_fo
     assert beyond_one(python_calls, on_a_thread) <= 65 * ROUNDS
 
 
-def test_a_group_costs_as_much_however_many_are_open() -> None:
-    async def each_counted(n: int) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            async for group in Flow.range(2 * n).group_by(lambda item: item // 2, max_groups=n):
-                tasks.create_task(group.count())
-
-    def cost(n: int) -> int:
-        return python_calls(lambda: asyncio.run(each_counted(n)))
-
-    cost(500)  # functions are generated, modules imported
-    few, more, many = cost(500), cost(1_000), cost(2_000)
-
-    assert many - more <= 1.05 * 2 * (more - few)
-
-
 # --- callbacks and wake-ups ------------------------------------------------------------------------------------------
 
 
@@ -256,3 +241,21 @@ def test_a_flow_leaves_nothing_behind(flow: Flows) -> None:
 
     left()
     assert left() < 100
+
+
+# --- many flows at a time: the last, since so many objects at once leave the allocator in no state to be measured -------
+
+
+def test_a_group_costs_as_much_however_many_are_open() -> None:
+    async def each_counted(n: int) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            async for group in Flow.range(2 * n).group_by(lambda item: item // 2, max_groups=n):
+                tasks.create_task(group.count())
+
+    def cost(n: int) -> int:
+        return python_calls(lambda: asyncio.run(each_counted(n)))
+
+    cost(500)  # functions are generated, modules imported
+    few, more, many = cost(500), cost(1_000), cost(2_000)
+
+    assert many - more <= 1.05 * 2 * (more - few)
