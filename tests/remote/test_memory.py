@@ -168,7 +168,7 @@ def test_where_memory_is_short_all_goes_by_the_socket(
     monkeypatch.setattr(os, "posix_fallocate", short)
 
     (buffer,) = pair.sent(large(CHUNK, 1)).buffers
-    assert bytes([1]) * MEBIBYTE == bytes(buffer)  # type: ignore[arg-type]
+    assert bytes([1]) * MEBIBYTE == bytes(buffer)
     assert [] == carried
 
 
