@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 
 from .frames import SHARED, Frame
 
-HALF: Final = 2**28
+HALF: Final = 2**26
 """Bytes that may lie there at a time, each way; the system provides what is used of them."""
 
 KEPT: Final = 2**24
@@ -112,10 +112,14 @@ class Memory:
 
     def _trim(self) -> None:
         """Give back to the system what is not kept."""
-        if self._all is not None:
+        if self._all is None:
+            return
+        try:
             for half in (self.ours, self.theirs):
                 self._map.madvise(mmap.MADV_REMOVE, half + KEPT, HALF - KEPT)
-            self._there = min(self._there, KEPT)
+        except (AttributeError, OSError):  # what the system does not take back stays
+            return
+        self._there = min(self._there, KEPT)
 
     def close(self) -> None:
         """Let go of it."""

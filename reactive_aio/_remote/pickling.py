@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import define
 
 from .._core.guard import FAILURES
 from .columns import reducers
@@ -112,7 +112,7 @@ def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
     return keep
 
 
-@frozen
+@define(eq=False)
 class Parcel:
     """A list of elements, pickled as far as that can be."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import pickle
 import socket
@@ -228,3 +229,15 @@ def test_what_was_there_beyond_some_is_given_back_between_two_channels(monkeypat
 
     assert (6 * MEBIBYTE, MEBIBYTE) == (there, os.fstat(pair.here.file).st_blocks * 512)
     pair.close()
+
+
+def test_what_the_system_does_not_take_back_stays(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair.sent(large(CHUNK, 1))
+    pair.theirs.send(Frame(LAST))
+    pair.heard(pair.ours)
+    there = os.fstat(pair.here.file).st_blocks
+    monkeypatch.delattr(mmap, "MADV_REMOVE")
+    pair.hang_up()
+
+    assert [pair.here] == pair.kept
+    assert there == os.fstat(pair.here.file).st_blocks
