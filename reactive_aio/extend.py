@@ -49,7 +49,7 @@ from ._plan import (
 from ._runtime.connect import connect
 from ._runtime.shared import SharedHost
 from .operators.timing.clockwork import Clocked, Clockwork
-from .schedulers.base import Attachment, Hired, Released, Report, Reports, Scheduler, Work, Workers
+from .schedulers.base import Attachment, Released, Report, Reports, Scheduler, Work, WorkerRegion, Workers
 from .spec import Subscription
 
 __all__ = [
@@ -65,7 +65,6 @@ __all__ = [
     "Feed",
     "FlowLike",
     "Gathering",
-    "Hired",
     "Host",
     "InTurn",
     "Inlet",
@@ -90,6 +89,7 @@ __all__ = [
     "Template",
     "Transform",
     "Work",
+    "WorkerRegion",
     "Workers",
     "connect",
     "flow_of",

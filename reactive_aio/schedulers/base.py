@@ -148,8 +148,8 @@ class Reports(Protocol):
         """Take note that no more reports will come."""
 
 
-class Hired(Protocol):
-    """The hold that one region has on workers; to be used on one thread."""
+class WorkerRegion(Protocol):
+    """A region on workers, as the event loop that reads it sees it; to be used on one thread."""
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         """Have a chunk worked on, by the number under which it is to be reported; later ones have to wait for it."""
@@ -177,7 +177,7 @@ class Workers(Protocol):
     def check(self, stage: object) -> None:
         """Raise TypeError, while the flow is built, for a stage that can't be taken there."""
 
-    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+    def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in, called on the event loop that reads it.
 
         ``most`` is the number of results that a chunk may give until it is told to go on. ``context`` is the

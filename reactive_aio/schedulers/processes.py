@@ -32,7 +32,7 @@ from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pie
 from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
 from ._lines import Line, chunk_frame, report
-from .base import Hired, Released, Report, Reports, Work, not_started
+from .base import Released, Report, Reports, Work, WorkerRegion, not_started
 from .pool import Pool
 from .threads import check_workers
 
@@ -429,7 +429,7 @@ class ProcessPool(Pool[_Team]):
                 ".publish_on(schedulers.current()) before it"
             ) from error
 
-    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+    def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in; the first one starts the processes."""
         if worker.starting:
             raise RuntimeError(

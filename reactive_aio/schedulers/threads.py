@@ -13,7 +13,7 @@ from attrs import define, field
 
 from .._core import budgets
 from .._core.guard import FAILURES
-from .base import Hired, Released, Report, Reports, Run, Work, not_started
+from .base import Released, Report, Reports, Run, Work, WorkerRegion, not_started
 from .pool import Pool
 
 Job = Callable[[], None]
@@ -246,7 +246,7 @@ class ThreadPool(Pool[_Team]):
     def check(self, stage: object) -> None:
         """Refuse nothing: a function is called as it is."""
 
-    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+    def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in; threads start as there is work for them."""
         hired: list[_Member] = []
 

@@ -398,7 +398,7 @@ RECEIVERS: dict[tuple[str, str], str] = {
         "Passing",
     ): "passes on what the one flow of its region gives: it asks for nothing",
     ("operators/overflow/intake.py", "Intake"): "takes all that comes, and has a backlog in the place of demand",
-    ("operators/scheduling/_crew.py", "Crew"): "hands on to workers, who ask by credit",
+    ("operators/scheduling/_worker_boundary.py", "WorkerBoundary"): "hands on to workers, who ask by credit",
 }
 """What else is subscribed to a flow by an operator, and why it is no `Inner`."""
 

@@ -32,7 +32,7 @@ class ByHand:
     def check(self, stage: object) -> None:
         pass
 
-    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> ByHand:
+    def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> ByHand:
         self.work, self.most, self.reports = work, most, reports
         return self
 

@@ -177,10 +177,10 @@ async def test_what_cannot_be_let_go_of_is_told_before_the_region_is_released(ma
     workers, heard = make(1), Heard()
     if kept:
         workers.open()
-    hired = workers.hire(doing(FlatMapIterable(work.Stuck(kind))), 1, copy_context(), heard)
-    hired.submit(0, [7], 0)
+    region = workers.add_region(doing(FlatMapIterable(work.Stuck(kind))), 1, copy_context(), heard)
+    region.submit(0, [7], 0)
     await heard.until("nothing")
-    hired.leave(heard.released)
+    region.leave(heard.released)
     await heard.until("released")
     workers.close()
 
@@ -190,10 +190,10 @@ async def test_what_cannot_be_let_go_of_is_told_before_the_region_is_released(ma
 @pytest.mark.parametrize("make", [schedulers.threads, schedulers.processes], ids=["threads", "processes"])
 async def test_a_cleanup_that_fails_behind_a_failure_is_told_behind_it(make: Any) -> None:
     heard = Heard()
-    hired = make(1).hire(doing(work.StuckStage(), Map(work.Raising(ValueError))), 9, copy_context(), heard)
-    hired.submit(0, [2], 0)
+    region = make(1).add_region(doing(work.StuckStage(), Map(work.Raising(ValueError))), 9, copy_context(), heard)
+    region.submit(0, [2], 0)
     await heard.until("OSError: stuck")
-    hired.leave(heard.released)
+    region.leave(heard.released)
     await heard.until("released")
 
     assert ["ValueError", "OSError: stuck", "released"] == [word for word in heard.said if word != "nothing"]
@@ -201,10 +201,10 @@ async def test_a_cleanup_that_fails_behind_a_failure_is_told_behind_it(make: Any
 
 async def test_a_failure_behind_a_result_that_cannot_be_pickled_is_told() -> None:
     heard = Heard()
-    hired = schedulers.processes(1).hire(doing(Map(work.lock_then_fail)), 9, copy_context(), heard)
-    hired.submit(0, [0, 1], 0)
+    region = schedulers.processes(1).add_region(doing(Map(work.lock_then_fail)), 9, copy_context(), heard)
+    region.submit(0, [0, 1], 0)
     await heard.until("ValueError: behind")
-    hired.leave(heard.released)
+    region.leave(heard.released)
     await heard.until("released")
 
     assert ["nothing", "TypeError", "ValueError: behind", "released"] == heard.said
@@ -213,12 +213,12 @@ async def test_a_failure_behind_a_result_that_cannot_be_pickled_is_told() -> Non
 async def test_a_failure_that_comes_when_nobody_waits_any_more_is_told(tmp_path: Any) -> None:
     with schedulers.processes(1) as pool:
         heard = Heard()
-        hired = pool.hire(doing(Map(work.fail_when_let)), 9, copy_context(), heard)
+        region = pool.add_region(doing(Map(work.fail_when_let)), 9, copy_context(), heard)
         sign = tmp_path / "sign"
         os.mkfifo(sign)
-        hired.submit(0, [str(sign)], 0)
+        region.submit(0, [str(sign)], 0)
         let = await asyncio.to_thread(os.open, sign, os.O_WRONLY)  # when it is in the function
-        hired.leave(heard.released)
+        region.leave(heard.released)
         os.close(let)
         await heard.until("released")
 

@@ -70,7 +70,7 @@ class Scheduling(Fluent[T_co]):
 
 
 def _are_workers(scheduler: object) -> TypeGuard[Workers]:
-    return callable(getattr(scheduler, "hire", None))
+    return callable(getattr(scheduler, "add_region", None))
 
 
 def _checked(method: str, scheduler: Scheduler | Workers) -> Scheduler:

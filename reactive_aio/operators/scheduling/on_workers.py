@@ -9,7 +9,7 @@ from attrs import Factory, evolve, field, frozen
 from ..._fusion import AWAIT, ELEMENT, ChunkWork, Origin, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, FlowLike, Inlet, Pushed
 from ...spec import Subscription
-from ._crew import Crew
+from ._worker_boundary import WorkerBoundary
 
 if TYPE_CHECKING:
     from ...schedulers.base import Workers
@@ -66,10 +66,10 @@ class OnWorkers(Pushed[Any]):
         return evolve(self, stages=(*self.stages, stage))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Hire the workers."""
-        crew = Crew(inlet, self.ahead)
-        crew.begin(self.workers, ChunkWork(f"{self}, chained at {self.origin}", self.stages), self.flow)
-        return crew
+        """Begin the region on the workers."""
+        boundary = WorkerBoundary(inlet, self.ahead)
+        boundary.begin(self.workers, ChunkWork(f"{self}, chained at {self.origin}", self.stages), self.flow)
+        return boundary
 
 
 def _capabilities(workers: Workers) -> Capabilities:

@@ -1,4 +1,4 @@
-"""A region on resident tasks, on the event loop that feeds it: tasks hired and let go, and chunks that outlive them.
+"""A region on resident tasks, on the event loop that feeds it: tasks started and let go, and chunks that outlive them.
 
 The function of a region depends on nothing but its chunk. So what a lost task had is worked on again by another one,
 which leaves out the results that have come already: none is lost, doubled or out of place.
@@ -39,7 +39,7 @@ SILENCE: Final = 6
 
 @define(eq=False, repr=False)
 class ResidentRegion:
-    """The hold of one region on the cluster (Hired); an event handler of its jobs."""
+    """One region on the cluster (a WorkerRegion); an event handler of its jobs."""
 
     workers: SparkWorkers
     introduction: Frame

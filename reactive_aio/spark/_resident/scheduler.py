@@ -15,7 +15,7 @@ from ..._remote.frames import REGION, Frame
 from ..._remote.pickling import Buffers
 from ..._remote.variables import Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
-from ...schedulers.base import Hired, Reports, Work
+from ...schedulers.base import Reports, Work, WorkerRegion
 from ...schedulers.threads import check_workers
 from .._job.asking import asking
 from .._source.insight import ui_of
@@ -58,7 +58,7 @@ class SparkWorkers:
         """Refuse what can't be sent to the cluster."""
         check_portable(stage, stage, resident=True)
 
-    def hire(self, work: Work, most: int, context: Context, reports: Reports) -> Hired:
+    def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in; its tasks start with the first chunk."""
         function = (dumps_by_value(work), values_in(context, self.variables))
         buffers: Buffers = []

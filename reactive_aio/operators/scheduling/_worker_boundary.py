@@ -16,7 +16,7 @@ from ...hooks import discard, drop_error
 from ...spec import Subscription, add_demand, quarter, subtract_demand
 
 if TYPE_CHECKING:
-    from ...schedulers.base import Hired, Released, Report, Workers
+    from ...schedulers.base import Released, Report, WorkerRegion, Workers
 
 TARGET: Final = 4e-3
 """Seconds of work that make a chunk, if so many elements are there and may be outstanding."""
@@ -63,7 +63,7 @@ class Chunk:
 
 
 @define(eq=False, repr=False)
-class Crew:
+class WorkerBoundary:
     """One region on workers: to the region behind it the Subscription, to the flow before it the Receiver.
 
     An element counts as outstanding from the request for it until all that came of its chunk has been delivered, and
@@ -77,7 +77,7 @@ class Crew:
 
     Then a source that has elements gives them in whole chunks, too, and no small ones take up a place.
     """
-    _hired: Hired = field(init=False)
+    _region: WorkerRegion = field(init=False)
     _pace: Pace = field(init=False)
     _release: Released = field(init=False)
     _upstream: Subscription | None = field(init=False, default=None)
@@ -97,14 +97,14 @@ class Crew:
     _over: bool = field(init=False, default=False)
 
     def begin(self, workers: Workers, work: ChunkWork, flow: FlowLike) -> None:
-        """Hire the workers, and subscribe to the flow before them."""
+        """Begin the region on the workers, and subscribe to the flow before them."""
         # Twice as many chunks as workers have to fit in.
         largest = max(1, self.prefetch // (2 * workers.count))
         self._pace = Pace(workers.count, largest)
         self._portion = largest * max(1, quarter(self.prefetch) // largest)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         try:
-            self._hired = workers.hire(work, self.prefetch + 1, self.inlet.context, self)
+            self._region = workers.add_region(work, self.prefetch + 1, self.inlet.context, self)
         except FAILURES:
             self._over = True
             raise
@@ -203,7 +203,7 @@ class Crew:
             self._chunks[number] = Chunk(number, items)
             self._numbers += 1
             self._under_way += 1
-            self._hired.submit(number, items, self._count)
+            self._region.submit(number, items, self._count)
             self._count += size
 
     def _deliver(self) -> None:
@@ -238,7 +238,7 @@ class Crew:
         else:
             if chunk.given > self.prefetch:
                 chunk.given = 0
-                self._hired.go_on(chunk.number)
+                self._region.go_on(chunk.number)
             return False
         return True
 
@@ -279,7 +279,7 @@ class Crew:
         upstream, self._upstream = self._upstream, None
         if upstream is not None:
             upstream.cancel()
-        self._hired.leave(self._left)
+        self._region.leave(self._left)
         # In order: of each chunk first what came of it, then what had not been worked on.
         for chunk in self._chunks.values():
             for part in chunk.results:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.operators.scheduling._crew import TARGET, Pace
+from reactive_aio.operators.scheduling._worker_boundary import TARGET, Pace
 from tests.schedulers.by_hand import ByHand
 from tests.subscribers import ByHand as Publisher
 from tests.subscribers import Recorder, idle
