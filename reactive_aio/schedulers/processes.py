@@ -31,7 +31,7 @@ from .._remote.memory import Memory
 from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pieces, has_main, main_module
 from .._remote.variables import Variable, values_in, variables
 from ..errors import WorkerDiedError
-from ._lines import Line, chunk_frame, report
+from ._channels import WatchedChannel, chunk_frame, report
 from .base import Released, Report, Reports, Work, WorkerRegion, not_started
 from .pool import Pool
 from .threads import check_workers
@@ -302,7 +302,7 @@ class _Member:
     reports: Reports
     loop: asyncio.AbstractEventLoop
     _most: int = field(init=False, default=0)
-    _lines: dict[Line, set[int]] = field(init=False, factory=dict[Line, set[int]])
+    _lines: dict[WatchedChannel, set[int]] = field(init=False, factory=dict[WatchedChannel, set[int]])
     """The chunks that each worker has."""
     _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
     """Chunks that lack the rest of their elements, which could not be pickled."""
@@ -319,7 +319,7 @@ class _Member:
             for _ in range(self.team.count):
                 channel, end = self.team.channel()
                 ends.append(end)
-                line = Line(self.loop, channel, self._heard, self._ended)
+                line = WatchedChannel(self.loop, channel, self._heard, self._ended)
                 self._lines[line] = set()
                 line.open()
                 line.send(Frame(REGION, pickled=region))

@@ -17,13 +17,13 @@ from attrs import define, evolve, field
 
 from ..._remote.frames import STOP, Frame
 from ...errors import SchedulerClosedError, WorkerDiedError
-from ...schedulers._lines import report
+from ...schedulers._channels import report
 from ...schedulers.base import Released, Report, Reports
 from .._delivery.entrance import Entrance
 from .._delivery.slots import Seat
 from .._job.job import Job, Prepared
 from .._task.connecting import Address
-from .desk import Desk, Sent
+from .remote_task import RemoteTask, Sent
 from .task import ResidentTask
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class ResidentRegion:
     """The slots whose jobs run."""
     _silent: set[int] = field(init=False, factory=set[int])
     """Those of them whose task was given up, and may hold its place for long."""
-    _desks: set[Desk] = field(init=False, factory=set[Desk])
-    _left: list[Desk] = field(init=False, factory=list[Desk])
+    _tasks: set[RemoteTask] = field(init=False, factory=set[RemoteTask])
+    _left: list[RemoteTask] = field(init=False, factory=list[RemoteTask])
     """The tasks that were told to end with the region."""
     _waiting: deque[Sent] = field(init=False, factory=deque[Sent])
     """Chunks that no task has, in order; bounded by what the boundary has under way."""
@@ -102,10 +102,10 @@ class ResidentRegion:
         for sent in self._waiting:
             if sent.number == chunk:
                 sent.credit += self.most
-        for desk in self._desks:
-            if (sent_there := desk.chunks.get(chunk)) is not None:
+        for task in self._tasks:
+            if (sent_there := task.chunks.get(chunk)) is not None:
                 sent_there.credit += self.most
-                desk.allow(sent_there, self.most)
+                task.allow(sent_there, self.most)
 
     def leave(self, released: Released) -> None:
         """Hang up, and stop the jobs."""
@@ -113,10 +113,10 @@ class ResidentRegion:
         self._released = released
         if self._ticking is not None:
             self._ticking.cancel()
-        self._left = list(self._desks)
-        self._desks.clear()
-        for desk in self._left:
-            desk.leave()
+        self._left = list(self._tasks)
+        self._tasks.clear()
+        for task in self._left:
+            task.leave()
         self._waiting.clear()
         self._job.stop(cancel=True)
         self._changed.set()
@@ -126,10 +126,10 @@ class ResidentRegion:
     def hand_out(self) -> None:
         """Give the chunks that wait to the tasks that have the fewest, and start tasks if that is not enough."""
         while self._waiting and not self._over:
-            desk = min((desk for desk in self._desks if desk.room), key=lambda desk: len(desk.chunks), default=None)
-            if desk is None:
+            task = min((task for task in self._tasks if task.room), key=lambda task: len(task.chunks), default=None)
+            if task is None:
                 break
-            desk.give(self._waiting.popleft())
+            task.give(self._waiting.popleft())
         self._staff()
 
     def _staff(self) -> None:
@@ -137,7 +137,7 @@ class ResidentRegion:
         while not self._over and self._entrance is not None:
             live = self._running - self._silent
             # Those that are at work have no room, else nothing would wait.
-            starting = live - {desk.slot for desk in self._desks if desk.ready}
+            starting = live - {task.slot for task in self._tasks if task.ready}
             slot = next((slot for slot in range(2 * self.workers.count) if slot not in self._running), None)
             if slot is None or len(live) >= self.workers.count or len(self._waiting) <= len(starting):
                 break
@@ -151,22 +151,22 @@ class ResidentRegion:
         self._staff()
 
     def _entered(self, connection: socket.socket, slot: int) -> None:
-        desk = Desk(self, slot, connection)
+        task = RemoteTask(self, slot, connection)
         if self._over:
-            desk.line.open()
-            desk.line.send(Frame(STOP))
-            desk.line.drop()
+            task.channel.open()
+            task.channel.send(Frame(STOP))
+            task.channel.drop()
             return
         self._met = True
-        self._desks.add(desk)
-        desk.open()
+        self._tasks.add(task)
+        task.open()
 
-    def lost(self, desk: Desk) -> None:
+    def lost(self, task: RemoteTask) -> None:
         """Have others do what a task has not done."""
-        self._desks.discard(desk)
+        self._tasks.discard(task)
         if self._over:
             return
-        for sent in desk.chunks.values():
+        for sent in task.chunks.values():
             sent.losses += 1
             if sent.losses == ATTEMPTS:
                 last = sent.index + len(sent.items) - 1
@@ -176,7 +176,7 @@ class ResidentRegion:
                     )
                 )
                 return
-        self._waiting = deque(sorted([*self._waiting, *desk.chunks.values()], key=lambda sent: sent.number))
+        self._waiting = deque(sorted([*self._waiting, *task.chunks.values()], key=lambda sent: sent.number))
         self.hand_out()
 
     def reported(self, frame: Frame, sent: Sent) -> None:
@@ -248,15 +248,15 @@ class ResidentRegion:
         beat, idle = self.workers.beat, self.workers.idle
         step = min(beat, idle)
         self._ticking = self.loop.call_later(step, self._tick)
-        for desk in tuple(self._desks):
-            desk.silent += 1
-            desk.idle = 0 if desk.chunks else desk.idle + 1
-            if desk.silent * step > SILENCE * beat:
-                self._silent.add(desk.slot)
-                desk.line.drop()
-                self.lost(desk)
-            elif desk.idle * step > idle and desk.room:
-                desk.dismiss()
+        for task in tuple(self._tasks):
+            task.silent += 1
+            task.idle = 0 if task.chunks else task.idle + 1
+            if task.silent * step > SILENCE * beat:
+                self._silent.add(task.slot)
+                task.channel.drop()
+                self.lost(task)
+            elif task.idle * step > idle and task.room:
+                task.dismiss()
 
     async def _live(self) -> None:
         while not (self._ended and self._released is not None):
@@ -267,8 +267,8 @@ class ResidentRegion:
             self._changed.clear()
         if self._entrance is not None:
             self._entrance.close()
-        for desk in self._left:  # the jobs have ended, and nobody listens: workers end that are stuck
-            desk.hang_up()
+        for task in self._left:  # the jobs have ended, and nobody listens: workers end that are stuck
+            task.hang_up()
         assert self._released is not None
         self._released(self._job.join)
 

@@ -62,7 +62,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
-        self._line: Line | None = None
+        self._connection: FeedConnection | None = None
         self._to_the_end = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -93,31 +93,31 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Fetch the rows of a task."""
         assert isinstance(partition, Rows)
-        line = Line(self._options)
+        connection = FeedConnection(self._options)
         try:
-            stream = line.ask(FETCH, partition.start, partition.end)
+            stream = connection.ask(FETCH, partition.start, partition.end)
         finally:
-            line.close()
+            connection.close()
         yield from from_arrow(stream)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Say which rows will not be asked for again."""
-        self._line_home().ask(COMMIT, self._place(end))
+        self._connected().ask(COMMIT, self._place(end))
 
     def stop(self) -> None:
         """Hang up."""
-        if self._line is not None:
-            self._line.close()
+        if self._connection is not None:
+            self._connection.close()
 
     def _ask(self, kind: int, *numbers: int) -> int:
-        (offset,) = OFFSET.unpack(self._line_home().ask(kind, *numbers))
+        (offset,) = OFFSET.unpack(self._connected().ask(kind, *numbers))
         found: int = offset
         return found
 
-    def _line_home(self) -> Line:
-        if self._line is None:
-            self._line = Line(self._options)
-        return self._line
+    def _connected(self) -> FeedConnection:
+        if self._connection is None:
+            self._connection = FeedConnection(self._options)
+        return self._connection
 
     def _offset(self, place: int) -> dict[str, Any]:
         return {"feed": option(self._options, "feed"), "offset": place}
@@ -138,7 +138,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return place
 
 
-class Line:
+class FeedConnection:
     """A connection to the feed."""
 
     def __init__(self, options: Mapping[str, str]) -> None:

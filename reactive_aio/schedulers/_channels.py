@@ -20,14 +20,14 @@ from .base import Report
 
 
 @define(eq=False)
-class Line:
+class WatchedChannel:
     """A channel that an event loop watches, from `open` until it ends or is dropped."""
 
     loop: asyncio.AbstractEventLoop
     channel: Channel
     heard: Callable[[Frame], None]
     ended: Callable[[BaseException | None], None]
-    """Called once, when the line has been dropped: the other side has hung up, or this is why nothing more can be read."""
+    """Called once, when it has been dropped: the other side has hung up, or this is why nothing more can be read."""
     _writing: bool = field(init=False, default=False)
     _open: bool = field(init=False, default=False)
 

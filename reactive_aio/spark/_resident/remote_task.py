@@ -9,7 +9,7 @@ from attrs import define, field
 
 from ..._remote.frames import BEAT, CLEANUP, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...hooks import drop_error
-from ...schedulers._lines import Line, chunk_frame
+from ...schedulers._channels import WatchedChannel, chunk_frame
 
 if TYPE_CHECKING:
     from .region import ResidentRegion
@@ -39,13 +39,13 @@ class Sent:
 
 
 @define(eq=False)
-class Desk:
+class RemoteTask:
     """A connected task."""
 
     region: ResidentRegion
     slot: int
     connection: socket.socket
-    line: Line = field(init=False)
+    channel: WatchedChannel = field(init=False)
     ready: bool = field(init=False, default=False)
     """Whether it has said how many chunks it can hold."""
     room: int = field(init=False, default=0)
@@ -59,12 +59,12 @@ class Desk:
     """Whether it was told to end with the region."""
 
     def __attrs_post_init__(self) -> None:
-        self.line = Line(self.region.loop, Channel(self.connection), self._heard, self._ended)
+        self.channel = WatchedChannel(self.region.loop, Channel(self.connection), self._heard, self._ended)
 
     def open(self) -> None:
         """Send the region's function, and listen."""
-        self.line.open()
-        self.line.send(self.region.introduction)
+        self.channel.open()
+        self.channel.send(self.region.introduction)
 
     def give(self, sent: Sent) -> None:
         """Have a chunk worked on, behind the results that an earlier task has given."""
@@ -77,28 +77,28 @@ class Desk:
         self.room -= 1
         self.idle = 0
         self.chunks[sent.number] = sent
-        self.line.send(frame)
+        self.channel.send(frame)
 
     def allow(self, sent: Sent, more: int) -> None:
         """Allow for more results of a chunk."""
-        self.line.send(Frame(CREDIT, sent.number, more))
+        self.channel.send(Frame(CREDIT, sent.number, more))
 
     def dismiss(self) -> None:
         """Have the task end, which has no chunk."""
         self.room = 0
-        self.line.send(Frame(STOP))
+        self.channel.send(Frame(STOP))
 
     def leave(self) -> None:
         """Have the task end, as soon as it is out of its function, and listen to what it can't let go of."""
         self.left = True
         self.chunks.clear()
-        self.line.say_goodbye()
+        self.channel.say_goodbye()
 
     def hang_up(self) -> None:
         """Hear what there is still to be heard, and reset the connection of a task that has not hung up."""
-        if self.line.is_open:
+        if self.channel.is_open:
             reset(self.connection)
-            self.line.drain()
+            self.channel.drain()
 
     def _heard(self, frame: Frame) -> None:
         self.silent = 0
@@ -129,7 +129,7 @@ class Desk:
 
     def _misbehaved(self) -> None:
         """Have done with a task that does not keep to the protocol."""
-        self.line.drop()
+        self.channel.drop()
         self._ended()
 
     def _ended(self, failure: BaseException | None = None) -> None:
