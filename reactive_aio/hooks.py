@@ -80,7 +80,7 @@ class _Using(AbstractContextManager[None]):
 
 
 def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
-    """Give a copy of a context in which ``hook`` is told of elements that will not be delivered, and then the hook that was set."""
+    """Return a copy of a context in which ``hook`` is told of elements that will not be delivered, and then the hook that was set."""
     copy = context.copy()
     outer = copy.run(_on_discard.get)
 

@@ -42,7 +42,7 @@ class ChunkWork:
         return ChunkRun(self.region_run(index + len(items)), items)
 
     def region_run(self, total: int, fused: Fused | None = None) -> RegionRun:
-        """Give the region, for a chunk that ends at so many elements of the input."""
+        """Return the region, for a chunk that ends at so many elements of the input."""
         run = RegionRun(self.stages, self.region, counted=True, fused=fused)
         run.total = total
         return run
@@ -61,7 +61,7 @@ class ChunkWork:
 
 
 def _is_plain(operator: Stage[Any, Any]) -> bool:
-    """Tell whether a stage is no more than its template."""
+    """Return whether a stage is no more than its template."""
     base: type[Stage[Any, Any]] = Stage
     names = ("transform", "prelude", "finish", "close", "done", "pending")
     return all(getattr(type(operator), name) is getattr(base, name) for name in names)
@@ -97,7 +97,7 @@ class GatheringRun:
         return 0.0
 
     def part(self, most: int) -> list[Any]:
-        """Give the next results: at most ``most``, and what there is when the time is up."""
+        """Return the next results: at most ``most``, and what there is when the time is up."""
         given: list[Any] = []
         self._pace.deadline = budgets.clock() + SLICE
         function, bound = self._call
@@ -142,7 +142,7 @@ class ChunkRun:
         return self._run.pace.waited
 
     def part(self, most: int) -> list[Any]:
-        """Give the next results: at most ``most``, and what there is when the time is up."""
+        """Return the next results: at most ``most``, and what there is when the time is up."""
         until = budgets.clock() + SLICE
         given: list[Any] = []
         while not self.over and len(given) < most:

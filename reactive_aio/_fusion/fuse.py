@@ -240,7 +240,7 @@ def _longest(kinds: Sequence[type[Fusible]], counted: bool) -> int:
 
 @lru_cache(maxsize=512)
 def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
-    """Give the row of no transforms, which keeps nothing of a subscription: one will do for all."""
+    """Return the row of no transforms, which keeps nothing of a subscription: one will do for all."""
     if not paced:
         return Fused((), (), ())
     longest = LONGEST_PLAIN if counted else LONGEST_SLICE
@@ -441,7 +441,7 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
 
 
 def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
-    """Give what stands around the body; where nothing is passed on there is no list that could be full."""
+    """Return what stands around the body; where nothing is passed on there is no list that could be full."""
     fills = writer.gathers and not (writer.row and writer.row[-1].mute)
     if writer.gathers and writer.longest == LONGEST_PLAIN:
         head, tail = PLAIN_HEAD.replace("ROOM", "min(LONGEST, most - len(given))" if fills else "LONGEST"), PLAIN_TAIL

@@ -36,7 +36,7 @@ class Placed(Generic[O_co]):
 
 
 def calling_line() -> Origin:
-    """Give the innermost line outside this package.
+    """Return the innermost line outside this package.
 
     This is all that error locations cost: a few frames looked at when an operator is chained, nothing for
     an element.

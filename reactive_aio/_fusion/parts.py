@@ -51,7 +51,7 @@ class Partial(Stage[T, R]):
         return PART
 
     def transform(self) -> Transform[T, R]:
-        """Give that of the share."""
+        """Return that of the share."""
         return self.share.transform()
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Combine(Stage[T, R]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, R]:
-        """Give that of the share."""
+        """Return that of the share."""
         return self.share.transform()
 
     def __str__(self) -> str:
@@ -108,11 +108,11 @@ class InTurn(Stage[T, R], ABC):
 
     @abstractmethod
     def transform(self) -> Placing[T, R]:
-        """Give the transform for one part; without a word, it is the first."""
+        """Return the transform for one part, which is the first if none is given."""
 
 
 def divided(stage: Stage[Any, Any]) -> tuple[Partial[Any, Any], Combine[Any, Any]] | None:
-    """Give the two stages by which a stage is done in parts."""
+    """Return the two stages by which a stage is done in parts."""
     parts = stage.in_parts()
     if parts is None:
         return None

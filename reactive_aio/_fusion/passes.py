@@ -64,16 +64,16 @@ class Passes(ABC):
 
     @abstractmethod
     def starting(self, until: float = inf) -> Iterator[Any]:
-        """Give what the stages have before any input; soon after ``until`` it stops, with ``paused`` set."""
+        """Return what the stages have before any input; soon after ``until`` it stops, with ``paused`` set."""
 
     @abstractmethod
     def finishing(self, until: float = inf) -> Iterator[Any]:
-        """Give what the stages still hold when the input has ended; stops as `starting` does."""
+        """Return what the stages still hold when the input has ended; stops as `starting` does."""
 
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Tell that some stage needs no more input."""
+        """Return whether some stage needs no more input."""
 
     def begin(self, items: Iterator[Any] | None, until: float) -> Iterator[Any] | None:
         """Begin the next pass, over ``items`` while READING; soon after ``until`` it ends or pauses. None if all is over."""

@@ -118,7 +118,7 @@ class RegionRun(Passes):
         return self._gather
 
     def starting(self, until: float = inf) -> Iterator[Any]:
-        """Give what the stages have before any input, each through those that follow it.
+        """Yield what the stages have before any input, each through those that follow it.
 
         What the last stage has comes first: what the others have is input to it. Soon after ``until``, by
         `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
@@ -127,7 +127,7 @@ class RegionRun(Passes):
         self._fused = self._whole
 
     def finishing(self, until: float = inf) -> Iterator[Any]:
-        """Give what the stages still hold when the input has ended, each through those that follow it.
+        """Yield what the stages still hold when the input has ended, each through those that follow it.
 
         A stage that a later one no longer listens to is left out. Stops and goes on as `starting` does.
         """
@@ -146,7 +146,7 @@ class RegionRun(Passes):
                 yield place, iter(self.transforms[place].finish())
 
     def _give(self, stretches: Iterator[tuple[int, Iterator[Any]]], until: float) -> Iterator[Any]:
-        """Give elements that the stages make themselves; those that a pause has left first."""
+        """Yield elements that the stages make themselves; those that a pause has left first."""
         if not self.paused:
             self._stretches = stretches
             self._stretch = next(stretches, None)
@@ -179,13 +179,13 @@ class RegionRun(Passes):
 
     @property
     def done(self) -> bool:
-        """Tell that some stage needs no more input."""
+        """Return whether some stage needs no more input."""
         stopping = self._shape.stopping
         return bool(stopping) and any(self.transforms[place].done for place in stopping)
 
     @property
     def pending(self) -> bool:
-        """Tell that output would still come if no more input did."""
+        """Return whether output would still come if no more input did."""
         shape = self._shape
         for place in shape.holding:
             if self.transforms[place].pending and self._heard(place):
@@ -196,7 +196,7 @@ class RegionRun(Passes):
 
     @property
     def reticent(self) -> bool:
-        """Tell that a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
+        """Return whether a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
         return any(place >= self._at and self._heard(place) for place in self._shape.reticent)
 
     def check_over(self) -> None:
@@ -211,7 +211,7 @@ class RegionRun(Passes):
 
     @property
     def owing(self) -> bool:
-        """Tell that output of a pass that is suspended would still come if the input failed."""
+        """Return whether output of a pass that is suspended would still come if the input failed."""
         return any(self.transforms[place].owing and self._heard(place) for place in self._shape.holding)
 
     def _heard(self, place: int) -> bool:
@@ -260,7 +260,7 @@ class RegionRun(Passes):
         add_note(error, note)
 
     def _failed_place(self, traceback: TracebackType | None) -> int | None:
-        """Tell which stage the innermost frame of this region belongs to; None for the source."""
+        """Return which stage the innermost frame of this region belongs to; None for the source."""
         found = None
         while traceback is not None:
             names = traceback.tb_frame.f_locals
@@ -273,7 +273,7 @@ class RegionRun(Passes):
         return found
 
     def _place(self, frame: FrameType, line: int) -> int | None:
-        """Tell which stage a line of a generated function belongs to; None for the source.
+        """Return which stage a line of a generated function belongs to; None for the source.
 
         A line of no stage is where a function takes its input: then the failure came from what feeds it, a
         stage that was applied as a whole, or else the source.
@@ -288,7 +288,7 @@ class RegionRun(Passes):
         return before
 
     def _index(self, traceback: TracebackType | None) -> int | None:
-        """Give the place of the current element in the input of the region, where it is known."""
+        """Return the place of the current element in the input of the region, where it is known."""
         while traceback is not None:
             names = traceback.tb_frame.f_locals
             if names.get("pace") is self.pace and "stride" in names:

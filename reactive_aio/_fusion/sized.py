@@ -17,7 +17,7 @@ SIZED: Final[tuple[type, ...]] = (
 
 
 def sized(items: Iterator[Any]) -> bool:
-    """Tell whether the length hint of an iterator is exact, and there is one: more than `sys.maxsize` can't be told."""
+    """Return whether the length hint of an iterator is exact, and there is one: more than `sys.maxsize` can't be told."""
     if not isinstance(items, SIZED):
         return False
     try:

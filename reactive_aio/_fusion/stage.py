@@ -50,11 +50,11 @@ class Transform(Generic[T, R]):
         return self.apply(items)
 
     def prelude(self) -> Iterable[R]:
-        """Give what comes before any input; until all of it has been given, ``pending`` is true."""
+        """Return what comes before any input; until all of it has been given, ``pending`` is true."""
         return ()
 
     def finish(self) -> Iterable[R]:
-        """Give what is still to come when the input has completed."""
+        """Return what is still to come when the input has completed."""
         return ()
 
     def close(self) -> None:
@@ -66,12 +66,12 @@ class Transform(Generic[T, R]):
 
     @property
     def done(self) -> bool:
-        """Tell that no more input is needed."""
+        """Return whether no more input is needed."""
         return False
 
     @property
     def pending(self) -> bool:
-        """Tell that output would still come if the input ended now, also in the middle of ``apply`` and ``finish``.
+        """Return whether output would still come if the input ended now, also in the middle of ``apply`` and ``finish``.
 
         A stage that says so ends with its last element. One that does not define it is asked on, where it may give several
         elements for one or has a ``prelude`` or a ``finish``, until there is nothing more.
@@ -80,7 +80,7 @@ class Transform(Generic[T, R]):
 
     @property
     def owing(self) -> bool:
-        """Tell that output would still come, in a pass that is suspended, if the input failed now; the failure waits for it."""
+        """Return whether output would still come, in a pass that is suspended, if the input failed now; the failure waits for it."""
         return self.pending
 
 
@@ -102,7 +102,7 @@ class Stage(Transform[T, R]):
         return WHOLE if self.needs_whole_stream else ELEMENT
 
     def transform(self) -> Transform[T, R]:
-        """Give the transform for one subscription."""
+        """Return the transform for one subscription."""
         return self
 
     def in_parts(self) -> Parts | None:

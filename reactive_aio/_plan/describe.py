@@ -57,7 +57,7 @@ def _column(number: int, box: Box) -> tuple[str, str]:
 
 
 def _around(plan: Layout, draw: Drawing) -> list[str]:
-    """Give the lines on regions that are run elsewhere, on what is read, and on what subscribes to all of it again."""
+    """Return the lines on regions that are run elsewhere, on what is read, and on what subscribes to all of it again."""
     lines = [f"R{number}  {line}" for number, box in enumerate(plan.boxes, 1) for line in box.details]
     for name, inner in plan.reads:
         lines += ["", f"where {name} reads:", *(f"    {line}" for line in draw(inner))]

@@ -95,7 +95,7 @@ def _row(plan: Plan) -> Layout:
 
 
 def _only_combines(plan: Plan) -> bool:
-    """Tell a flow that does nothing to the elements of one other flow but combine its subscriptions."""
+    """Return whether a flow does nothing to the elements of one other flow but combine its subscriptions."""
     only, *others = plan.regions
     source = plan.source.operator
     chains = source.elsewhere is not None and source.elsewhere.front

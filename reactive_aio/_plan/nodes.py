@@ -103,7 +103,7 @@ class Ended:
 
 
 def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | None:
-    """Tell where the last region of a flow runs, by its source and its steps."""
+    """Return where the last region of a flow runs, by its source and its steps."""
     moved: Scheduler | None = None
     for step in reversed(steps):
         if isinstance(step.operator, PublishOn):
@@ -114,7 +114,7 @@ def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | No
 
 
 def followed(source: Source[Any]) -> Scheduler | None:
-    """Tell where a combinator runs for being called on a flow that ends there."""
+    """Return where a combinator runs for being called on a flow that ends there."""
     flow = source.followed
     return None if flow is None else flow.__nodes__.scheduler
 

@@ -47,7 +47,7 @@ def rewritten(flow: FlowLike) -> tuple[Nodes, tuple[str, ...]]:
 
 
 def await_in_place(nodes: Nodes) -> tuple[Nodes, str] | None:
-    """Have the engine that makes the elements of a flow await a function for them."""
+    """Let the engine that makes the elements of a flow await a function for them."""
     source = nodes.source.operator
     stage = source.as_stage()
     if stage is None:
@@ -61,7 +61,7 @@ def await_in_place(nodes: Nodes) -> tuple[Nodes, str] | None:
 
 
 def join(nodes: Nodes) -> tuple[Nodes, str] | None:
-    """Have the engine read several flows as one."""
+    """Let the engine read several flows as one."""
     source = nodes.source.operator
     one = joined(source.sequence, source.name)
     if one is None:
@@ -82,7 +82,7 @@ def lower(nodes: Nodes) -> tuple[Nodes, str] | None:
 
 
 def divide(nodes: Nodes) -> tuple[Nodes, str] | None:
-    """Have the engine run the first of the steps on the parts of the stream, and combine here what comes of them."""
+    """Let the engine run the first of the steps on the parts of the stream, and combine here what comes of them."""
     source = nodes.source.operator
     halves = halves_of(source.capabilities, nodes.steps[0]) if nodes.steps else None
     if halves is None:
@@ -142,5 +142,5 @@ def check_source(placed: Placed[Source[Any]]) -> None:
 
 
 def _reaches(capabilities: Capabilities, steps: Sequence[Step]) -> bool:
-    """Tell whether the engine has a use for the first of these steps, whole or in parts."""
+    """Return whether the engine has a use for the first of these steps, whole or in parts."""
     return bool(steps) and (runs(capabilities, steps[0]) or halves_of(capabilities, steps[0])) is not None

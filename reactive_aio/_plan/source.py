@@ -51,7 +51,7 @@ class Abandonable(Protocol):
     """A subscription that can be left as one that has failed."""
 
     def abandon(self) -> None:
-        """Have what its cleanup raises go to the hook only, since somebody goes on without it."""
+        """Send what its cleanup raises to the hook only, since somebody goes on without it."""
 
 
 class Gauge(Protocol):
@@ -110,7 +110,7 @@ class Host(Protocol):
         ...
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the region's loop, from any thread."""
+        """Schedule ``handle(value)`` on the region's loop, from any thread."""
 
     def hold(self) -> Released:
         """Say that there is something to clean up; call the result, from any thread, when it has been."""
@@ -155,10 +155,10 @@ class View(Protocol):
     """What a source shows of itself in snapshots."""
 
     def show(self, gauge: Gauge) -> None:
-        """Have snapshots show what the source keeps and drops by itself."""
+        """Add to snapshots what the source keeps and drops by itself."""
 
     def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
-        """Have snapshots show how far the tasks are that make the elements; to be called from any thread."""
+        """Add to snapshots how far the tasks are that make the elements; to be called from any thread."""
 
 
 class Feed(Outlet[T], Host, Protocol[T]):
@@ -169,10 +169,10 @@ class Inlet(Feed[T], View, Protocol[T]):
     """What a pushed source is given to feed its region; to be used on the region's event loop."""
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Have elements that the region is given, and does not begin with, discarded by the source."""
+        """Set what discards elements that the region is given, and does not begin with."""
 
     def after_end(self, call: Callable[[], None]) -> None:
-        """Have something called behind the end of the region, and behind that of each around it that `is_transparent`."""
+        """Call something behind the end of the region, and behind that of each around it that `is_transparent`."""
 
 
 @frozen
@@ -265,7 +265,7 @@ class Pulled(Source[T_co]):
 
     @abstractmethod
     def iterate(self) -> Iterator[T_co]:
-        """Give a fresh iterator; what this raises is signalled to the subscriber."""
+        """Return a fresh iterator; what this raises is signalled to the subscriber."""
 
 
 class Awaited(Source[T_co]):

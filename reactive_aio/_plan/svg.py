@@ -64,7 +64,7 @@ class Canvas:
 
 
 def draw(plan: Layout) -> str:
-    """Give the picture as a document of its own."""
+    """Return the picture as a document of its own."""
     canvas = Canvas()
     _draw(canvas, plan, PAD, PAD)
     width, height = canvas.width + PAD, canvas.height + PAD
@@ -110,7 +110,7 @@ def _row(canvas: Canvas, plan: Layout, left: float, top: float) -> float:
 
 
 def _words(note: str) -> list[str]:
-    """Give the lines of a note: each boundary, and what it says of itself."""
+    """Return the lines of a note: each boundary, and what it says of itself."""
     return [word.removeprefix("then ") for word in note.split(", ")]
 
 

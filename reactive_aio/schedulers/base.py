@@ -24,7 +24,7 @@ class Released(Protocol):
     """What is told, once and from any thread, that what was started for a region has ended."""
 
     def __call__(self, join: Callable[[], None] | None = None) -> None:
-        """Tell it; ``join``, where something is still in its last act, waits for the very end and takes no time."""
+        """Take note of it; ``join``, where something is still in its last act, waits for the very end and takes no time."""
         ...
 
 
@@ -45,7 +45,7 @@ def nobody(_: BaseException) -> None:
 
 
 def not_started(name: str, error: RuntimeError | OSError) -> RuntimeError | OSError:
-    """Give the error of a place that could not be started for want of threads or sockets; ``error`` is what was said."""
+    """Return the error of a place that could not be started for want of threads or sockets; ``error`` is what was said."""
     kind = OSError if isinstance(error, OSError) else RuntimeError
     failure = kind(
         f"{name} could not be started: {error}. On a platform without threads or sockets, such as WebAssembly, "
@@ -64,7 +64,7 @@ class Scheduler(Protocol):
         ...
 
     def is_here(self) -> bool:
-        """Tell whether the place is the running event loop."""
+        """Return whether the place is the running event loop."""
         ...
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
@@ -101,7 +101,7 @@ class Run(Protocol):
         ...
 
     def part(self, most: int) -> list[Any]:
-        """Give the next results, at most ``most`` of them; fewer, or none, when some milliseconds have passed."""
+        """Return the next results, at most ``most`` of them; fewer, or none, when some milliseconds have passed."""
         ...
 
     def close(self) -> None:
@@ -152,10 +152,10 @@ class WorkerRegion(Protocol):
     """A region on workers, as the event loop that reads it sees it; to be used on one thread."""
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
-        """Have a chunk worked on, by the number under which it is to be reported; later ones have to wait for it."""
+        """Submit a chunk, with the number under which it is to be reported; later ones have to wait for it."""
 
     def go_on(self, chunk: int) -> None:
-        """Have a chunk go on that has given as many results as it may without being told to."""
+        """Let a chunk go on that has given as many results as it may without being told to."""
 
     def leave(self, released: Released) -> None:
         """Let go, and drop what is not over; ``released`` is called when nothing of the region is left."""

@@ -36,11 +36,11 @@ class Current:
         return "current()"
 
     def is_here(self) -> bool:
-        """Tell whether the place is the running event loop: always."""
+        """Return whether the place is the running event loop: always."""
         return True
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the running loop."""
+        """Return the running loop."""
         return Staying(asyncio.get_running_loop())
 
 
@@ -56,13 +56,13 @@ class Home:
         return Current().name
 
     def is_here(self) -> bool:
-        """Tell whether the place is the running event loop."""
+        """Return whether the place is the running event loop."""
         with suppress(RuntimeError):
             return asyncio.get_running_loop() is self.loop
         return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the loop."""
+        """Return the loop."""
         return Staying(self.loop)
 
 

@@ -15,7 +15,7 @@ class Ending(Protocol):
     """Something that has been told to end."""
 
     def is_here(self) -> bool:
-        """Tell whether the calling thread belongs to it."""
+        """Return whether the calling thread belongs to it."""
         ...
 
     def join(self) -> None:

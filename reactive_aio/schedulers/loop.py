@@ -64,14 +64,14 @@ class LoopScheduler:
         return f"loop({type(self.target).__name__} at {id(self.target):#x})"
 
     def is_here(self) -> bool:
-        """Tell whether the place is the running event loop."""
+        """Return whether the place is the running event loop."""
         try:
             return asyncio.get_running_loop() is self.target
         except RuntimeError:
             return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the loop, and look after it from the subscriber's."""
+        """Return the loop, and look after it from the subscriber's."""
         if self.target.is_closed() or not self.target.is_running():
             raise _closed(self.target)
         try:

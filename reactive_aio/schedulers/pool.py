@@ -19,13 +19,13 @@ class Team(Protocol):
     """Running workers."""
 
     def stop(self, told: Callable[[], None]) -> None:
-        """Have all workers end; ``told`` is called, on any thread, as the last act of the last one, or now.
+        """End all workers; ``told`` is called, on any thread, as the last act of the last one, or now.
 
         Called again, that goes for each call.
         """
 
     def is_here(self) -> bool:
-        """Tell whether the calling thread is one of theirs."""
+        """Return whether the calling thread is one of theirs."""
         ...
 
     def join(self) -> None:
@@ -65,7 +65,7 @@ class Pool(Kept, Generic[TeamT]):
 
     @abstractmethod
     def _form(self) -> TeamT:
-        """Give a new team; takes no time."""
+        """Return a new team; takes no time."""
 
     def _enter(self, make: Callable[[TeamT], Member]) -> None:
         """Take in the member that is made for the team at work."""
@@ -77,7 +77,7 @@ class Pool(Kept, Generic[TeamT]):
             self._members[make(team)] = team
 
     def _running(self) -> TeamT:
-        """Give the team, formed if there is none; by who holds the lock."""
+        """Return the team, formed if there is none; by who holds the lock."""
         if self._team is None:
             try:
                 self._team, self._home = self._form(), os.getpid()
@@ -98,7 +98,7 @@ class Pool(Kept, Generic[TeamT]):
             )
 
     def ends_with(self, member: Member) -> bool:
-        """Tell whether nobody else works with the team of a member, or is going to."""
+        """Return whether nobody else works with the team of a member, or is going to."""
         with self._lock:
             team = self._members.get(member)
             return team is not None and self._last(member, team)
@@ -121,7 +121,7 @@ class Pool(Kept, Generic[TeamT]):
             released()
 
     def _dismiss(self, team: TeamT) -> list[Member]:
-        """Have the next member get new workers, and give those that are still with the old ones."""
+        """Arrange that the next member gets new workers; return those that are still with the old ones."""
         with self._lock:
             members = [member for member, each in self._members.items() if each is team]
             known = self._team is team

@@ -148,12 +148,12 @@ class ThreadScheduler(Kept):
         return _new_event_loop()
 
     def is_here(self) -> bool:
-        """Tell whether the place is the running event loop."""
+        """Return whether the place is the running event loop."""
         with self._lock:
             return self._worker is not None and self._worker.loop is _running_loop()
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the thread's loop; the first region starts the thread."""
+        """Return the thread's loop; the first region starts the thread."""
         with self._lock:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
@@ -182,7 +182,7 @@ class ThreadScheduler(Kept):
         return self
 
     def _running(self) -> _LoopThread:
-        """Give the thread, started if there is none; by who holds the lock."""
+        """Return the thread, started if there is none; by who holds the lock."""
         worker = self._worker
         if worker is None or not worker.alive:
             try:

@@ -46,7 +46,7 @@ class _Team:
     _ended: bool = field(init=False, default=False)
 
     def put(self, job: Job) -> bool:
-        """Have a job done, after those before it; False if the threads are ending."""
+        """Submit a job, to be done after those before it; return False if the threads are ending."""
         with self._lock:
             if self._told or self._ended:
                 return False
@@ -98,7 +98,7 @@ class _Team:
             told()
 
     def is_here(self) -> bool:
-        """Tell whether the calling thread is one of them."""
+        """Return whether the calling thread is one of them."""
         return threading.current_thread() in self._threads
 
     def join(self) -> None:
@@ -136,7 +136,7 @@ class _Member:
     _released: Released | None = field(init=False, default=None)
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
-        """Have a chunk worked on."""
+        """Submit a chunk."""
         self._chunks[chunk] = _Chunk(chunk, items, index, self.context.copy())
         try:
             self.go_on(chunk)
@@ -145,7 +145,7 @@ class _Member:
             self.reports.reported(Report(chunk, [], 0, 0.0, True, error))
 
     def go_on(self, chunk: int) -> None:
-        """Have a chunk go on."""
+        """Let a chunk go on."""
         self.team.put(partial(self._work_on, chunk))
 
     def leave(self, released: Released) -> None:

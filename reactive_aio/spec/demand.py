@@ -19,7 +19,7 @@ MOST_AT_ONCE: Final = min(UNBOUNDED, sys.maxsize)
 
 
 def add_demand(demand: int, n: int) -> int:
-    """Give the sum of two demands, ``UNBOUNDED`` at most (rules 3.8 and 3.17).
+    """Return the sum of two demands, ``UNBOUNDED`` at most (rules 3.8 and 3.17).
 
     >>> add_demand(2, 3)
     5
@@ -30,7 +30,7 @@ def add_demand(demand: int, n: int) -> int:
 
 
 def subtract_demand(demand: int, n: int) -> int:
-    """Give what is left of a demand when ``n`` of it have been met; what is unbounded stays so, and nothing is below zero.
+    """Return what is left of a demand when ``n`` of it have been met; what is unbounded stays so, and nothing is below zero.
 
     >>> subtract_demand(5, 3)
     2
@@ -43,7 +43,7 @@ def subtract_demand(demand: int, n: int) -> int:
 
 
 def bounded(n: int) -> int:
-    """Give a number that has been reckoned as a demand: ``UNBOUNDED`` at most.
+    """Return a number that has been reckoned as a demand: ``UNBOUNDED`` at most.
 
     >>> bounded(3 * UNBOUNDED) == UNBOUNDED
     True
@@ -52,7 +52,7 @@ def bounded(n: int) -> int:
 
 
 def quarter(prefetch: int) -> int:
-    """Give a quarter of a prefetch, for what is to keep others busy: so much at a time is asked for or handed out.
+    """Return a quarter of a prefetch, for what is to keep others busy: so much at a time is asked for or handed out.
 
     >>> quarter(256)
     64
@@ -61,7 +61,7 @@ def quarter(prefetch: int) -> int:
 
 
 def refill_after(prefetch: int) -> int:
-    """Give how many elements of a prefetch are consumed before as many are asked for again: three quarters.
+    """Return how many elements of a prefetch are consumed before as many are asked for again: three quarters.
 
     >>> refill_after(256), refill_after(1)
     (192, 1)

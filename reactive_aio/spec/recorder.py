@@ -70,7 +70,7 @@ class Recorder:
         return None if recorded is None else weakref.ref(recorded)
 
     def trace(self, facts: Facts | None = None) -> Trace:
-        """Give what was recorded so far."""
+        """Return what was recorded so far."""
         return Trace(tuple(self.signals), facts or Facts())
 
     def rest(self) -> None:

@@ -52,7 +52,7 @@ RULES: Final[dict[str, str]] = {
 
 
 def quote(rule: str) -> str:
-    """Give a rule as errors cite it, number first.
+    """Return a rule as errors cite it, number first.
 
     >>> quote("2.5")
     '§2.5 a subscriber that has a subscription cancels any other that it is given'

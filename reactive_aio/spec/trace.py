@@ -48,7 +48,7 @@ class Identity:
 
     @classmethod
     def of(cls, value: object) -> Identity:
-        """Give the one of an object."""
+        """Return the identity of an object."""
         return cls(id(value), type(value).__name__)
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ class Call:
 
     @property
     def of_none(self) -> bool:
-        """Tell whether the method was called with None, or is one that takes nothing."""
+        """Return whether the method was called with None, or is one that takes nothing."""
         return self.value is None or (isinstance(self.value, Identity) and self.value.type == "NoneType")
 
     @property
@@ -138,7 +138,7 @@ class Call:
         return 0.0 if self.end is None else self.end.clock - self.entry.clock
 
     def open_at(self, place: int) -> bool:
-        """Tell whether the call was under way at a place of the trace."""
+        """Return whether the call was under way at a place of the trace."""
         return self.at < place and (self.end is None or self.end.at > place)
 
 
@@ -177,7 +177,7 @@ class Facts:
 
 
 def is_demand(n: object) -> bool:
-    """Tell whether ``request(n)`` is in order (rule 3.9)."""
+    """Return whether ``request(n)`` is in order (rule 3.9)."""
     return isinstance(n, int) and not isinstance(n, bool) and n > 0
 
 
@@ -190,7 +190,7 @@ class Stream:
     facts: Facts
 
     def of(self, *kinds: Kind) -> list[Call]:
-        """Give the calls of some kinds."""
+        """Return the calls of some kinds."""
         return [call for call in self.calls if call.kind in kinds]
 
     @property
@@ -220,11 +220,11 @@ class Stream:
         return [call.value for call in self.calls if call.kind is Kind.ON_NEXT]
 
     def after(self, place: int) -> list[Call]:
-        """Give the calls that began after a place of the trace."""
+        """Return the calls that began after a place of the trace."""
         return [call for call in self.calls if call.at > place]
 
     def requested(self, until: int | None = None) -> int:
-        """Give the demand up to a place of the trace."""
+        """Return the demand up to a place of the trace."""
         total = self.facts.requested_before
         for call in self.calls:
             if until is not None and call.at >= until:
@@ -272,11 +272,11 @@ class Trace:
         )
 
     def stream(self, number: int) -> Stream:
-        """Give a stream by its number."""
+        """Return a stream by its number."""
         return next((each for each in self.streams if each.number == number), Stream(number, (), self.facts))
 
     def around(self, call: Call) -> Iterator[Call]:
-        """Give the calls that a call was made in, from the nearest outwards."""
+        """Yield the calls that a call was made in, from the nearest outwards."""
         within = call.entry.within
         while within is not None and within in self.calls:
             outer = self.calls[within]
@@ -284,7 +284,7 @@ class Trace:
             within = outer.entry.within
 
     def rested(self, after: int, before: int) -> bool:
-        """Tell whether everything was at rest between two places."""
+        """Return whether everything was at rest between two places."""
         return any(signal.kind is Kind.REST and after < signal.at < before for signal in self.signals)
 
     def tail(self, n: int = 20) -> str:

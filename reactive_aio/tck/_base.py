@@ -27,14 +27,14 @@ class PublisherBase(Verification):
 
     @abstractmethod
     def create_publisher(self, elements: int) -> Publisher[Any]:
-        """Give a publisher of exactly this many elements, none of them None; called on the running loop."""
+        """Return a publisher of exactly this many elements, none of them None; called on the running loop."""
 
     def create_failed_publisher(self) -> Publisher[Any] | None:
-        """Give a publisher that signals on_error to each subscriber and nothing else, or None if there is none."""
+        """Return a publisher that signals on_error to each subscriber and nothing else, or None if there is none."""
         return None
 
     def facts(self) -> Facts:
-        """Give what is known before a test."""
+        """Return what is known before a test."""
         return attrs.evolve(super().facts(), depth=self.bounded_depth_of_on_next_and_request_recursion)
 
     # -- scenarios

@@ -60,7 +60,7 @@ class SubscriberExercises(Verification):
     __test__ = False
 
     def create_element(self, n: int) -> Any:
-        """Give the n-th element that the subscriber under test is sent."""
+        """Return the n-th element that the subscriber under test is sent."""
         return n
 
     @abstractmethod
@@ -69,11 +69,11 @@ class SubscriberExercises(Verification):
 
     @abstractmethod
     def _want(self, run: Run, subject: Subject, n: int) -> None:
-        """Have the subscriber request."""
+        """Make the subscriber request."""
 
     @abstractmethod
     async def _leave(self, run: Run, subject: Subject) -> None:
-        """Have the subscriber cancel."""
+        """Make the subscriber cancel."""
 
     # -- steps
 
@@ -86,7 +86,7 @@ class SubscriberExercises(Verification):
         return subject
 
     async def want(self, run: Run, subject: Subject, n: int = 1) -> None:
-        """Have the subscriber request, and go on only if it did."""
+        """Make the subscriber request, and go on only if it did."""
         self._want(run, subject, n)
         await run.rest()
         run.need(subject.publisher.requested, "the subscriber requested nothing; see rule 2.1")

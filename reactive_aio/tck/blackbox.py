@@ -26,10 +26,10 @@ class SubscriberBlackboxVerification(SubscriberExercises):
 
     @abstractmethod
     def create_subscriber(self) -> Subscriber[Any]:
-        """Give a fresh subscriber; called on the running loop."""
+        """Return a fresh subscriber; called on the running loop."""
 
     def trigger_request(self, subscriber: Subscriber[Any]) -> None:
-        """Have the subscriber request, where it does not do so by itself."""
+        """Make the subscriber request, where it does not do so by itself."""
 
     def _make(self, run: Run) -> tuple[Subscriber[Any], Any]:
         return self.create_subscriber(), None

@@ -117,7 +117,7 @@ def _report(how: str, text: str) -> NoReturn:
 
 
 def contents_of(verification: type[Verification]) -> dict[str, About]:
-    """Give what the tests of a verification are about, by their names, in the order of their rules."""
+    """Return what the tests of a verification are about, by their names, in the order of their rules."""
     found: dict[str, About] = {}
     for name, method in inspect.getmembers(verification):
         about = getattr(method, ABOUT, None)

@@ -57,7 +57,7 @@ class Probe:
 
     @property
     def over(self) -> bool:
-        """Tell whether the stream has ended."""
+        """Return whether the stream has ended."""
         return self.completed or self.error is not None
 
     def request(self, n: Any) -> None:

@@ -87,22 +87,22 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
 
     @abstractmethod
     def create_identity_processor(self, buffer_size: int) -> Processor[Any, Any]:
-        """Give a fresh processor, subscribed to nothing; called on the running loop."""
+        """Return a fresh processor, subscribed to nothing; called on the running loop."""
 
     def create_publisher(self, elements: int) -> Publisher[Any]:
-        """Give a processor that is fed so many elements."""
+        """Return a processor that is fed so many elements."""
         processor = self.create_identity_processor(self.buffer_size)
         HandPublisher([self.create_element(n) for n in range(elements)], ends=True).subscribe(processor)
         return processor
 
     def create_failed_publisher(self) -> Publisher[Any] | None:
-        """Give a processor whose publisher has failed."""
+        """Return a processor whose publisher has failed."""
         processor = self.create_identity_processor(self.buffer_size)
         _Failing().subscribe(processor)
         return processor
 
     def create_subscriber(self, probe: WhiteboxProbe) -> Subscriber[Any]:
-        """Give a processor whose output goes to the probe."""
+        """Return a processor whose output goes to the probe."""
         processor = self.create_identity_processor(self.buffer_size)
         processor.subscribe(_Downstream(probe))
         return processor

@@ -63,14 +63,14 @@ class Run:
         self.recorder.rest()
 
     async def released(self) -> bool:
-        """Tell whether nobody refers any more to what publishers were handed."""
+        """Return whether nobody refers any more to what publishers were handed."""
         if any(ref is not None and ref() is not None for ref in self.handed):
             await self.rest()
             gc.collect()
         return all(ref is None or ref() is None for ref in self.handed)
 
     def trace(self) -> Trace:
-        """Give what was recorded."""
+        """Return what was recorded."""
         return self.recorder.trace(self.facts)
 
     async def check(self, *rules: str) -> None:

@@ -43,7 +43,7 @@ class Timers:
         return call
 
     def next(self) -> float | None:
-        """Give the time of the loop at which the next timer is due."""
+        """Return the time of the loop at which the next timer is due."""
         times: list[float] = []
         for key, ref in list(self._handles.items()):  # at once: the loop may run in another thread
             handle = ref()

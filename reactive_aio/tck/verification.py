@@ -30,7 +30,7 @@ class Verification(ABC):  # noqa: B024 - what is to be written differs by role
         cls.__test__ = not any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
 
     def facts(self) -> Facts:
-        """Give what is known before a test."""
+        """Return what is known before a test."""
         return Facts(budget=self.environment.budget)
 
     def carry_out(self, about: About, body: Callable[[Any, Run], Any]) -> Result:

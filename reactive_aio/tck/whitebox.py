@@ -19,10 +19,10 @@ class Puppet(Protocol):
     """What makes a subscriber request and cancel."""
 
     def trigger_request(self, n: int, /) -> None:
-        """Have the subscriber call request(n) on its subscription."""
+        """Make the subscriber call request(n) on its subscription."""
 
     def trigger_cancel(self) -> None:
-        """Have the subscriber call cancel() on its subscription."""
+        """Make the subscriber call cancel() on its subscription."""
 
 
 @define(eq=False)
@@ -52,7 +52,7 @@ class WhiteboxProbe:
 
 
 def _ends(heard: Subject | WhiteboxProbe) -> list[object]:
-    """Give the ends that somebody was told of."""
+    """Return the ends that somebody was told of."""
     ends = [] if heard.error is None else [heard.error]
     return [*ends, *["on_complete"] * heard.completed]
 
@@ -67,7 +67,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
 
     @abstractmethod
     def create_subscriber(self, probe: WhiteboxProbe) -> Subscriber[Any]:
-        """Give a fresh subscriber that tells ``probe`` what it hears; called on the running loop."""
+        """Return a fresh subscriber that tells ``probe`` what it hears; called on the running loop."""
 
     def _make(self, run: Run) -> tuple[Subscriber[Any], Any]:
         probe = WhiteboxProbe()

@@ -50,7 +50,7 @@ class _Call:
 
 
 def owner_of(callback: Any) -> object | None:
-    """Give the task whose step a callback is, or the region whose turn, or the thread it is from; else None.
+    """Return the task whose step a callback is, or the region whose turn, or the thread it is from; else None.
 
     >>> owner_of(print)
     """
@@ -61,7 +61,7 @@ def owner_of(callback: Any) -> object | None:
 
 
 def _may_wait(callback: Any) -> bool:
-    """Tell whether what the callback was waiting for might as well have come later."""
+    """Return whether what the callback was waiting for might as well have come later."""
     owner = getattr(callback, "__self__", None)
     return isinstance(owner, RegionDriver) or getattr(callback, "__name__", "") in WAKEUPS
 
@@ -88,7 +88,7 @@ class _Shuffled(deque[asyncio.Handle]):
         return handle
 
     def copy(self) -> _Shuffled:
-        """Give all that is to be run, with what sits out the batch."""
+        """Return all that is to be run, with what sits out the batch."""
         everything = _Shuffled(self._rng, self._hold)
         everything.extend((*self, *self._held))
         return everything

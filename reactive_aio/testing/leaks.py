@@ -30,7 +30,7 @@ class LeakCheck:
         self._collecting = False
 
     def track(self, thing: T) -> T:
-        """Have it checked that an object is gone behind the block, by its reference count alone; give it back."""
+        """Check behind the block that an object is gone, by its reference count alone; return the object."""
         self._tracked.append((weakref.ref(thing), repr(thing)))
         return thing
 
@@ -70,7 +70,7 @@ def _held(thing: object, told: str) -> str:
 
 
 def _present() -> Iterator[tuple[object, str]]:
-    """Give what can be left behind, each with how to tell of it."""
+    """Yield what can be left behind, each with how to tell of it."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
     for thread in threading.enumerate():
         # The idle workers of a pool are its own business, and stay by design.

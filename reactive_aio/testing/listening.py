@@ -87,13 +87,13 @@ class Listener(Generic[T]):
             self._waiter.set_result(None)
 
     def arrival(self) -> asyncio.Future[None]:
-        """Give a future for the next signal of any kind."""
+        """Return a future for the next signal of any kind."""
         self._waiter = self.loop.create_future()
         return self._waiter
 
     @property
     def ended(self) -> bool:
-        """Tell whether nothing more may come."""
+        """Return whether nothing more may come."""
         return self.cancelled or (bool(self.events) and self.events[-1].kind != NEXT)
 
     def request(self, n: int) -> None:

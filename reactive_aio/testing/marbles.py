@@ -31,7 +31,7 @@ class MarbleError(Exception):
 
 
 def parse(text: str) -> list[Mark]:
-    """Give the signals of a diagram.
+    """Return the signals of a diagram.
 
     >>> parse("-a-(b|)")
     [(1, 'next', 'a'), (3, 'next', 'b'), (3, 'complete', '|')]

@@ -62,13 +62,13 @@ class _VirtualLoops:
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_asyncio_loop_factories(self) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-        """Give the loops that pytest-asyncio is to run a test on."""
+        """Return the loops that pytest-asyncio is to run a test on."""
         return {"virtual": VirtualTimeLoop}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
-    """Have pytest-asyncio run those who use virtual_time on a virtual loop, whatever loops are configured."""
+    """Make pytest-asyncio run those who use virtual_time on a virtual loop, whatever loops are configured."""
     if "virtual_time" not in metafunc.fixturenames:
         return (yield)
     # For this function only: a hook that is always there would have to answer for all others as well.
@@ -107,7 +107,7 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[LeakCheck]:
 
 @pytest.fixture
 def probe() -> Iterator[Callable[..., StreamProbe[Any]]]:
-    """Give `reactive_aio.testing.probe`; the test fails if it makes a probe and does not use it."""
+    """Provide `reactive_aio.testing.probe`; the test fails if it makes a probe and does not use it."""
     made: list[StreamProbe[Any]] = []
 
     def make(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:

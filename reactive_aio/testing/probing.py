@@ -46,7 +46,7 @@ class StreamProbe(Generic[T]):
 
     @property
     def entered(self) -> bool:
-        """Tell whether the probe has been used."""
+        """Return whether the probe has been used."""
         return self._listening is not None
 
     @property
@@ -214,7 +214,7 @@ class StreamProbe(Generic[T]):
         return ProbeError("\n  ".join([f"the probe expected {expected}{got}", *self.snapshot()]))
 
     def snapshot(self) -> list[str]:
-        """Tell, in lines, what was requested, what has arrived, and what the regions of a flow hold."""
+        """Return, in lines, what was requested, what has arrived, and what the regions of a flow hold."""
         listener = self._listener
         seen = [f"{event}{' (expected)' if at < self._verified else ''}" for at, event in enumerate(self.events)]
         return [
@@ -233,7 +233,7 @@ def _time_out(waiter: asyncio.Future[None]) -> None:
 
 
 def probe(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:
-    """Give a probe of a flow, or of any publisher, to be entered by ``async with``.
+    """Return a probe of a flow, or of any publisher, to be entered by ``async with``.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.testing import probe, run_virtual

@@ -93,7 +93,7 @@ class TestPublisher(Generic[T]):
         self._links: list[_Link[T]] = []
 
     def breaks(self, breach: Breach) -> bool:
-        """Tell whether the publisher was made to break a rule."""
+        """Return whether the publisher was made to break a rule."""
         return breach in self.breaches
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:

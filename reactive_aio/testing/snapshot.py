@@ -25,7 +25,7 @@ class Event:
 
 
 def shown(n: int) -> str:
-    """Give a demand in words.
+    """Return a demand in words.
 
     >>> shown(3), shown(UNBOUNDED)
     ('3', 'unbounded')
@@ -34,7 +34,7 @@ def shown(n: int) -> str:
 
 
 def regions(subscription: object) -> list[str]:
-    """Tell of each region behind a subscription, from the last to the first, what it holds; nothing for others.
+    """Return a line for each region behind a subscription, from the last to the first, with what it holds; nothing for others.
 
     >>> regions(object())
     []

@@ -74,7 +74,7 @@ def on_stream(rule: str) -> Callable[[Callable[[Stream, Trace], Finding]], None]
 
 
 def raising(calls: Iterable[Call], words: str) -> Finding:
-    """Tell of the first call that raised."""
+    """Report the first call that raised."""
     for call in calls:
         if call.raised is not None:
             return f"{call.kind.value} raised {shown(call.raised)} {words} (#{call.at})"
@@ -82,7 +82,7 @@ def raising(calls: Iterable[Call], words: str) -> Finding:
 
 
 def unmet(stream: Stream, trace: Trace, words: str) -> Finding:
-    """Tell of demand that was never met, though there are elements."""
+    """Report demand that was never met, though there are elements."""
     missing = stream.wanted - stream.delivered
     if not trace.facts.at_rest or trace.facts.elements is None or stream.cancelled or missing <= 0:
         return None
@@ -90,7 +90,7 @@ def unmet(stream: Stream, trace: Trace, words: str) -> Finding:
 
 
 def slow(calls: list[Call], trace: Trace) -> Finding:
-    """Tell if even the quickest of some calls was slow: one that was merely interrupted is not held against it."""
+    """Report if even the quickest of some calls was slow: one that was merely interrupted is not held against it."""
     if not calls or min(call.duration for call in calls) <= trace.facts.budget:
         return None
     quickest = min(call.duration for call in calls)
@@ -98,7 +98,7 @@ def slow(calls: list[Call], trace: Trace) -> Finding:
 
 
 def altered(stream: Stream, trace: Trace) -> Finding:
-    """Tell if a processor passed another failure on than upstream's."""
+    """Report if a processor passed another failure on than upstream's."""
     upstream = trace.facts.upstream
     failed = [] if upstream is None else trace.stream(upstream).of(ON_ERROR)
     passed_on = [call for call in stream.of(ON_ERROR) if failed and call.at > failed[0].at]
@@ -108,11 +108,11 @@ def altered(stream: Stream, trace: Trace) -> Finding:
 
 
 def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
-    """Give the nearest call of the same stream and of some kinds that a call was made in."""
+    """Return the nearest call of the same stream and of some kinds that a call was made in."""
     outer = (each for each in trace.around(call) if each.entry.stream == call.entry.stream and each.kind in kinds)
     return next(outer, None)
 
 
 def outcome(call: Call) -> str:
-    """Tell how a call ended."""
+    """Return how a call ended."""
     return "returned" if call.raised is None else f"raised {shown(call.raised)}"

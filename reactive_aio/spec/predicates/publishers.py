@@ -40,13 +40,13 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 
 def _unended(stream: Stream, trace: Trace) -> bool:
-    """Tell whether all elements have come and the end has not."""
+    """Return whether all elements have come and the end has not."""
     elements, over = trace.facts.elements, stream.cancelled is not None or stream.terminal is not None
     return trace.facts.at_rest and not over and elements is not None and stream.delivered >= elements
 
 
 def _last(stream: Stream) -> int:
-    """Give the place of the last element, or of the beginning."""
+    """Return the place of the last element, or of the beginning."""
     return max((call.at for call in stream.of(ON_NEXT, ON_SUBSCRIBE)), default=0)
 
 
@@ -155,7 +155,7 @@ def _(trace: Trace) -> Finding:
 
 
 def _stray(trace: Trace) -> Finding:
-    """Tell of elements that one subscriber requested and another was given."""
+    """Report elements that one subscriber requested and another was given."""
     given = [stream for stream in trace.streams if stream.delivered > stream.requested()]
     waiting = [stream for stream in trace.streams if stream.delivered < stream.wanted and not stream.terminal]
     if not given or not waiting or not trace.facts.at_rest:

@@ -187,7 +187,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 
 def straggler(stream: Stream, trace: Trace) -> Finding:
-    """Tell of a signal after a cancel that found nothing under way and no demand open."""
+    """Report a signal after a cancel that found nothing under way and no demand open."""
     cancelled = stream.cancelled
     if cancelled is None:
         return None
@@ -201,5 +201,5 @@ def straggler(stream: Stream, trace: Trace) -> Finding:
 
 
 def _rested(trace: Trace, stream: Stream, call: Call) -> bool:
-    """Tell whether everything was at rest between the first cancel of a stream and another call."""
+    """Return whether everything was at rest between the first cancel of a stream and another call."""
     return stream.cancelled is not None and trace.rested(stream.cancelled.at, call.at)
