@@ -30,6 +30,14 @@ class Drain(ABC):
     _noted: bool = field(init=False, default=False)
     _due: bool = field(init=False, default=False)
 
+    @property
+    def idle(self) -> bool:
+        """Whether it may work now: it is not at work, and no failure is being handled below on the stack.
+
+        Python would make that failure the context of whatever fails in the steps.
+        """
+        return not self.busy and sys.exception() is None
+
     @abstractmethod
     def step(self) -> bool:
         """Do a piece of work; False if there is none to be done for now."""
@@ -39,12 +47,10 @@ class Drain(ABC):
         self._noted = True
         if self.busy:
             return
-        if sys.exception() is None:
+        if self.idle:
             self._go_on(None)
         else:
-            # A failure is still being handled below us on the stack, and Python would make it the context of whatever
-            # fails in the steps.
-            self.later()
+            self.later()  # see `idle`
 
     def later(self) -> None:
         """Work in an event, or have the loop that is at work go on: a region that asks is in the middle of its turn."""

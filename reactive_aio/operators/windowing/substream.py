@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...spec import UNBOUNDED, Subscription
+from ...spec import Subscription, add_demand, subtract_demand
 
 if TYPE_CHECKING:
     from .parting import Parting
@@ -96,7 +95,7 @@ class Reading(Drain):
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
         substream = self.substream
-        self.demand = min(self.demand + n, UNBOUNDED)
+        self.demand = add_demand(self.demand, n)
         if substream.kept or substream.ended:
             self.later()
         elif substream.owner is not None:
@@ -105,7 +104,7 @@ class Reading(Drain):
     def add(self, items: list[Any]) -> None:
         """Give elements as they come, where all are wanted and none are before them; else keep them."""
         kept = self.substream.kept
-        if kept or self.busy or self.demand < len(items) or sys.exception() is not None:
+        if kept or self.demand < len(items) or not self.idle:
             kept.extend(items)
             self.go()
             return
@@ -119,7 +118,7 @@ class Reading(Drain):
 
     def end(self) -> None:
         """End now, where nothing is kept; else behind that."""
-        if self.substream.kept or self.busy or sys.exception() is not None:
+        if self.substream.kept or not self.idle:
             self.go()
         else:
             self.busy = True  # for good
@@ -158,8 +157,7 @@ class Reading(Drain):
 
     def _give(self, items: list[Any]) -> None:
         count, substream = len(items), self.substream
-        if self.demand != UNBOUNDED:
-            self.demand -= count
+        self.demand = subtract_demand(self.demand, count)
         if substream.owner is not None:
             substream.owner.on_taken(substream, count)
         self.inlet.on_chunk(items)
