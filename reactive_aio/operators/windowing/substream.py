@@ -108,21 +108,14 @@ class Reading(Drain):
             kept.extend(items)
             self.go()
             return
-        self.busy = True
-        try:
-            self._give(items)
-        finally:
-            self.busy = False
-        if self._noted:
-            self.go()
+        self.work(lambda: self._give(items))
 
     def end(self) -> None:
         """End now, where nothing is kept; else behind that."""
         if self.substream.kept or not self.idle:
             self.go()
         else:
-            self.busy = True  # for good
-            self._finish()
+            self.work(self._finish)
 
     def cancel(self) -> None:
         """Leave: what is kept goes to the hook, as does what is still to come."""
