@@ -122,8 +122,11 @@ class Turns(ABC):
             self._wake()
 
     def hand(self, handle: Callable[[Any], None], value: Any) -> None:
-        """As `post`, from one who never calls in the middle of a turn of this; on the loop ``handle`` runs at once."""
-        if get_ident() != self._ident:
+        """As `post`, from one who never calls in the middle of a turn of this; on the loop ``handle`` runs at once.
+
+        But not before what has been posted: a turn whose time was up may have left some of that.
+        """
+        if get_ident() != self._ident or self._events:
             self.post(handle, value)
             return
         handle(value)
