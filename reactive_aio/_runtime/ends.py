@@ -36,7 +36,8 @@ R = TypeVar("R")
 
 MISSING: Final[Any] = object()
 
-ATOMS: Final = frozenset({int, float, str, bool, NoneType})
+ATOMS: Final = frozenset({int, str, bool, NoneType})
+"""What an end may hold to be kept; no floats, since 0.0 equals -0.0."""
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
@@ -134,11 +135,11 @@ def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:
     return kept.nodes
 
 
-def _values(stage: Stage[Any, Any]) -> tuple[object, ...] | None:
-    """Return what a stage holds, if that is numbers and such: what else is given to an end must not be kept behind it."""
+def _values(stage: Stage[Any, Any]) -> tuple[tuple[type[Any], object], ...] | None:
+    """Return what a stage holds, each with its type as 1 equals True; None where that must not be kept behind the end."""
     kind: Any = type(stage)
-    held = tuple([getattr(stage, name) for name in _fields(kind)])
-    return held if all(type(value) in ATOMS for value in held) else None
+    held = tuple([(type(value), value) for value in [getattr(stage, name) for name in _fields(kind)]])
+    return held if all(type_of in ATOMS for type_of, _ in held) else None
 
 
 @lru_cache(maxsize=512)

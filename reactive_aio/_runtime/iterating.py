@@ -143,6 +143,7 @@ class Steps:
         """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
         self.driver.cancel()
         self._over = True
+        self.clear = False
         self._wake()
         try:
             await self.lifetime.ended()

@@ -387,3 +387,20 @@ async def test_who_waits_for_an_element_is_told_of_the_end_when_another_closes()
     with pytest.raises(StopAsyncIteration):
         await task
     assert source.cancels == 1
+
+
+@pytest.mark.parametrize("flow", [Flow.range(100), Flow.range(100).map(int)], ids=["given elements", "with a stage"])
+async def test_an_iterator_that_is_closed_gives_none_of_what_was_there(flow: Flow[int]) -> None:
+    async with flow.open() as items:
+        assert [0, 1] == [await anext(items), await anext(items)]
+        await items.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await anext(items)
+
+
+async def test_an_end_is_known_again_by_the_types_of_its_arguments() -> None:
+    """On one line, with arguments that equal each other."""
+    flow = Flow.of(1, 1)
+
+    assert [int, float] == [type(await flow.sum(start)) for start in (0, 0.0)]
+    assert ["-0.0", "0.0"] == [repr(await Flow[float].empty().sum(start)) for start in (-0.0, 0.0)]
