@@ -76,11 +76,6 @@ class Gauge(Protocol):
 class Outlet(Protocol[T]):
     """Where a source delivers, on the event loop of the region that it feeds."""
 
-    @property
-    def ahead(self) -> bool:
-        """Whether what is requested is read ahead and kept as it is, so that elements may as well come in lists."""
-        ...
-
     def on_chunk(self, items: list[T], /) -> None:
         """Deliver elements; no more of them than were requested."""
 

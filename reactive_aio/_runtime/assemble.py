@@ -126,7 +126,6 @@ class RegionHost:
             context,
             home=self._home,
             called=at_once,
-            ahead=ahead,
             company=self.driver.company,
         )
         if ended is not None:
@@ -148,11 +147,6 @@ class RegionHost:
 @define(eq=False)
 class RegionInlet(RegionHost):
     """The host of a pushed source, with the outlet to its region and what snapshots see of it (an Inlet)."""
-
-    @property
-    def ahead(self) -> bool:
-        """Whether elements may come in lists: what follows here must not be told from work on one after another."""
-        return self.driver.ahead and self.driver.run.empty
 
     def on_chunk(self, items: list[Any]) -> None:
         """Deliver elements."""
@@ -238,15 +232,13 @@ def assemble(
     home: Scheduler | None = None,
     each: bool = False,
     called: bool = False,
-    ahead: bool = False,
     company: Company | None = None,
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
     What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
     With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
-    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. With ``ahead`` the
-    receiver keeps what it asks for, as a boundary does. The regions on the loop of ``company`` join it. What is placed
+    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. The regions on the loop of ``company`` join it. What is placed
     nowhere runs at ``home``, on the running loop if there is none.
     """
     home = home or here()
@@ -266,7 +258,6 @@ def assemble(
         drivers = _row(plan, runs, places, context, receiver, host)
         _introduce(plan, drivers, company)
     last = drivers[0]
-    last.ahead = ahead
     last.each = each
     _begin(plan, drivers, receiver, host, called, home)
     return last
@@ -310,7 +301,6 @@ def _row(
         release = partial(attachment.detach, lifetime.hold())
         driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
         if drivers:
-            driver.ahead = True
             if driver.loop is not drivers[-1].loop and _may_block(plan, region):
                 driver.hand_over(drivers[-1])
             drivers[-1].upstream.upstream = drivers[-1].place.before = driver

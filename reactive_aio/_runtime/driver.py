@@ -32,7 +32,7 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_behind", "_open_source", "_release", "abandoned", "ahead", "host", "lifetime", "place", "region", "view",
+        "__weakref__", "_behind", "_open_source", "_release", "abandoned", "host", "lifetime", "place", "region", "view",
     )  # fmt: skip
 
     def __init__(
@@ -53,8 +53,6 @@ class RegionDriver(Emission):
         self._open_source: Callable[[], Subscription] | None = None
         self.lifetime: Lifetime | None = None
         """Of what takes turns here till it ends: the region that feeds this one; or what a pushed source starts, as tasks and inner flows."""
-        self.ahead = False
-        """Whether downstream keeps what it asks for until it is wanted."""
         self._behind: tuple[Callable[[], None], ...] = ()
         self.place = Place()
         self.view: View | None = None

@@ -135,11 +135,11 @@ def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:
     return kept.nodes
 
 
-def _values(stage: Stage[Any, Any]) -> tuple[tuple[type[Any], object], ...] | None:
+def _values(stage: Stage[Any, Any]) -> tuple[tuple[type[object], object], ...] | None:
     """Return what a stage holds, each with its type as 1 equals True; None where that must not be kept behind the end."""
     kind: Any = type(stage)
-    held = tuple([(type(value), value) for value in [getattr(stage, name) for name in _fields(kind)]])
-    return held if all(type_of in ATOMS for type_of, _ in held) else None
+    held: list[object] = [getattr(stage, name) for name in _fields(kind)]
+    return tuple([(type(value), value) for value in held]) if all(type(value) in ATOMS for value in held) else None
 
 
 @lru_cache(maxsize=512)

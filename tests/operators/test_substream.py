@@ -10,6 +10,7 @@ from typing import Any
 from attrs import define, field
 
 from reactive_aio.operators.windowing.substream import Substream, SubstreamSource
+from reactive_aio.operators.windowing.window import OneWindow
 from reactive_aio.spec import Subscription
 
 
@@ -62,7 +63,7 @@ def read(substream: Substream, inlet: Inlet, demand: int) -> Subscription:
 
 
 def a_substream() -> Substream:
-    return Substream(copy_context(), None)
+    return OneWindow(copy_context(), None, 1)
 
 
 async def test_a_list_that_is_wanted_goes_to_the_reader_as_it_is() -> None:

@@ -73,12 +73,6 @@ async def test_the_regions_of_an_inner_flow_join_the_company_of_their_loop() -> 
     assert elsewhere.company is None
 
 
-async def test_all_but_the_last_region_give_ahead_of_what_is_wanted() -> None:
-    drivers = await drivers_of(Flow.range(3).publish_on(HERE).publish_on(HERE))
-
-    assert [driver.ahead for driver in drivers] == [True, True, False]
-
-
 async def test_the_first_turn_of_a_flow_that_is_called_is_the_callers_to_take() -> None:
     signals, lifetime = Signals(), Lifetime()
     signals.react = lambda signal: signals.subscription.request(2) if signal == "subscribed" else None

@@ -77,7 +77,7 @@ async def test_the_place_where_elements_are_made_is_the_first_of_a_snapshot(task
     await idle()
 
 
-async def test_a_source_hears_of_its_place_and_of_whether_lists_are_welcome() -> None:
+async def test_a_source_hears_of_its_place() -> None:
     source = Far()
     driver = await begun(flow_of(source))
     (inlet,) = source.inlets
@@ -85,20 +85,15 @@ async def test_a_source_hears_of_its_place_and_of_whether_lists_are_welcome() ->
     assert inlet.loop is driver.loop
     assert inlet.context is driver.context
     assert inlet.where == driver.region.source
-    assert inlet.ahead is False
-    driver.ahead = True
-    assert inlet.ahead is True
     driver.cancel()
     await idle()
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-async def test_what_is_kept_ahead_of_an_inner_flow_is_said_to_its_source(ahead: bool) -> None:
+async def test_an_inner_flow_has_its_place_below_the_region_that_reads_it() -> None:
     outer, inner = Far(), Far()
     driver = await begun(flow_of(outer))
-    outer.inlets[0].subscribe(flow_of(inner), Signals(), at_once=True, ahead=ahead)
+    outer.inlets[0].subscribe(flow_of(inner), Signals(), at_once=True)
 
-    assert inner.inlets[0].ahead is ahead
     assert driver.view is not None
     began = driver.view.inner
     assert began is not None

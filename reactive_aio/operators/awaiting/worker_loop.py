@@ -121,11 +121,6 @@ class Side:
         """The event loop."""
         return self.worker_loop.loop
 
-    @property
-    def ahead(self) -> bool:
-        """Elements may as well come in lists."""
-        return True
-
     def on_chunk(self, items: list[Any]) -> None:
         """Take results."""
         self.results.extend(items)

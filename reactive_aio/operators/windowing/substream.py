@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
 from collections.abc import Callable
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Substream:
+class Substream(ABC):
     """One of the listeners of a flow: keeps its elements, as many as its owner lets it, until they are wanted; read once.
 
     All state is confined to the loop of the operator until it has ended, and then to that of its reader. What is kept
@@ -48,9 +49,9 @@ class Substream:
     """Its subscription, while there is one."""
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """What errors and plans call it; made when one of them asks."""
-        raise NotImplementedError
 
     @property
     def starves(self) -> bool:
