@@ -205,8 +205,8 @@ class AwaitedInput:
                         yield (yield from following())
                 except Interrupted as interrupted:
                     cancels.append(interrupted.cancelled)
-        except Left:
-            pass
+        except Left as left:
+            left.__traceback__ = None  # which leads to the frame that has thrown it, and so back to it
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise

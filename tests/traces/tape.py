@@ -8,9 +8,10 @@ import re
 import selectors
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -102,6 +103,8 @@ class Tape:
     lines: list[str] = field(factory=list[str])
     open: bool = True
     _tasks: WeakKeyDictionary[Any, int] = field(init=False, factory=WeakKeyDictionary[Any, int])
+    _numbers: Iterator[int] = field(init=False, factory=count)
+    """Of the tasks. A number is used once, since Pythons differ in when they free a task that has ended."""
 
     def say(self, text: str) -> None:
         """Write a line."""
@@ -110,7 +113,11 @@ class Tape:
 
     def _task(self) -> str:
         task = asyncio.current_task(self.loop)
-        return "-" if task is None else f"t{self._tasks.setdefault(task, len(self._tasks))}"
+        if task is None:
+            return "-"
+        if task not in self._tasks:
+            self._tasks[task] = next(self._numbers)
+        return f"t{self._tasks[task]}"
 
     def handle(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Write what the loop's exception handler is told."""
