@@ -56,7 +56,7 @@ class Memory:
 
     @classmethod
     def made(cls, keep: Callable[[Memory], bool]) -> Self | None:
-        """Make it; None where the system has no such or no more."""
+        """Return a new one; None where the system has no such memory or no more of it."""
         try:
             file = os.memfd_create("reactive_aio")
         except (AttributeError, OSError):
@@ -70,7 +70,7 @@ class Memory:
 
     @classmethod
     def given(cls, file: int) -> Self:
-        """Give the view of the other side."""
+        """Return the view of the other side."""
         return cls(file, HALF, 0)
 
     def lend(self, frame: Frame) -> Frame:
@@ -89,7 +89,7 @@ class Memory:
         return evolve(frame, kind=frame.kind | SHARED, pickled=_packed(sizes), buffers=(), more=())
 
     def take(self, frame: Frame) -> tuple[Frame, int]:
-        """Give a frame that the other side has lent, with a copy of what it carries, and the place that is free with that."""
+        """Copy what the other side has lent; return the frame with the copy, and the place that the other side may use again."""
         place, length, *sizes = struct.unpack(f"!{len(frame.pickled) // 8}Q", frame.pickled)
         memory, start = self._mapped(), self.theirs + place
         pieces: list[bytearray] = []
@@ -99,11 +99,11 @@ class Memory:
         return evolve(frame, kind=frame.kind & ~SHARED, pickled=pieces[0], buffers=pieces[1:]), place
 
     def free(self, place: int) -> None:
-        """Hear that the other side has read what lay at a place."""
+        """Use the room at a place again: the other side has read what lay there."""
         del self._lent[place]
 
     def left(self) -> None:
-        """Let go of it, when the other side has."""
+        """Keep it for the next region, or close it: the other side has closed its view."""
         if not self._lent:
             self._trim()
             if self.keep(self):
@@ -111,7 +111,7 @@ class Memory:
         self.close()
 
     def _trim(self) -> None:
-        """Give back to the system what is not kept."""
+        """Return to the system what is not kept."""
         if self._all is None:
             return
         try:
@@ -122,7 +122,7 @@ class Memory:
         self._there = min(self._there, KEPT)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         if self._all is not None:
             self._all.release()
             self._all = None
@@ -143,7 +143,7 @@ class Memory:
         return place
 
     def _is_there(self, end: int, size: int) -> bool:
-        """Have the system provide our half that far: what is written where it has nothing to give would kill the process."""
+        """Have the system provide our half up to here: a write where it has no memory kills the process."""
         if end <= self._there:
             return True
         end += -end % STEP

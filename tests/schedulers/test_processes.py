@@ -18,7 +18,7 @@ import pytest
 
 from reactive_aio import Flow, RemoteError, SchedulerClosedError, WorkerDiedError, hooks, schedulers
 from reactive_aio._remote.pickling import by_value_dumps
-from reactive_aio.schedulers.processes import _Team
+from reactive_aio.schedulers._team import Team
 from tests.schedulers import work
 from tests.subscribers import Recorder
 
@@ -363,7 +363,7 @@ async def test_flows_on_a_pool_that_is_closed_fail(started: Any) -> None:
 
 def test_each_call_that_ends_the_processes_is_told_of_it_once() -> None:
     told: list[str] = []
-    team = _Team("processes(0)", 0, lambda team, error: None)
+    team = Team("processes(0)", 0, lambda team, error: None)
 
     def once_more() -> None:
         told.append("first")
@@ -542,7 +542,7 @@ class Meeting(deque[Callable[[], None]]):
 
 def test_two_threads_that_carry_out_the_last_order_do_not_stumble_over_each_other() -> None:
     ended = threading.Event()
-    team = _Team("none", 0, lambda *_: None)
+    team = Team("none", 0, lambda *_: None)
     team._orders = Meeting([lambda: None])
     team._obey()
 

@@ -83,7 +83,7 @@ async def test_a_worker_process_that_cannot_be_started_fails_the_flow(
     def refused(*_: Any, **__: Any) -> Any:
         raise kind("not supported")
 
-    monkeypatch.setattr(import_module("reactive_aio.schedulers.processes"), "_command", refused)
+    monkeypatch.setattr(import_module("reactive_aio.schedulers._team"), "_command", refused)
     error = await asyncio.wait_for(ended_by(Flow.range(3).publish_on(schedulers.processes(2)).map(work.square)), 60.0)
 
     assert kind is type(error)
