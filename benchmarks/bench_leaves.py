@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from random import Random
+from typing import Any
 
 from attrs import evolve
 
-from reactive_aio import Flow, Next
+from reactive_aio import Batches, Flow, Next
 
 from .harness import Bar, Row
 from .workload import Field, LoopFactory, Workload, peer
@@ -59,7 +60,7 @@ def _workloads() -> list[Workload]:
         evolve(sliding, title="map_batches(1024)", by=BATCHES, expect=_summed),
         evolve(
             same,
-            title=f"numpy in map_batches({BATCH}): square, filter, sum",
+            title=f"numpy batches of {BATCH}: square, filter, sum",
             by=ARRAYS,
             expect=_squares,
             bars=(Bar(NUMPY, at_most=1.3),),
@@ -256,19 +257,19 @@ def _even_squares(batch: Iterable[int]) -> Iterable[int]:
 
 @ARRAYS.contestant("reactive_aio")
 async def our_arrays(n: int) -> int:
-    return int(await Flow.range(n).map_batches(_even_squares, size=BATCH).sum())
-
-
-@ARRAYS.contestant("reactive_aio, a flow of arrays")
-async def our_flow_of_arrays(n: int) -> int:
     numpy = peer("numpy")
 
-    def summed(start: int) -> int:
-        array = numpy.arange(start, min(start + BATCH, n), dtype=numpy.int64)
-        squares = array * array
-        return int(squares[squares % 2 == 0].sum())
+    def arrays() -> Iterator[Any]:
+        for start in range(0, n, BATCH):
+            yield numpy.arange(start, min(start + BATCH, n), dtype=numpy.int64)
 
-    return await Flow.range(0, n, BATCH).map(summed).sum()
+    batches = Batches(Flow.from_iterable(arrays)).map(lambda batch: batch * batch).filter(lambda batch: batch % 2 == 0)
+    return int(await batches.flow.map(numpy.sum).sum())
+
+
+@ARRAYS.contestant("reactive_aio, map_batches of elements")
+async def our_batches_of_elements(n: int) -> int:
+    return int(await Flow.range(n).map_batches(_even_squares, size=BATCH).sum())
 
 
 @ARRAYS.contestant(NUMPY, needs="numpy")

@@ -34,6 +34,8 @@ from .spec import Subscription as Subscription
 
 if TYPE_CHECKING:
     from . import schedulers as schedulers
+    from ._flow.batches import Batch as Batch
+    from ._flow.batches import Batches as Batches
     from ._flow.grouped import GroupedFlow as GroupedFlow
     from ._flow.processor import processor as processor
     from ._plan.snapshot import BoundarySnapshot as BoundarySnapshot
@@ -55,6 +57,8 @@ else:
         __name__,
         {
             "schedulers": ".schedulers",
+            "Batch": "._flow.batches",
+            "Batches": "._flow.batches",
             "GroupedFlow": "._flow.grouped",
             "processor": "._flow.processor",
             "BoundarySnapshot": "._plan.snapshot",

@@ -1,152 +1,166 @@
-"""map_batches: a function of many elements at once, whatever the flow."""
+"""Flows of batches that stay batches; what demand counts, and what take and skip count."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
-from attrs import frozen
 
-from reactive_aio import Flow
-from reactive_aio.operators.transforming.map_batches import columns_of
-from tests.subscribers import Recorder, idle
+from reactive_aio import Batches, Flow
+from tests.subscribers import ByHand, Recorder, idle
 
 
-def test_batches_have_the_size_but_for_the_last() -> None:
-    sizes: list[int] = []
+class Kind:
+    """A kind of batch: how to make one of numbers, work on it as a whole, and list its elements."""
 
-    def negated(items: list[int]) -> Iterator[int]:
-        sizes.append(len(items))
-        return (-n for n in items)
+    def __init__(self, package: str, make: Callable[[Any, list[int]], Any]) -> None:
+        self.package = package
+        self._make = make
 
-    assert [0, -1, -2, -3, -4, -5, -6] == Flow.range(7).map_batches(negated, size=3).run_sync()
-    assert [3, 3, 1] == sizes
+    def make(self, numbers: list[int]) -> Any:
+        module = pytest.importorskip(self.package)
+        return self._make(module, numbers)
 
-
-def test_no_element_is_no_batch() -> None:
-    assert [] == Flow.range(0).map_batches(lambda items: [1 // 0]).run_sync()
-
-
-def test_a_batch_may_give_any_number_of_elements() -> None:
-    assert [0, 1, 2, 3, 4] == Flow.range(5).map_batches(lambda items: [sum(items)] * 0 or items, size=2).run_sync()
-    assert [1, 5, 4] == Flow.range(5).map_batches(lambda items: [sum(items)], size=2).run_sync()
-    assert [] == Flow.range(5).map_batches(lambda _: (), size=2).run_sync()
+    def column(self, batch: Any) -> list[int]:
+        if self.package in {"pandas", "polars", "pyarrow"}:
+            batch = batch["n"]
+        return list(batch.to_pylist() if self.package == "pyarrow" else map(int, batch))
 
 
-async def test_a_batch_is_made_when_an_element_of_it_is_wanted() -> None:
-    taken, calls, recorder = list[int](), list[list[int]](), Recorder(request=1)
+KINDS = {
+    "list": Kind("builtins", lambda _, numbers: numbers),
+    "tuple": Kind("builtins", lambda _, numbers: tuple(numbers)),
+    "numpy": Kind("numpy", lambda numpy, numbers: numpy.array(numbers, dtype="int64")),
+    "pandas": Kind("pandas", lambda pandas, numbers: pandas.DataFrame({"n": numbers}, dtype="int64")),
+    "RecordBatch": Kind(
+        "pyarrow", lambda arrow, numbers: arrow.RecordBatch.from_pydict({"n": arrow.array(numbers, arrow.int64())})
+    ),
+    "Table": Kind(
+        "pyarrow", lambda arrow, numbers: arrow.Table.from_pydict({"n": arrow.array(numbers, arrow.int64())})
+    ),
+    "polars": Kind("polars", lambda polars, numbers: polars.DataFrame({"n": numbers}, schema={"n": polars.Int64})),
+}
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
-    def tell(items: list[int]) -> list[int]:
-        calls.append(items)
-        return items
 
-    Flow.range(9).do_on_next(taken.append).map_batches(tell, size=2).subscribe(recorder)
+def odd(kind: Kind) -> Callable[[Any], Any]:
+    """Make the mask of the odd elements."""
+
+    def mask(batch: Any) -> Any:
+        bools = [n % 2 == 1 for n in kind.column(batch)]
+        return pytest.importorskip(kind.package).array(bools) if kind.package in {"numpy", "pyarrow"} else bools
+
+    return mask
+
+
+def cut(rng: random.Random, numbers: Sequence[int]) -> list[list[int]]:
+    """Cut numbers into batches by chance, some of them empty."""
+    edges = sorted([0, len(numbers), *(rng.randint(0, len(numbers)) for _ in range(rng.randint(0, 8)))])
+    return [list(numbers[start:end]) for start, end in pairwise(edges)]
+
+
+@kinds
+@pytest.mark.parametrize("seed", range(20))
+async def test_batches_give_what_elements_one_by_one_give(kind: Kind, seed: int) -> None:
+    rng = random.Random(seed)
+    numbers = [rng.randint(0, 99) for _ in range(rng.randint(0, 40))]
+    batches = Batches(Flow.from_iterable([kind.make(each) for each in cut(rng, numbers)]))
+    elements = Flow.from_iterable(numbers)
+    for _ in range(rng.randint(1, 4)):
+        step, n = rng.choice(["take", "skip", "filter", "map"]), rng.randint(0, 20)
+        if step == "take":
+            batches, elements = batches.take(n), elements.take(n)
+        elif step == "skip":
+            batches, elements = batches.skip(n), elements.skip(n)
+        elif step == "filter":
+            batches, elements = batches.filter(odd(kind)), elements.filter(lambda n: n % 2 == 1)
+        else:
+            batches = batches.map(lambda batch: kind.make([n + 1 for n in kind.column(batch)]))
+            elements = elements.map(lambda n: n + 1)
+
+    found = await batches.flow.to_list()
+
+    assert await elements.to_list() == [n for batch in found for n in kind.column(batch)]
+
+
+@kinds
+async def test_a_batch_keeps_its_kind(kind: Kind) -> None:
+    made = kind.make([1, 2, 3, 4])
+    found = await Batches(Flow.of(made)).filter(odd(kind)).skip(1).take(1).flow.single()
+
+    assert type(made) is type(found)
+    assert [3] == kind.column(found)
+
+
+async def test_a_batch_that_needs_no_cut_is_passed_on_as_it_is() -> None:
+    batch = [1, 2]
+
+    assert batch is await Batches(Flow.of(batch)).take(2).skip(0).flow.single()
+
+
+async def test_a_batch_of_which_nothing_is_left_is_not_passed_on() -> None:
+    batches = Batches(Flow.of([], [2, 4], [5]))
+
+    assert [[5]] == await batches.filter(lambda batch: [n % 2 == 1 for n in batch]).flow.to_list()
+    assert [[2, 4], [5]] == await batches.take(9).flow.to_list()
+    assert [[5]] == await batches.skip(2).flow.to_list()
+
+
+async def test_take_asks_for_no_more_batches_than_it_wants_elements_and_cancels_with_the_last() -> None:
+    source, recorder = ByHand(), Recorder(100)
+    Batches(Flow.from_publisher(source)).take(3).flow.subscribe(recorder)
     await idle()
-    assert [0] == recorder.items
-    recorder.request(1)
+    assert [3] == source.requests
+
+    source.next([1, 2])
+    source.next([3, 4])
     await idle()
-    assert [0, 1] == recorder.items
-    assert [0, 1] == taken
-    assert [[0, 1]] == calls
-    recorder.cancel()
-    await idle()
+    assert [[1, 2], [3]] == recorder.items
+    assert "complete" == recorder.kinds[-1]
+    assert source.cancels
 
 
-def test_a_failure_comes_behind_what_came_of_the_batches_before_it() -> None:
-    got: list[int] = []
+async def test_take_of_nothing_reads_nothing() -> None:
+    def batches() -> Any:
+        raise AssertionError("was read")
+        yield
 
-    def fail(items: list[int]) -> list[int]:
-        return [1 // (5 - n) for n in items]
-
-    with pytest.raises(ZeroDivisionError) as failed:
-        Flow.range(9).map_batches(fail, size=3).do_on_next(got.append).run_sync()
-    assert [0, 0, 0] == got
-    assert failed.value.__notes__[0].startswith("in map_batches(fail, 3), chained at ")
+    assert [] == await Batches(Flow.from_iterable(batches)).take(0).flow.to_list()
 
 
-# -- tables
+@pytest.mark.parametrize("wrong", [3, "abc", {1: 2}, None, iter([1])], ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize("step", ["take", "skip", "filter"])
+async def test_what_is_no_batch_is_refused_by_name(wrong: Any, step: str) -> None:
+    batches: Batches[Any] = Batches(Flow.of(wrong))
+    stepped = batches.filter(lambda batch: [True]) if step == "filter" else getattr(batches, step)(1)
+    with pytest.raises(TypeError, match=rf"Batches\.{step}\(\) takes batches.*{type(wrong).__name__}") as caught:
+        await stepped.flow.drain()
+
+    assert f"in Batches.{step}(" in caught.value.__notes__[0]
 
 
-class Named(NamedTuple):
-    n: int
-    s: str
+async def test_a_mask_that_is_too_short_for_a_list_is_refused() -> None:
+    with pytest.raises(ValueError, match="the mask has 1 values, for a batch of 2 elements"):
+        await Batches(Flow.of([1, 2])).filter(lambda batch: [True]).flow.drain()
 
 
-@frozen
-class Attrs:
-    n: int
-    s: str
+@pytest.mark.parametrize("step", ["take", "skip"])
+def test_a_count_below_zero_is_refused_when_the_flow_is_built(step: str) -> None:
+    with pytest.raises(ValueError, match=rf"Batches\.{step}\(n=-1\)"):
+        getattr(Batches(Flow.of([1])), step)(-1)
 
 
-@dataclasses.dataclass
-class Data:
-    n: int
-    s: str
+def test_what_is_no_flow_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Batches.*takes flows, not list"):
+        Batches([[1]])
 
 
-@pytest.mark.parametrize(
-    ("items", "columns"),
-    [
-        ([{"n": 1, "s": "a"}, {"n": 2, "s": "b"}], {"n": [1, 2], "s": ["a", "b"]}),
-        ([{"n": 1}, {"s": "b"}], {"n": [1, None], "s": [None, "b"]}),
-        ([(1, "a"), (2, "b")], {"_1": [1, 2], "_2": ["a", "b"]}),
-        ([Named(1, "a"), Named(2, "b")], {"n": [1, 2], "s": ["a", "b"]}),
-        ([Attrs(1, "a"), Attrs(2, "b")], {"n": [1, 2], "s": ["a", "b"]}),
-        ([Data(1, "a"), Data(2, "b")], {"n": [1, 2], "s": ["a", "b"]}),
-        ([1, 2], {"value": [1, 2]}),
-    ],
-    ids=lambda value: type(value[0]).__name__ if isinstance(value, list) else "",
-)
-def test_the_fields_of_elements_are_columns(items: list[Any], columns: dict[str, list[Any]]) -> None:
-    assert columns == columns_of(items)
+def test_an_async_predicate_is_refused_when_the_flow_is_built() -> None:
+    async def later(batch: list[int]) -> list[bool]:
+        return [True for _ in batch]
 
-
-def test_a_batch_may_be_a_frame_of_pandas() -> None:
-    pandas = pytest.importorskip("pandas")
-
-    def doubled(frame: Any) -> Iterable[Any]:
-        assert isinstance(frame, pandas.DataFrame)
-        return [2 * n for n in frame.n.tolist()]
-
-    flow = Flow.range(5).map(lambda n: {"n": n})
-    assert [0, 2, 4, 6, 8] == flow.map_batches(doubled, size=2, as_=pandas.DataFrame).run_sync()
-
-
-@pytest.mark.parametrize("name", ["Table", "RecordBatch"])
-def test_a_batch_may_be_a_table_of_arrow(name: str) -> None:
-    kind: type[Any] = getattr(pytest.importorskip("pyarrow"), name)
-
-    def doubled(table: Any) -> Iterable[Any]:
-        assert isinstance(table, kind)
-        return [2 * n for n in table.column("value").to_pylist()]
-
-    assert [0, 2, 4, 6, 8] == Flow.range(5).map_batches(doubled, size=2, as_=kind).run_sync()
-
-
-def test_a_table_is_refused_as_a_result_for_it_would_give_its_columns() -> None:
-    pandas = pytest.importorskip("pandas")
-
-    with pytest.raises(TypeError, match=r'gave a DataFrame, .*: give its rows, by .to_dict\("records"\)'):
-        Flow.range(5).map_batches(lambda frame: frame, as_=pandas.DataFrame).run_sync()
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "words"),
-    [
-        (lambda flow: flow.map_batches(list, size=0), ValueError, "size must be at least 1"),
-        (
-            lambda flow: flow.map_batches(list, as_=set),
-            TypeError,
-            "map_batches(as_=set): a batch is one of list, pandas",
-        ),
-        (lambda flow: flow.map_batches(7), TypeError, "takes a function, not int"),
-    ],
-)
-def test_bad_input_is_refused_when_the_flow_is_built(
-    build: Callable[[Flow[int]], Any], error: type[Exception], words: str
-) -> None:
-    with pytest.raises(error) as refused:
-        build(Flow.range(3))
-    assert words in str(refused.value)
+    with pytest.raises(TypeError, match=r"Batches\.filter"):
+        Batches(Flow.of([1])).filter(later)

@@ -1,0 +1,158 @@
+"""The stages of `Batches`: they keep some elements of each batch, and a batch stays a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Sized
+from itertools import compress
+from typing import Any, ClassVar, TypeVar, cast
+
+from attrs import define, frozen
+
+from ..._fusion import Stage, Template, Transform, label
+
+B = TypeVar("B")
+
+FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
+"""Packages whose batches have a method ``filter`` for a mask; the others are indexed by it."""
+
+
+def length(batch: object, method: str) -> int:
+    """Return how many elements a batch has; refuse what is no batch."""
+    kind = type(batch)
+    if issubclass(kind, (str, dict)) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+        raise TypeError(
+            f"Batches.{method}() takes batches, which have len() and slices, as a list, a numpy array, an Arrow RecordBatch or a "
+            f"DataFrame has; the flow gave {label(batch)}, of type {kind.__name__}"
+        )
+    return len(cast("Sized", batch))
+
+
+def where(batch: Any, mask: Any) -> Any:
+    """Return the elements of a batch for which a mask is true, as a batch of the same kind."""
+    if isinstance(batch, (list, tuple)):
+        kept = _compressed(cast("Sequence[object]", batch), list(mask))
+        return kept if isinstance(batch, list) else tuple(kept)
+    if type(batch).__module__.partition(".")[0] in FILTERS:
+        return batch.filter(mask)
+    return batch[mask]
+
+
+def _compressed(batch: Sequence[object], mask: Sequence[object]) -> list[object]:
+    if len(mask) != len(batch):
+        raise ValueError(f"Batches.filter(): the mask has {len(mask)} values, for a batch of {len(batch)} elements")
+    return list(compress(batch, mask))
+
+
+class _OfBatches(Stage[B, B]):
+    """A stage that passes on parts of batches, and no empty ones."""
+
+    __slots__ = ()
+
+    method: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the method of `Batches`."""
+        return f"Batches.{self.method}"
+
+
+@frozen
+class FilterBatches(_OfBatches[B]):
+    """Stage of ``Batches.filter``."""
+
+    predicate: Callable[[B], Any]
+
+    method = "filter"
+    template: ClassVar[Template | None] = Template("""
+        item = $kept(item)
+        if item is not None:
+            $rest
+    """)
+
+    def kept(self, batch: Any) -> Any:
+        """Return what is left of a batch, or None."""
+        if not length(batch, self.method):
+            return None
+        left = where(batch, self.predicate(batch))
+        return left if length(left, self.method) else None
+
+
+@frozen
+class TakeOfBatches(_OfBatches[B]):
+    """Stage of ``Batches.take``."""
+
+    n: int
+
+    method = "take"
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[B, B]:
+        """Return a countdown."""
+        return Taking(self.n)
+
+
+@define
+class Taking(Transform[B, B]):
+    """The countdown of one subscription."""
+
+    left: int
+
+    template: ClassVar[Template | None] = Template("""
+        item = $head(item)
+        if item is not None:
+            $rest
+        if not $self.left:
+            $stop
+    """)
+
+    def head(self, batch: Any) -> Any:
+        """Return the beginning of a batch, or None."""
+        size, left = length(batch, "take"), self.left
+        self.left -= min(size, left)
+        if size > left:
+            batch = batch[:left]
+        return batch if size else None
+
+    def demand(self, n: int) -> int:
+        """Ask for no more batches than there are elements to take."""
+        return min(n, self.left)
+
+    @property
+    def done(self) -> bool:
+        """Whether all have been taken."""
+        return not self.left
+
+
+@frozen
+class SkipOfBatches(_OfBatches[B]):
+    """Stage of ``Batches.skip``."""
+
+    n: int
+
+    method = "skip"
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[B, B]:
+        """Return a countdown."""
+        return Skipping(self.n)
+
+
+@define
+class Skipping(Transform[B, B]):
+    """The countdown of one subscription."""
+
+    left: int
+
+    template: ClassVar[Template | None] = Template("""
+        item = $tail(item)
+        if item is not None:
+            $rest
+    """)
+
+    def tail(self, batch: Any) -> Any:
+        """Return the end of a batch, or None."""
+        size, left = length(batch, "skip"), self.left
+        self.left -= min(size, left)
+        if size <= left:
+            return None
+        return batch[left:] if left else batch
