@@ -272,11 +272,12 @@ if items.gi_yieldfrom is not None:
     pace_index -= 1
     return
 """
-# What gathers gives what is awaited itself, and goes on behind it in a turn that has just begun.
+# What gathers gives what is awaited itself, and is sent how many elements have been taken from the list by then. It goes on
+# behind that in a turn that has just begun.
 AWAITED_GATHERING: Final = """\
 if items.gi_yieldfrom is not None:
     awaits += 1
-    yield item
+    most -= yield item
     then = clock()
     pace.deadline = then + pace.budget.part
     continue

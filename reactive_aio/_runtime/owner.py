@@ -28,7 +28,7 @@ from .._core.guard import FAILURES
 from .._core.identity import swap_current_task
 from .._fusion import BARE, READING
 from .._plan import Receiver, Region
-from ..spec import MOST_AT_ONCE, UNBOUNDED
+from ..spec import MOST_AT_ONCE
 from .awaited import AwaitedInput
 from .driver import RegionDriver
 from .emission import NOTHING
@@ -41,7 +41,7 @@ R = TypeVar("R")
 class AwaitedDriver(RegionDriver):
     """One region of one subscription that reads an async iterator."""
 
-    __slots__ = ("_context", "_going", "_here", "_out", "_owner", "_pass", "_told", "_unreleased", "source")
+    __slots__ = ("_context", "_going", "_here", "_out", "_owner", "_pass", "_taken", "_told", "_unreleased", "source")
 
     def __init__(
         self,
@@ -62,10 +62,12 @@ class AwaitedDriver(RegionDriver):
         """What the owner waits for, while there is no demand."""
         self._here = False
         """Whether the region is at work under the owner's identity."""
-        self._pass: GeneratorType[Any, None, None] | None = None
+        self._pass: GeneratorType[Any, int | None, None] | None = None
         """The pass that gathers, while the iterator suspends in the middle of it."""
         self._out: list[Any] = []
         """What it has gathered."""
+        self._taken = 0
+        """How many elements have been taken from there while it waits, which it is told when it goes on."""
         self._told = False
         """Whether the iterator, which waits for something, has been told that it is left."""
         self._unreleased: Callable[[], None] | None = None
@@ -111,15 +113,18 @@ class AwaitedDriver(RegionDriver):
             return super()._emit_chunk(items)
         self._out = []
         gathers = self._pass = call[0](items, self.run.pace, self._out, min(self._demand, MOST_AT_ONCE), *call[1])
-        awaited = self._gather_on(gathers)
+        awaited = self._gather_on(gathers, None)
         if awaited is not NOTHING:
             self.run.pace.awaiting = (awaited,)
         return True
 
-    def _gather_on(self, gathers: Iterator[Any]) -> Any:
+    def _gather_on(self, gathers: GeneratorType[Any, int | None, None], taken: int | None) -> Any:
         """Gather until the iterator suspends or the pass has ended, and deliver that; return what is awaited, or NOTHING."""
+        self._taken = 0
         try:
-            awaited = next(gathers, NOTHING)
+            awaited = gathers.send(taken)
+        except StopIteration:
+            awaited = NOTHING
         except FAILURES as error:
             self._pass = None
             self._flush()
@@ -133,10 +138,9 @@ class AwaitedDriver(RegionDriver):
 
     def _flush(self) -> None:
         out, self._out[:] = self._out[:], ()
+        self._taken = len(out)
         if out:
             self._deliver(out)
-        if self._demand != UNBOUNDED:
-            self._close_pass()  # which is to give less from here on
 
     def _close_pass(self) -> None:
         gathers, self._pass = self._pass, None
@@ -153,7 +157,7 @@ class AwaitedDriver(RegionDriver):
                 return
             self._here = True
             try:
-                awaited = self._gather_on(gathers)
+                awaited = self._gather_on(gathers, self._taken)
             except FAILURES as error:
                 self.caught(error)
                 awaited = NOTHING
