@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
@@ -39,7 +39,21 @@ def over_a_boundary(prefetch: int) -> Via:
     return lambda flow: flow.publish_on(schedulers.current(), prefetch=prefetch)
 
 
-WAYS: list[Via] = [fused, Flow.from_publisher, *map(over_a_boundary, PREFETCHES)]
+def handed_over(flow: AnyFlow) -> AnyFlow:
+    """The elements of an async iterator that suspends before each, so that none is had on the spot."""
+
+    async def read() -> AsyncIterator[Any]:
+        loop = asyncio.get_running_loop()
+        async for item in flow:
+            turn = loop.create_future()
+            loop.call_soon(turn.set_result, None)
+            await turn
+            yield item
+
+    return Flow.from_async_iterable(read)
+
+
+WAYS: list[Via] = [fused, Flow.from_publisher, *map(over_a_boundary, PREFETCHES), handed_over]
 
 
 @define(eq=False)
