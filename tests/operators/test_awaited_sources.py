@@ -52,6 +52,37 @@ async def test_no_more_than_the_prefetch_is_made() -> None:
     recorder.cancel()
 
 
+WAITS: dict[str, Callable[[int], bool]] = {
+    "each": lambda n: True,
+    "some": lambda n: n % 3 == 0,
+    "none": lambda n: False,
+}
+
+
+@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
+async def test_exactly_what_was_requested_is_made_wherever_the_iterator_suspends(waits: Callable[[int], bool]) -> None:
+    made: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(100):
+            if waits(n):
+                await asyncio.sleep(0)
+            made.append(n)
+            yield n
+
+    recorder = Recorder()
+    even = Flow.from_async_iterable(numbers()).filter(lambda n: n % 2 == 0)
+    even.publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
+    await idle()
+    assert [*range(39)] == made
+
+    recorder.request(15)  # three quarters, so that as many are asked for again
+    await idle()
+    assert [*range(0, 30, 2)] == recorder.items
+    assert [*range(69)] == made
+    recorder.cancel()
+
+
 @pytest.mark.parametrize("place", ["before a boundary", "merged"])
 async def test_effects_interleave_where_a_stage_follows(place: str) -> None:
     effects: list[str] = []
