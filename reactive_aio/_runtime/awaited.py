@@ -43,7 +43,7 @@ class AwaitedInput:
     """The input of a region whose source is an async iterator, opened at the first demand."""
 
     __slots__ = (
-        "_answering", "_answers", "_failure", "_source", "_where",
+        "_answering", "_answers", "_cleanup", "_source", "_where",
         "closing", "ended", "error", "interrupted", "left", "loop", "reading", "run",
     )  # fmt: skip
 
@@ -57,7 +57,8 @@ class AwaitedInput:
         self.loop = loop
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
-        self._failure: BaseException | None = None
+        self._cleanup: BaseException | None = None
+        """What the iterator has raised since the region has left it."""
         self._answers: list[Any] = []
         """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
         self._answering = False
@@ -104,8 +105,6 @@ class AwaitedInput:
     def _over(self) -> None:
         self.reading = None
         self.ended = True
-        if not self.left:
-            self.error, self._failure = self._failure, None
 
     @property
     def at_end(self) -> bool:
@@ -158,7 +157,7 @@ class AwaitedInput:
         except (StopIteration, Left):  # Left, where it has not begun
             self._over()
         except Interrupted as interrupted:  # here too
-            self._failure = self._judged(interrupted.cancelled)
+            self._failed(interrupted.cancelled, left=self.left)
             self._over()
         else:
             if self.suspended:
@@ -177,7 +176,7 @@ class AwaitedInput:
 
     def cleanup_failure(self) -> BaseException | None:
         """Return what the iterator has raised since the region has left it."""
-        error, self._failure = self._failure, None
+        error, self._cleanup = self._cleanup, None
         return error
 
     # -- the iterator
@@ -205,31 +204,47 @@ class AwaitedInput:
                         yield (yield from following())
                 except Interrupted as interrupted:
                     cancels.append(interrupted.cancelled)
-        except Left as left:
-            left.__traceback__ = None  # which leads to the frame that has thrown it, and so back to it
+        except Left as leaving:
+            leaving.__traceback__ = None  # which leads to the frame that has thrown it, and so back to it
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
             # What makes the iterator may raise StopAsyncIteration too, which is no end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
-        self.closing = True
         discard(answers)
+        yield from self._shut(iterator, failure)
+        del failure  # a traceback leads back to here
+
+    async def _shut(self, iterator: AsyncIterator[Any] | None, failure: BaseException | None) -> None:
+        """Close the iterator, and keep what it has failed with."""
+        left, self.closing = self.left, True
         try:
             if iterator is not None:
-                yield from _close(iterator, failure)
+                await _close(iterator, failure)
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            # The region cancels nothing that closes: a cancel that comes of that alone is a failure.
-            failure = as_failure(error) if self.left and error is not failure else error
-        self._failure = self._judged(failure)
-        del failure  # a traceback leads back to here
+            if error is not failure:
+                left = self.left
+                # The region cancels nothing that closes: a cancel that comes of that alone is a failure.
+                failure = as_failure(error) if left else error
+        if failure is not None:
+            self._failed(failure, left=left)
+        del failure  # as above
 
-    def _judged(self, failure: BaseException | None) -> BaseException | None:
+    def _failed(self, failure: BaseException, *, left: bool) -> None:
+        """Keep the failure: that of the input, unless the region had left the iterator when it was raised."""
         if isinstance(failure, asyncio.CancelledError):
-            return None if self.left else cancelled_from_outside(failure, "the task of a source")
-        return None if failure is None else as_of_a_generator(failure, "coroutine")
+            if self.left:
+                return
+            failure = cancelled_from_outside(failure, "the task of a source")
+        else:
+            failure = as_of_a_generator(failure, "coroutine")
+        if left:
+            self._cleanup = failure
+        else:
+            self.error = failure
 
 
 def _next_of(iterator: AsyncIterator[Any]) -> Callable[[], Any]:

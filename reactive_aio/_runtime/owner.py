@@ -202,6 +202,10 @@ class AwaitedDriver(RegionDriver):
         failure = source.cleanup_failure()
         if failure is not None:
             self.context.copy().run(self.host.cleanup_failed, failure)
+        for (
+            late
+        ) in self._late_failure():  # that the iterator raised before it was left, and is behind what nobody takes
+            self.context.copy().run(self.host.dropped, late)
 
     def _rest(self, late: bool) -> Generator[Any, None, None]:
         """Wait until there is demand; or, where the time is up, until others have had their turn."""

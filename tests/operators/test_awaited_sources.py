@@ -563,3 +563,36 @@ async def test_a_cancelled_error_of_the_cleanup_behind_a_failure_is_told_to_the_
         await Flow.from_async_iterable(numbers).map(lambda n: 1 // n).to_list()
 
     assert [SourceCancelledError] == dropped
+
+
+async def test_a_failure_behind_elements_that_nobody_takes_goes_to_the_hook_and_does_not_fail_the_end() -> None:
+    dropped: list[BaseException] = []
+    failure = OSError("behind")
+
+    async def numbers() -> AsyncIterator[int]:
+        await asyncio.sleep(0)
+        yield 5
+        yield 6
+        raise failure
+
+    # The inner region has a list of what is there without a wait, and by then the source has failed.
+    flow = Flow.defer(lambda: Flow.from_async_iterable(numbers())).take_while(lambda n: n < 6)
+    with hooks.using(on_error_dropped=dropped.append):
+        assert [5] == await flow.to_list()
+        await idle()
+
+    assert [failure] == dropped
+
+
+async def test_a_failure_of_the_cleanup_alone_fails_the_end_though_the_flow_has_all_that_it_wants() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 5
+            yield 6
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("cleanup")
+
+    flow = Flow.defer(lambda: Flow.from_async_iterable(numbers())).take_while(lambda n: n < 6)
+    with pytest.raises(OSError, match="cleanup"):
+        await flow.to_list()
