@@ -9,7 +9,7 @@ from attrs import define, frozen
 from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...spec import Subscription, refill_after
+from ...spec import Subscription
 from .concat import first_of
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Zip(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with all flows."""
-        zipping = Zipping(inlet, refill_after(self.ahead))
+        zipping = Zipping(inlet)
         zipping.start(self.flows, self.ahead)
         return zipping
 
@@ -46,35 +46,32 @@ class Zipping(Gathering):
     Of flows that have ended and have nothing left the first in order decides how the whole ends, as in the builtin.
     """
 
-    batch: int = 1
-    """How many tuples are made at once rather than in an event, by which there may be more of them."""
-
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements, and see to it that tuples are made where there is one of each: of many, if many come."""
+        """Keep elements, and make tuples where there is one of each."""
         inner.keep(items)
-        ready = min(len(each.kept) for each in self.inners)
-        if ready:
-            if ready >= min(self.batch, self.demand):
-                self.go()
-            else:
-                self.later()
+        for each in self.inners:
+            if not each.kept:
+                return
+        self.go()
 
     def on_end(self, inner: Inner) -> None:
         """See whether another tuple can come."""
         self.go()
 
     def step(self) -> bool:
-        """Emit what there is to emit; end if one of the flows has nothing more to give."""
-        columns = tuple(self.inners)
-        n = min(self.demand, *(len(each.kept) for each in columns)) if columns else 0
+        """Emit all that there is to emit; end if one of the flows has nothing more to give."""
+        columns, n = tuple(self.inners), self.demand if self.inners else 0
+        for each in columns:
+            n = min(n, len(each.kept))
         if n:
-            self.emit(list(zip(*(each.take(n) for each in columns), strict=True)))
+            self.emit(list(zip(*[each.take(n) for each in columns], strict=True)))
         for each in columns:
             if each.spent:
                 self._end(each)
-                return False
-            each.replenish()
-        return n > 0
+                break
+            if each.consumed >= each.limit:
+                each.replenish()
+        return False
 
     def _end(self, inner: Inner) -> None:
         error = inner.take_error()
