@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
 import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio._core import budgets
-from reactive_aio._core.budgets import SHARES, TURN, Budget
+from reactive_aio._core.budgets import SHARES, TURN, Budget, Taker
+from tests.runtime.by_turns import ByTurns
 
 STEP: float = TURN / 100
 """What each element costs."""
@@ -41,8 +42,11 @@ class Worked:
 
     async def run(self, flows: list[Flow[Any]], turns: int) -> None:
         """Have the flows run until the loop has had so many turns, of which the first few are for the beginning."""
+        await self.run_all([flow.count() for flow in flows], turns)
+
+    async def run_all(self, ends: list[Coroutine[Any, Any, Any]], turns: int) -> None:
         self.turn()
-        tasks = [asyncio.ensure_future(flow.count()) for flow in flows]
+        tasks = [asyncio.ensure_future(end) for end in ends]
         while len(self.at_turns) < turns:
             await asyncio.sleep(0)
         self.handle.cancel()
@@ -50,9 +54,9 @@ class Worked:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def steps(self) -> list[int]:
+    def steps(self, since: int = 20) -> list[int]:
         """Give how much was worked in each turn of the loop, once all flows had begun."""
-        times = [now for now, _ in self.at_turns[20:]]
+        times = [now for now, _ in self.at_turns[since:]]
         return [round((after - before) / STEP) for before, after in itertools.pairwise(times)]
 
 
@@ -61,10 +65,16 @@ async def counting() -> AsyncIterator[int]:
         yield n
 
 
+async def count_up(emit: Callable[[int], Awaitable[None]]) -> None:
+    for n in itertools.count():
+        await emit(n)
+
+
 KINDS: dict[str, Callable[[Callable[[Any], Any]], Flow[Any]]] = {
     "a source": lambda work: Flow.range(10**9).map(work),
     "a boundary": lambda work: Flow.range(10**9).map(work).publish_on(schedulers.current()),
     "an async generator": lambda work: Flow.from_async_iterable(counting()).map(work),
+    "a producer": lambda work: Flow.create(count_up).map(work),
     "a combinator": lambda work: Flow.range(10**9).flat_map(lambda n: Flow.range(3).map(work), max_concurrency=4),
 }
 
@@ -73,19 +83,82 @@ def worked(still: list[float], flows: int) -> Worked:
     return Worked(still, [0] * flows)
 
 
+@pytest.mark.parametrize("flows", [10, 100])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_ten_busy_flows_hold_their_loop_for_about_a_millisecond_together(kind: str, still: list[float]) -> None:
-    bed = worked(still, 10)
-    await bed.run([KINDS[kind](bed.work(who)) for who in range(10)], 60)
+async def test_any_number_of_busy_flows_hold_their_loop_for_about_a_millisecond_together(
+    kind: str, flows: int, still: list[float]
+) -> None:
+    bed = worked(still, flows)
+    await bed.run([KINDS[kind](bed.work(who)) for who in range(flows)], 100)
 
-    assert 100 <= max(bed.steps()) <= 250  # a hundred are a millisecond; each flow may finish a slice
+    assert 100 <= max(bed.steps()) <= 150  # a hundred are a millisecond; the last may finish its part, and one slice
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_busy_flows_hold_their_loop_no_longer_when_they_begin(kind: str, still: list[float]) -> None:
+    bed = worked(still, 100)
+    await bed.run([KINDS[kind](bed.work(who)) for who in range(100)], 30)
+
+    assert max(bed.steps(since=0)) <= 150
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_of_a_hundred_busy_flows_has_its_turn_once_a_round(kind: str, still: list[float]) -> None:
+    bed = worked(still, 100)
+    await bed.run([KINDS[kind](bed.work(who)) for who in range(100)], 100)
+
+    for (_, before), (_, after) in itertools.pairwise(bed.at_turns[20::25]):  # a round takes some fifteen turns
+        progress = [now - then for then, now in zip(before, after, strict=True)]
+        assert 0 < min(progress)
+        assert max(progress) <= 3 * min(progress)
+
+
+@pytest.mark.parametrize("flows", [10, 100])
+async def test_consumers_that_never_suspend_hold_their_loop_for_about_a_millisecond_together(
+    flows: int, still: list[float]
+) -> None:
+    async def take(flow: Flow[Any]) -> int:
+        return len([item async for item in flow])
+
+    bed = worked(still, flows)
+    await bed.run_all([take(Flow.range(10**9).map(bed.work(who))) for who in range(flows)], 60)
+
+    assert 100 <= max(bed.steps()) <= 200
+    assert max(bed.counts) <= 2 * min(bed.counts)
+
+
+async def test_a_flow_that_has_little_to_do_waits_for_a_round_at_most(still: list[float]) -> None:
+    bed = worked(still, 99)
+    queue: asyncio.Queue[int] = asyncio.Queue()
+    heard: list[tuple[int, int]] = []
+
+    async def put() -> None:
+        for _ in range(5):
+            put_at = len(bed.at_turns)
+            await queue.put(put_at)
+            while len(heard) == 0 or heard[-1][0] != put_at:
+                await asyncio.sleep(0)
+
+    async def taken() -> AsyncIterator[int]:
+        while True:
+            yield await queue.get()
+
+    def hear(put_at: int) -> None:
+        heard.append((put_at, len(bed.at_turns)))
+
+    little = Flow.from_async_iterable(taken()).publish_on(schedulers.current()).for_each(hear)
+    busy = [Flow.range(10**9).map(bed.work(who)).count() for who in range(99)]
+    await bed.run_all([*busy, little, put()], 150)
+
+    assert 5 == len(heard)
+    assert max(at - put_at for put_at, at in heard[1:]) <= 20
 
 
 async def test_ten_busy_flows_go_on_evenly(still: list[float]) -> None:
     bed = worked(still, 10)
     await bed.run([Flow.range(10**9).map(bed.work(who)) for who in range(10)], 60)
 
-    for (_, before), (_, after) in itertools.pairwise(bed.at_turns[20:]):
+    for (_, before), (_, after) in itertools.pairwise(bed.at_turns[20::3]):
         progress = [now - then for then, now in zip(before, after, strict=True)]
         assert 0 < min(progress)
         assert max(progress) <= 2 * min(progress)
@@ -110,21 +183,151 @@ async def test_a_flow_has_all_the_time_again_when_the_others_have_gone(still: li
 # -- the budget by itself
 
 
-@pytest.mark.parametrize(("waiting", "parts"), [(0, 1), (1, 2), (9, 10), (99, SHARES)])
-def test_a_turn_is_divided_among_those_that_wait(waiting: int, parts: int, still: list[float]) -> None:
-    budget = Budget()
-    budget.waiting.update(object() for _ in range(waiting))
+@define(eq=False)
+class Waiting(Taker):
+    """Writes down when it has come, and until when it may stay; works for so long."""
 
-    assert TURN / parts == budget.deadline() == budget.begin(None) == budget.until
-    assert min(budgets.SHORT, TURN / parts) == budget.short
+    budget: Budget
+    clock: list[float]
+    seconds: float
+    came: list[tuple[float, float]] = field(factory=list)
+    stranded: list[RuntimeError] = field(factory=list)
+
+    def come(self) -> None:
+        self.came.append((self.clock[0], self.budget.until))
+        self.clock[0] += self.seconds
+
+    def strand(self, closed: RuntimeError) -> None:
+        self.stranded.append(closed)
 
 
-def test_who_begins_does_not_wait_any_more(still: list[float]) -> None:
-    budget, taker = Budget(), object()
-    budget.waiting.add(taker)
+def in_a_row(still: list[float], loop: ByTurns, seconds: list[float]) -> list[Waiting]:
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    takers = [Waiting(budget, still, each) for each in seconds]
+    for taker in takers:
+        budget.add(taker)
+    return takers
 
-    assert TURN == budget.begin(taker)
-    assert set() == budget.waiting
+
+@pytest.mark.parametrize(("waiting", "part"), [(1, TURN), (2, TURN / 2), (10, TURN / 10), (100, TURN / SHARES)])
+def test_a_turn_is_divided_among_those_that_wait(waiting: int, part: float, still: list[float]) -> None:
+    loop = ByTurns()
+    first, *_ = in_a_row(still, loop, [0.0] * waiting)
+    loop.turn()
+
+    assert [(0.0, part)] == first.came
+
+
+def test_however_many_wait_one_callback_is_scheduled(still: list[float]) -> None:
+    loop = ByTurns()
+    takers = in_a_row(still, loop, [0.0] * 3)
+
+    assert 1 == loop.turn()
+    assert [1, 1, 1] == [len(taker.came) for taker in takers]
+    assert 0 == loop.turn()
+
+
+def test_those_for_whom_there_was_no_time_come_first_in_the_next_callback(still: list[float]) -> None:
+    loop = ByTurns()
+    takers = in_a_row(still, loop, [TURN, 0.0, 0.0])
+    first, second, third = takers
+    loop.turn()
+    assert [1, 0, 0] == [len(taker.came) for taker in takers]
+
+    first.budget.add(first)
+    assert 1 == loop.turn()
+    assert [2, 1, 1] == [len(taker.came) for taker in takers]
+    assert second.came[0][0] <= third.came[0][0] <= first.came[1][0]
+
+
+def test_who_waits_again_comes_again_in_the_next_callback_only(still: list[float]) -> None:
+    @define(eq=False)
+    class Again(Waiting):
+        def come(self) -> None:
+            super().come()
+            self.budget.add(self)
+
+    loop = ByTurns()
+    taker = Again(Budget(cast("asyncio.AbstractEventLoop", loop)), still, 0.0)
+    taker.budget.add(taker)
+
+    assert [1, 1] == [loop.turn(), loop.turn()]
+    assert 2 == len(taker.came)
+
+
+def test_who_comes_late_has_a_tenth_of_a_turn_all_the_same(still: list[float]) -> None:
+    loop = ByTurns()
+    _, late = in_a_row(still, loop, [TURN * 0.99, 0.0])
+    loop.turn()
+
+    ((at, until),) = late.came
+    assert pytest.approx(TURN / SHARES) == until - at
+
+
+def test_what_a_turn_lends_is_not_used_in_the_same_callback(still: list[float]) -> None:
+    @define(eq=False)
+    class Lending(Waiting):
+        def come(self) -> None:
+            super().come()
+            self.budget.lend()
+
+    loop = ByTurns()
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    takers = [Lending(budget, still, 0.0) for _ in range(25)]
+    for taker in takers:
+        budget.add(taker)
+
+    came: list[int] = []
+    while loop.turn():
+        came.append(sum(len(taker.came) for taker in takers))
+    assert [10, 20, 25] == came
+
+
+def test_other_threads_wake_the_loop_once(still: list[float]) -> None:
+    loop = ByTurns()
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    takers = [Waiting(budget, still, 0.0) for _ in range(200)]
+    with ThreadPoolExecutor(4) as threads:
+        for taker in takers:
+            threads.submit(budget.add, taker, loop.call_soon_threadsafe)
+
+    assert 1 == loop.woken == loop.turn()
+    assert 200 == sum(len(taker.came) for taker in takers)
+
+
+def test_who_waits_at_a_loop_that_is_closed_gives_up(still: list[float]) -> None:
+    loop = ByTurns()
+    (before,) = in_a_row(still, loop, [0.0])
+    loop.closed = True
+    late = Waiting(before.budget, still, 0.0)
+    before.budget.add(late, loop.call_soon_threadsafe)
+
+    assert 1 == len(late.stranded)
+
+
+async def test_a_task_goes_on_when_the_others_have_had_their_turns() -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    log: list[str] = []
+
+    async def work(name: str) -> None:
+        for _ in range(2):
+            log.append(name)
+            await budget.turn()
+
+    await asyncio.gather(work("first"), work("second"))
+
+    assert ["first", "second", "first", "second"] == log
+
+
+async def test_a_task_that_is_cancelled_while_it_waits_takes_no_turn() -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    task = asyncio.ensure_future(budget.turn())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert 0.0 < await budget.turn()
 
 
 async def test_a_loop_has_one_budget() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import Factory, define, field
 
 from .._core import budgets
-from .._core.budgets import Budget
+from .._core.budgets import Budget, Later
 from .._plan.source import Feed
 
 
@@ -78,7 +78,7 @@ class Drain(ABC):
         self.busy = True
         budget = self.budget
         outer = budget.until
-        until = budget.moment() if outer else budget.begin(self)  # its flow is counted by the regions that it feeds
+        until = budget.moment() if outer else budget.begin()
         try:
             while self._noted:
                 self._noted = False
@@ -91,7 +91,11 @@ class Drain(ABC):
             budget.until = outer
         if self._noted and not self._due:
             self._due = True
-            self.next_turn(self._turn)
+            self.next_part(self._turn)
+
+    def next_part(self, call: Callable[[None], None]) -> None:
+        """Go on with work for which the time was up, when the others on the event loop have worked."""
+        self.budget.add(Later(call, self.inlet.context))
 
     def next_turn(self, call: Callable[[None], None]) -> None:
         """Have something called when the others on the event loop have had their turn, which an event does not wait for."""

@@ -83,7 +83,7 @@ class Gathering(Drain):
                 return
             self.subscribe(flow, inner, at_once=True)
             if budgets.clock() >= until:
-                self.next_turn(self._start)
+                self.next_part(self._start)
                 break
         else:
             self.started = True

@@ -1,7 +1,8 @@
-"""The budget of time: how long a turn lasts on an event loop, and the clock by which that is measured.
+"""The budget of time: who works on an event loop, and for how long, and the clock by which that is measured.
 
-All that works on one loop shares its budget. A turn has a millisecond, divided by how many wait for theirs on the same loop;
-so ten busy flows hold the loop for one to two milliseconds together, and not for one each. A flow that is alone has all of it.
+All that works on one loop shares its budget. Whoever wants a turn waits in one queue, and one callback has them take their turns
+one after another, for about a millisecond in all; then the loop has its own, and those who are left wait for the next callback.
+So a hundred busy flows hold the loop for no longer than one does, and each has its turn once a round.
 
 To measure work, call ``budgets.clock()``. A test replaces the clock here, and nowhere else.
 """
@@ -9,7 +10,11 @@ To measure work, call ``budgets.clock()``. A test replaces the clock here, and n
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
+from contextvars import Context
+from threading import Lock
 from time import perf_counter
 from typing import Final
 
@@ -19,10 +24,10 @@ clock: Callable[[], float] = perf_counter
 """The seconds by which work is measured. To be called as ``budgets.clock()``, and never imported by name."""
 
 TURN = 1e-3
-"""Seconds for which a turn goes on before the event loop has its own."""
+"""Seconds for which turns are taken before the event loop has its own."""
 
 SHORT = 2e-4
-"""Seconds after which regions that wake one another let the event loop have its turn."""
+"""Seconds that work has which begins late in a turn."""
 
 SHARES: Final = 10
 """Into how many parts a turn is divided at most; a shorter part would cost more than is done in it."""
@@ -31,18 +36,69 @@ BUDGET: Final = "_reactive_aio_budget"
 """The attribute of an event loop that holds its budget."""
 
 
+class Taker(ABC):
+    """What may wait for its turn."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def come(self) -> None:
+        """Take the turn, which ends by ``until`` of the budget; what is left then waits for another one."""
+
+    @abstractmethod
+    def strand(self, closed: RuntimeError) -> None:
+        """Give up, because the loop calls nobody any more; on any thread."""
+
+
+@define(eq=False)
+class Going(Taker):
+    """A task that has worked for as long as it may, and waits until it may go on."""
+
+    budget: Budget
+    future: asyncio.Future[float]
+    """Tells for how long."""
+
+    def come(self) -> None:
+        """Let the task go on. It does so in a step of its own, which is counted here."""
+        if not self.future.done():
+            self.future.set_result(self.budget.lend())
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Nothing: the loop has no step for the task any more."""
+
+
+@define(eq=False)
+class Later(Taker):
+    """A call that waits until others have had their turns."""
+
+    call: Callable[[None], None]
+    context: Context
+
+    def come(self) -> None:
+        """Call."""
+        self.context.run(self.call, None)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Nothing, as with any callback of a loop that is closed."""
+
+
 @define(eq=False)
 class Budget:
-    """The time of one event loop. Each flow that works there takes a part of it."""
+    """The time of one event loop, and those who wait for their turns there."""
 
+    loop: asyncio.AbstractEventLoop
     until: float = field(init=False, default=0.0)
     """When the turn that is running is to end; 0.0 while none is. What it calls works until then too."""
-    short: float = field(init=False, default=0.0)
-    """When that turn is to wake nobody any more in the same callback."""
     part: float = field(init=False, factory=lambda: TURN)
-    """How long a turn was to last when that was measured most lately."""
-    waiting: set[object] = field(init=False, factory=set[object])
-    """Those whose turn comes, in a callback that is scheduled. Threads add to it, which a set does in one step."""
+    """How long the latest turn was to last, which depends on how many wait."""
+    _end: float = field(init=False, default=0.0)
+    """When the callback that is running is to end."""
+    _waiting: deque[Taker] = field(init=False, factory=deque[Taker])
+    """Threads append to it; only the loop takes from it."""
+    _due: Lock = field(init=False, factory=Lock)
+    """Held while a callback is scheduled, or running: so there is never more than one."""
+    _context: Context = field(init=False, factory=Context)
+    """The context of the callback: nobody's, since a context that has been entered can't be entered again."""
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> Budget:
@@ -50,15 +106,72 @@ class Budget:
         try:
             held: Budget = loop.__dict__[BUDGET]
         except KeyError:
-            held = loop.__dict__.setdefault(BUDGET, cls())  # in one step, as `waiting` is
+            held = loop.__dict__.setdefault(BUDGET, cls(loop))  # in one step, as other threads begin regions here too
         except AttributeError:  # a loop that takes no attributes
-            held = cls()
+            held = cls(loop)
         return held
 
-    def deadline(self) -> float:
-        """Return when work that begins now is to end."""
-        self.part = part = TURN / min(len(self.waiting) + 1, SHARES)
+    # -- those who wait
+
+    def add(self, taker: Taker, schedule: Callable[..., object] | None = None) -> None:
+        """Have a turn come; another thread hands over what wakes the loop, ``call_soon_threadsafe``."""
+        self._waiting.append(taker)
+        try:
+            if self._due.acquire(blocking=False):
+                (schedule or self.loop.call_soon)(self._come, context=self._context)
+            elif self.loop.is_closed():
+                raise RuntimeError("Event loop is closed")
+        except RuntimeError as closed:
+            self._waiting.clear()
+            taker.strand(closed)
+
+    async def turn(self) -> float:
+        """Wait for a turn, in a task that has worked for as long as it may; return when that is to end."""
+        future: asyncio.Future[float] = self.loop.create_future()
+        self.add(Going(self, future))
+        part = await future
         return clock() + part
+
+    def _come(self) -> None:
+        """Have those take their turns who wait now, each once, for as long as there is time; the others come first in the next callback."""
+        waiting = self._waiting
+        now = clock()
+        self._end = now + TURN
+        try:
+            for left in range(len(waiting), 0, -1):
+                self.part = part = max((self._end - now) / left, TURN / SHARES)
+                self.until = now + part
+                waiting.popleft().come()
+                now = clock()
+                if now >= self._end:
+                    break
+        finally:
+            self.until = 0.0
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._waiting:
+            self._due.release()
+            # In this order: who is added while it is held is seen here.
+            if not self._waiting or not self._due.acquire(blocking=False):
+                return
+        self.loop.call_soon(self._come, context=self._context)
+
+    # -- time
+
+    @property
+    def crowded(self) -> bool:
+        """Whether others wait, so that a task is to wait for its turn too."""
+        return bool(self._waiting)
+
+    def lend(self) -> float:
+        """Give away the turn that is running, to be used outside of the callback; return how long it is to last."""
+        self._end -= self.part
+        return self.part
+
+    def deadline(self) -> float:
+        """Return when work is to end that begins now, outside of the turns."""
+        return clock() + self.part
 
     def moment(self) -> float:
         """Return when work that begins in the middle of a turn is to end: with the turn, but not before it has had a moment.
@@ -67,12 +180,16 @@ class Budget:
         """
         return max(self.until, clock() + SHORT)
 
-    def begin(self, taker: object) -> float:
-        """Begin a turn of one who may have waited for it, and return when it is to end; it ends by setting ``until`` back."""
-        waiting = self.waiting
-        waiting.discard(taker)
-        self.part = part = TURN / min(len(waiting) + 1, SHARES) if waiting else TURN
-        now = clock()
-        self.short = now + min(part, SHORT)
-        self.until = until = now + part
+    def within(self, until: float, call: Callable[[int], None], value: int) -> None:
+        """Call what is to work until then; in the middle of a turn, until that ends."""
+        outer = self.until
+        self.until = outer or until
+        try:
+            call(value)
+        finally:
+            self.until = outer
+
+    def begin(self) -> float:
+        """Begin a turn that has not been waited for, and return when it is to end; it ends by setting ``until`` back."""
+        self.until = until = self.deadline()
         return until

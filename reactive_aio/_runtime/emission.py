@@ -106,9 +106,7 @@ class Emission(Turns):
                 self.life = OPEN
                 self._open()
             if self._demand:
-                if not outer:  # called by a task or timer: the time of a turn, as it was divided most lately
-                    budget.until = budgets.clock() + budget.part
-                until = budget.until
+                until = outer or budget.begin()  # called by a task or timer
                 while self._step(until):
                     if not self._demand:
                         break
@@ -254,10 +252,7 @@ class Emission(Turns):
         self._demand += n
         if not self._awake:
             self._awake = True
-            if self.company is None:
-                self.context.run(self.take_turn)
-            else:
-                self.company.meet(self)
+            self.come()
 
     @property
     def bare(self) -> bool:

@@ -64,7 +64,8 @@ class Steps:
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
-    _waiter: asyncio.Future[None] | None = field(init=False, default=None)
+    _waiter: asyncio.Future[float] | None = field(init=False, default=None)
+    """Tells the consumer for how long it may go on without a turn of the event loop."""
     _asked: bool = field(init=False, default=False)
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
     _pulling: bool = field(init=False, default=False)
@@ -125,7 +126,7 @@ class Steps:
             if budgets.clock() < self._until:
                 self._pulling = True
                 try:
-                    self.driver.pull(self._most)
+                    self.driver.budget.within(self._until, self.driver.pull, self._most)
                 finally:
                     self._pulling = False
                 if self._item is not NOTHING or self._over:
@@ -134,10 +135,10 @@ class Steps:
                 self.driver.request(self._most)
         self._waiter = asyncio.get_running_loop().create_future()
         try:
-            await self._waiter
+            part = await self._waiter
         finally:
             self._waiter = None
-            self._until = self.driver.budget.deadline()
+        self._until = budgets.clock() + part
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
         """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
@@ -214,7 +215,7 @@ class Steps:
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._waiter.set_result(self.driver.budget.lend())
 
 
 @define(eq=False)

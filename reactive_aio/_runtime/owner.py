@@ -75,24 +75,50 @@ class AwaitedDriver(RegionDriver):
 
     # -- where the region may work
 
+    def _work(self) -> bool:
+        pace = self.run.pace
+        if (
+            self._here
+            or self.cancelled
+            or not (self._demand and self._waits and self._reads)
+            or pace.awaiting is not None
+        ):
+            return super()._work()
+        late = self._as_owner(self._work_here)
+        if self.closed or pace.awaiting is not None:
+            self._call_owner()
+        return late
+
     def _step(self, until: float) -> bool:
-        run = self.run
         if self._here:
-            return super()._step(until) and run.pace.awaiting is None
-        if run.phase is not READING or self.source.ended or (run.current is None and run.may_stop and run.done):
+            return super()._step(until) and self.run.pace.awaiting is None
+        if not self._reads:
             return super()._step(until)
         self._call_owner()
         return False
 
+    @property
+    def _reads(self) -> bool:
+        """Whether the next step reads the iterator, which is done in the name of the owner."""
+        run = self.run
+        over = self.source.ended or (run.current is None and run.may_stop and run.done)
+        return run.phase is READING and not over
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the owner waits to be called, so that others may work in its name."""
+        return self._going is not None and not self._going.done()
+
     def _call_owner(self) -> None:
         """Have the owner work, in a step of its own."""
+        self.budget.lend()
         if self._owner is None:
             self._context = self.context.copy()
             self._owner = self.loop.create_task(self._own(), context=self._context)
             begun(self.loop).add(self._owner)
             self._owner.add_done_callback(self._owner_ended, context=self.context)
-        elif self._going is not None and not self._going.done():
-            self._going.set_result(None)
+        elif self._waits:
+            cast("asyncio.Future[None]", self._going).set_result(None)
 
     def _work_here(self) -> bool:
         """Work under the owner's identity; True if the time is up before all is done."""
@@ -195,7 +221,7 @@ class AwaitedDriver(RegionDriver):
                         break
                     self._told = True
                 else:
-                    yield from self._rest(self._work_here())
+                    yield from self._rest(self.budget.crowded or self._work_here())
         except GeneratorExit:
             source.abandon()
             raise
@@ -208,24 +234,15 @@ class AwaitedDriver(RegionDriver):
             self.context.copy().run(self.host.dropped, late)
 
     def _rest(self, late: bool) -> Generator[Any, None, None]:
-        """Wait until there is demand; or, where the time is up, until others have had their turn."""
+        """Wait until there is something to be done; where the time is up, the region's turn sees to the rest."""
         if self.closed or self.run.pace.awaiting is not None:
             return
+        self._going = self.loop.create_future()
+        if late and not self._awake:
+            self._wake()
         try:
-            if late:
-                self.budget.waiting.add(self)
-                try:
-                    yield
-                finally:
-                    self.budget.waiting.discard(self)
-                    self.budget.deadline()
-            else:
-                self._going = self.loop.create_future()
-                try:
-                    yield from self._going
-                finally:
-                    self._going = None
-                self._turn_passed()
+            yield from self._going
+            self._turn_passed()
         except asyncio.CancelledError as cancelled:
             if self.run.pace.awaiting is not None:
                 # It comes to where the iterator waits, which its consumer has just left to the owner.
@@ -234,6 +251,8 @@ class AwaitedDriver(RegionDriver):
                 owner.cancel()
             elif not self.closed:
                 self.source.interrupt(cancelled)
+        finally:
+            self._going = None
 
     def _turn_passed(self) -> None:
         """Forget of an iterator that only lets the event loop have a turn, when it has had one."""
@@ -283,7 +302,7 @@ class AwaitedDriver(RegionDriver):
     def poll(self) -> Any:
         """Give the next element of the current pass, or NOTHING, under the owner's identity."""
         run, items = self.run, self.run.current
-        if items is None or self._going is None or self._going.done() or self._draining or self.cancelled:
+        if items is None or not self._waits or self._draining or self.cancelled:
             return NOTHING
         me = swap_current_task(self.loop, self._owner)
         try:
@@ -310,18 +329,15 @@ class AwaitedDriver(RegionDriver):
             super().pull(n)
             return
         self._demand += n
-        going = self._going
-        if going is None or going.done():
+        if not self._waits:
             return  # the owner is at work, and sees to it
-        late = self._as_owner(self._work_here)
-        if late or self.closed or self.run.pace.awaiting is not None:
-            self._call_owner()
+        if self._work() and not self._awake:
+            self._wake()
 
     @property
     def bare(self) -> bool:
         """Whether the iterator only lets the event loop have a turn, and the owner has not been called for that."""
-        going = self._going
-        return self.run.pace.awaiting is BARE and going is not None and not going.done()
+        return self.run.pace.awaiting is BARE and self._waits
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:

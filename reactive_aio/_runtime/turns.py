@@ -3,13 +3,13 @@
 What comes from another thread (a request, a cancel, a chunk from the region upstream) goes through one queue and
 wakes the loop once, however much has gathered; none is needed while the region is awake. Nor is one needed between
 regions of one subscription on one loop, those of inner flows among them: they are a company, whose members take their
-turns one after another in one callback, for as long as that is short.
+turns one after another, for as long as one turn lasts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
@@ -19,7 +19,7 @@ from typing import Any
 from attrs import Factory, define, field
 
 from .._core import budgets
-from .._core.budgets import Budget
+from .._core.budgets import Budget, Taker
 from .._core.guard import FAILURES
 from ..errors import SchedulerClosedError
 from ..hooks import drop_error
@@ -28,66 +28,63 @@ Event = tuple[Callable[[Any], None], Any]
 
 
 @define(eq=False)
-class Company:
+class Company(Taker):
     """Regions of one subscription that share an event loop; all of it is confined to that loop's thread.
 
-    However many of them wait for their turns, one callback is scheduled. So to the budget of the loop they are one.
+    However many of them wait for their turns, to the budget of the loop they are one. Whom a member wakes has its turn in the
+    same callback.
     """
 
     loop: asyncio.AbstractEventLoop
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
     waiting: deque[Turns] = field(init=False, factory=deque["Turns"])
-    """The members whose turn comes in the callback that is running, or in the next."""
-    meeting: bool = field(init=False, default=False)
-    """Whether a member's callback is running."""
-    due: bool = field(init=False, default=False)
-    """Whether a callback is scheduled for those that wait."""
-    context: Context = field(init=False, factory=Context)
-    """The context of the callbacks: nobody's, since a context that has been entered can't be entered again."""
+    """The members that wait for their turns."""
+    _due: bool = field(init=False, default=False)
+    """Whether they wait in the budget, or are having their turns."""
 
     def add(self, member: Turns) -> None:
-        """Have a turn of a member come, while none of them has its own: in the next callback."""
+        """Have a turn of a member come."""
         self.waiting.append(member)
-        if not self.due:
-            self._schedule()
-
-    def _schedule(self) -> None:
-        self.due = True
-        self.budget.waiting.add(self)
-        try:
-            self.loop.call_soon(self._come, context=self.context)
-        except RuntimeError as closed:
-            self.due = False
-            while self.waiting:
-                self.waiting.popleft().strand(closed)
-
-    def _come(self) -> None:
-        self.due = False
-        if self.waiting:
-            self.meet(self.waiting.popleft())
-        else:
-            self.budget.waiting.discard(self)
+        if not self._due:
+            self._due = True
+            self.budget.add(self)
 
     def meet(self, first: Turns) -> None:
         """Have a member take its turn, and then those that wait or that it has woken."""
+        self.waiting.appendleft(first)
+        self._meet()
+
+    def come(self) -> None:
+        """Have those that wait take their turns, and those whom they wake."""
+        self._due = False
+        self._meet()
+
+    def _meet(self) -> None:
         waiting, budget = self.waiting, self.budget
-        outer = budget.until
-        self.meeting = True
+        outer, due = budget.until, self._due
+        self._due = True
         try:
-            if not outer:  # else a consumer is run by hand, in the middle of another flow's turn
-                budget.begin(self)
-            first.context.run(first.take_turn)
-            while waiting and budgets.clock() < budget.short:
+            until = outer or budget.begin()
+            while waiting:
                 member = waiting.popleft()
                 member.context.run(member.take_turn)
+                if budgets.clock() >= until:
+                    break
         finally:
-            self.meeting = False
             budget.until = outer
-            if waiting and not self.due:
-                self._schedule()
+            self._due = due
+            if waiting and not due:
+                self._due = True
+                budget.add(self)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Give up, each of them."""
+        self._due = False
+        while self.waiting:
+            self.waiting.popleft().strand(closed)
 
 
-class Turns(ABC):
+class Turns(Taker):
     """What works in turns on one event loop, and can be reached from any thread."""
 
     __slots__ = ("_awake", "_events", "_gone", "_ident", "budget", "company", "context", "loop")
@@ -139,36 +136,29 @@ class Turns(ABC):
         self._awake = True
         if get_ident() == self._ident:
             self._wake_here()
+        elif self._gone is not None:
+            self.give_up(self._gone)
         else:
-            self._schedule_by(self.loop.call_soon_threadsafe)
+            self.budget.add(self, self.loop.call_soon_threadsafe)
 
     def _wake_here(self) -> None:
         """Have a turn come, on the loop's thread."""
-        company = self.company
-        if company is None:
-            self._schedule_by(self.loop.call_soon)
-        elif company.meeting:
-            company.waiting.append(self)
-        else:
-            company.add(self)
-
-    def _schedule_by(self, call: Callable[..., object]) -> None:
         if self._gone is not None:
             self.give_up(self._gone)
-            return
-        try:
-            if self.company is None:
-                self.budget.waiting.add(self)
-                call(self.take_turn, context=self.context)
-            else:
-                self.budget.waiting.add(self.company)
-                call(self.meet, context=self.company.context)
-        except RuntimeError as closed:
-            self.strand(closed)
+        elif self.company is None:
+            self.budget.add(self)
+        else:
+            self.company.add(self)
+
+    def come(self) -> None:
+        """Take a turn, and have those of its company take theirs."""
+        if self.company is None:
+            self.context.run(self.take_turn)
+        else:
+            self.company.meet(self)
 
     def strand(self, closed: RuntimeError) -> None:
         """Give up, because the loop takes no callback any more."""
-        self.budget.waiting.discard(self)
         error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
         error.__cause__ = closed
         self.give_up(error)
@@ -204,16 +194,11 @@ class Turns(ABC):
             except FAILURES as error:
                 drop_error(error)
 
-    def meet(self) -> None:
-        """The callback that another thread has scheduled for a member of a company."""
-        assert self.company is not None
-        self.company.meet(self)
-
     def take_turn(self) -> None:
         """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
         events, budget = self._events, self.budget
         outer, late = budget.until, False
-        until = outer or budget.begin(self)
+        until = outer or budget.begin()
         try:
             while True:
                 while events and not late:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextvars import Context
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +44,7 @@ class Inlet:
     signals: list[Any] = field(factory=list)
     posted: list[Any] = field(factory=list)
     loop: Any = field(factory=SimpleNamespace)
-    context: Any = None
+    context: Any = field(factory=Context)
 
     def subscribe(self, flow: Any, receiver: Any, *, at_once: bool) -> None:
         self.sources.append(Played(receiver, at_once))
@@ -115,13 +116,12 @@ def test_sources_follow_each_other_for_a_millisecond_and_then_in_another_turn(st
         ends(source)
 
     inlet = Inlet(ends_later)
-    calls: list[tuple[Callable[[None], None], None]] = []
-    inlet.loop.call_soon = lambda call, value, context: calls.append((call, value))
+    calls: list[Callable[[], None]] = []
+    inlet.loop.call_soon = lambda call, context: calls.append(call)
     InARow(inlet, 3).advance("first")
     assert (2, 1) == (len(inlet.sources), len(calls))
 
-    call, value = calls.pop()
-    call(value)
+    calls.pop()()
     assert (4, []) == (len(inlet.sources), inlet.signals[:-1])
     assert budgets.TURN == 1e-3
 

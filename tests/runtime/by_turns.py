@@ -30,6 +30,9 @@ class ByTurns:
     def is_running(self) -> bool:
         return self.running
 
+    def is_closed(self) -> bool:
+        return self.closed
+
     def call_soon(self, call: Callable[[], None], *, context: Context) -> None:
         if self.closed:
             raise RuntimeError("closed")

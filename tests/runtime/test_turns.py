@@ -79,7 +79,7 @@ async def test_who_is_woken_has_its_turn_though_the_member_before_it_is_interrup
 
 
 async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "clock", itertools.count(step=budgets.SHORT / 4).__next__)
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=budgets.TURN / 8).__next__)
     seen: list[int] = []
     at_turn: list[int] = []
     loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
 
     assert len(seen) == 1_000
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 3
-    assert budgets.SHORT < budgets.TURN < 0.01
+    assert budgets.TURN < 0.01
 
 
 async def test_what_is_handed_over_on_the_loop_comes_behind_what_has_been_posted() -> None:

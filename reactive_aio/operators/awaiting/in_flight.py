@@ -140,7 +140,8 @@ class InFlight(Gathering):
     # -- awaiting
 
     def _staff(self) -> None:
-        """Have workers for what waits."""
+        """Have workers for what waits; they use the turn of the region, in steps of their own."""
+        self.budget.lend()
         missing = len(self.queue.waiting) - self._call(len(self.queue.waiting))
         for _ in range(min(missing, self.max_concurrency - self._workers)):
             self._workers += 1
@@ -189,7 +190,7 @@ class InFlight(Gathering):
                     self._turn_over = self.budget.deadline()
                     self.later()
                 elif queue.waiting and budgets.clock() >= self._turn_over:
-                    await asyncio.sleep(0)
+                    self._turn_over = await self.budget.turn()
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):
                 raise

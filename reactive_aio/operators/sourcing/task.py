@@ -50,7 +50,7 @@ class Production:
         self.wanted = add_demand(self.wanted, n)
         if not self._started:
             self._started = True
-            self._task = self.inlet.start(self._run())
+            self._task = self.inlet.start(self._run(self._budget.lend()))
             self._task.add_done_callback(self._over)
         for waiter in self._waiters:
             if not waiter.done():
@@ -71,11 +71,7 @@ class Production:
         if self.wanted and budgets.clock() < self._turn_over and not self.cancelled:
             return
         if self.wanted or self.cancelled:
-            self._budget.waiting.add(self)
-            try:
-                await asyncio.sleep(0)
-            finally:
-                self._budget.waiting.discard(self)
+            self._turn_over = await self._budget.turn()
         while not self.wanted:
             waiter: asyncio.Future[None] = self.inlet.loop.create_future()
             self._waiters.append(waiter)
@@ -83,7 +79,7 @@ class Production:
                 await waiter
             finally:
                 self._waiters.remove(waiter)
-        self._turn_over = self._budget.deadline()
+            self._turn_over = self._budget.deadline()
 
     async def emit(self, item: Any) -> None:
         """Wait until the element is wanted, and deliver it."""
@@ -96,7 +92,8 @@ class Production:
             self.wanted -= len(items)
         self.inlet.on_chunk(items)
 
-    async def _run(self) -> None:
+    async def _run(self, part: float) -> None:
+        self._turn_over = budgets.clock() + part
         try:
             await self.produce(self)
         except asyncio.CancelledError as error:
