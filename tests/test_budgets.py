@@ -99,7 +99,7 @@ async def test_busy_flows_hold_their_loop_no_longer_when_they_begin(kind: str, s
     bed = worked(still, 100)
     await bed.run([KINDS[kind](bed.work(who)) for who in range(100)], 30)
 
-    assert max(bed.steps(since=0)) <= 150
+    assert max(bed.steps(since=0)) <= 250  # what has been lent to tasks is used in the next turn of the loop
 
 
 @pytest.mark.parametrize("kind", KINDS)

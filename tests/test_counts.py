@@ -179,7 +179,7 @@ def test_a_boundary_in_one_loop_costs_no_callback_until_the_time_of_one_is_up() 
 
 
 def test_a_boundary_in_one_loop_costs_two_callbacks_at_most_for_256_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "SHORT", 0)
+    monkeypatch.setattr(budgets, "TURN", 0)
     assert for_more(callbacks, here) == 2 * (2 * N // PREFETCH - N // PREFETCH)
 
 
@@ -188,7 +188,7 @@ def test_a_boundary_in_one_loop_never_interrupts_the_sleep_of_the_loop() -> None
 
 
 def test_stop_and_wait_costs_two_callbacks_at_most_for_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "SHORT", 0)
+    monkeypatch.setattr(budgets, "TURN", 0)
     assert for_more(callbacks, lambda n: here(n, prefetch=1), 1_000) == 2 * 1_000
 
 

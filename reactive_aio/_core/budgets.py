@@ -159,11 +159,6 @@ class Budget:
 
     # -- time
 
-    @property
-    def crowded(self) -> bool:
-        """Whether others wait, so that a task is to wait for its turn too."""
-        return bool(self._waiting)
-
     def lend(self) -> float:
         """Give away the turn that is running, to be used outside of the callback; return how long it is to last."""
         self._end -= self.part
@@ -191,5 +186,5 @@ class Budget:
 
     def begin(self) -> float:
         """Begin a turn that has not been waited for, and return when it is to end; it ends by setting ``until`` back."""
-        self.until = until = self.deadline()
+        self.until = until = clock() + self.part
         return until

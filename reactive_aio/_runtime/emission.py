@@ -106,7 +106,9 @@ class Emission(Turns):
                 self.life = OPEN
                 self._open()
             if self._demand:
-                until = outer or budget.begin()  # called by a task or timer
+                if not outer:  # called by a task or timer
+                    budget.until = budgets.clock() + budget.part
+                until = budget.until
                 while self._step(until):
                     if not self._demand:
                         break

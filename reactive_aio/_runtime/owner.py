@@ -221,7 +221,7 @@ class AwaitedDriver(RegionDriver):
                         break
                     self._told = True
                 else:
-                    yield from self._rest(self.budget.crowded or self._work_here())
+                    yield from self._rest(self._work_here())
         except GeneratorExit:
             source.abandon()
             raise

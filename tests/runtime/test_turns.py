@@ -62,6 +62,7 @@ async def test_who_is_woken_by_a_member_has_its_turn_in_the_same_callback() -> N
     assert log == [first, second, "the loop"]
 
 
+@pytest.mark.usefixtures("still")
 async def test_who_is_woken_has_its_turn_though_the_member_before_it_is_interrupted() -> None:
     log: list[Any] = []
     company = Company(asyncio.get_running_loop())
@@ -96,6 +97,7 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
     assert budgets.TURN < 0.01
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_is_handed_over_on_the_loop_comes_behind_what_has_been_posted() -> None:
     """A turn whose time was up has left events; a timer of the same loop hands over what came later."""
     log: list[Any] = []
