@@ -398,21 +398,22 @@ class Noted:
 async def test_a_thread_stays_until_what_feeds_it_has_ended_so_that_no_late_failure_is_lost() -> None:
     left: list[str] = []
     dropped: list[BaseException] = []
-    complete = threading.Event()
+    reached, complete = threading.Event(), threading.Event()
     late = OSError("late")
 
     @frozen
     class Numbers:
         def __iter__(self) -> Iterator[int]:
             yield 1
+            reached.set()
             complete.wait()
-            yield 2
             raise late
 
     feeds, fed = Noted(schedulers.thread("feeds"), left), Noted(schedulers.thread("is fed"), left)
     flow = Flow.from_iterable(Numbers()).subscribe_on(feeds).publish_on(fed)
     with hooks.using(on_error_dropped=dropped.append):
-        await flow.take(1).do_on_complete(complete.set).for_each(str)
+        # Else the source might be left before it comes to its failure.
+        await flow.do_on_next(lambda _: reached.wait()).take(1).do_on_complete(complete.set).for_each(str)
 
     assert feeds.name == left[0]
     assert [late] == dropped
