@@ -12,8 +12,10 @@ from inspect import iscoroutinefunction
 from types import AsyncGeneratorType, GeneratorType, coroutine
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
+from .._core import budgets
+from .._core.budgets import Budget
 from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, is_closed_with
-from .._fusion import RegionRun
+from .._fusion import BARE, RegionRun
 from .._plan import Awaited
 from ..hooks import also_failed, discard
 
@@ -22,6 +24,18 @@ R = TypeVar("R")
 Reading: TypeAlias = "GeneratorType[Any, None, None]"
 """Gives the elements of an iterator, and in between what it awaits."""
 
+
+MANY: Final = 8
+"""From how much demand on elements are put in a list, where no stage follows."""
+
+LONGEST: Final = 64
+"""Elements that are read at most without a look at the clock."""
+
+QUICK: Final = 50e-6
+"""Seconds that a list may take for the next one to be twice as long."""
+
+LISTED: Final = object()
+"""Given by the iterator's generator when it has listed as many elements as it was to."""
 
 ANSWERED: Final = object()
 """Given by the iterator's generator when the iterator has answered a cancel by an element, which is the next to be given."""
@@ -43,7 +57,7 @@ class AwaitedInput:
     """The input of a region whose source is an async iterator, opened at the first demand."""
 
     __slots__ = (
-        "_answering", "_answers", "_cleanup", "_source", "_where",
+        "_answering", "_answers", "_budget", "_cleanup", "_listed", "_lists", "_most", "_source", "_where",
         "closing", "ended", "error", "interrupted", "left", "loop", "reading", "run",
     )  # fmt: skip
 
@@ -55,6 +69,7 @@ class AwaitedInput:
         self._where = where
         self.run = run
         self.loop = loop
+        self._budget = Budget.of(loop)
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
@@ -62,6 +77,12 @@ class AwaitedInput:
         self._answers: list[Any] = []
         """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
         self._answering = False
+        self._listed: list[Any] = []
+        """Elements that have been read and not been taken."""
+        self._lists = 0
+        """How many elements are to be listed, while that is so; else each is given by itself."""
+        self._most = LONGEST
+        """How many elements may be listed at a time."""
         self.interrupted = False
         """Whether it has been told of a cancel while it waited for demand, and has not answered."""
         self.left = False
@@ -76,8 +97,37 @@ class AwaitedInput:
     def start(self) -> None:
         """Nothing: the owner opens the source."""
 
-    def whole_chunk(self, demand: int) -> None:
-        """Nothing: each element has to be asked for."""
+    def whole_chunk(self, demand: int) -> list[Any] | None:
+        """List elements for a region without stages, as far as the iterator does not suspend; None where none are listed."""
+        if self.ended or self.run.pace.awaiting is not None or self._answers or (demand < MANY and not self._lists):
+            return None
+        budget, listed, then = self._budget, self._listed, budgets.clock()
+        until = budget.until or then + budget.part
+        while self._list(demand - len(listed)) and len(listed) < demand:
+            now = budgets.clock()
+            self._most = 1 if now - then > QUICK else min(2 * self._most, LONGEST)
+            if now >= until:
+                break
+            then = now
+        taken, listed[:] = listed[:], ()
+        return taken or None
+
+    def _list(self, most: int) -> bool:
+        """List some elements; False where the iterator has suspended or ended."""
+        if not self._lists:
+            self._lists = min(most, self._most)
+        try:
+            it = next(self.begun())
+        except StopIteration:
+            self._over()
+            return False
+        if self.suspended:
+            self.run.pace.awaiting = BARE if it is None else (it,)
+            return False
+        self._lists = 0
+        if it is not LISTED:
+            self._listed.append(it)
+        return True
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
@@ -118,8 +168,12 @@ class AwaitedInput:
     def close(self) -> None:
         """Let go of what has come; the owner closes the iterator."""
         self.left = self.ended = True
-        discard(self._answers)
-        self._answers = []
+        self._discard()
+
+    def _discard(self) -> None:
+        answers, listed, self._answers = self._answers, self._listed[:], []
+        self._listed.clear()
+        discard(answers + listed)
 
     # -- for the owner
 
@@ -164,10 +218,10 @@ class AwaitedInput:
                 self.run.pace.awaiting = (it,)
             elif it is ANSWERED:
                 self.interrupted = False
-            elif self.left:
-                discard([it])
-            else:
+            elif it is not LISTED:
                 self._answers.append(it)
+            if self.left:
+                self._discard()
 
     def abandon(self) -> None:
         """Close the iterator without an event loop, which is gone."""
@@ -189,7 +243,7 @@ class AwaitedInput:
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
-        cancels, answers = list[asyncio.CancelledError](), list[Any]()
+        cancels, answers, append = list[asyncio.CancelledError](), list[Any](), self._listed.append
         try:
             iterator = self._source.iterator(self._where)
             following = _next_of(iterator)
@@ -201,7 +255,12 @@ class AwaitedInput:
                     while answers:
                         yield answers.pop(0)
                     while True:
-                        yield (yield from following())
+                        if not self._lists:
+                            yield (yield from following())
+                            continue
+                        for _ in range(self._lists):
+                            append((yield from following()))
+                        yield LISTED
                 except Interrupted as interrupted:
                     cancels.append(interrupted.cancelled)
         except Left as leaving:

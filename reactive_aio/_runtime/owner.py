@@ -162,6 +162,14 @@ class AwaitedDriver(RegionDriver):
             self._flush()
         return awaited
 
+    def _list_on(self) -> Any:
+        """As `_gather_on`, where there is no stage."""
+        listed = self.source.whole_chunk(self._demand)
+        if listed is not None:
+            self._deliver(listed)
+        awaiting, self.run.pace.awaiting = self.run.pace.awaiting, None
+        return NOTHING if awaiting is None else awaiting[0]
+
     def _flush(self) -> None:
         out, self._out[:] = self._out[:], ()
         self._taken = len(out)
@@ -176,14 +184,15 @@ class AwaitedDriver(RegionDriver):
     def _stream(self) -> Generator[Any, None, None]:
         """Await, and gather what comes behind that, as long as the iterator suspends: an element may come alone each time."""
         pace, gathers = self.run.pace, self._pass
+        lists = self.run.empty and not self.each
         (awaited,), pace.awaiting = cast("tuple[Any]", pace.awaiting), None
         while True:
             yield awaited
-            if gathers is None or self._pass is not gathers or self.cancelled:
+            if (gathers is None and not lists) or self._pass is not gathers or self.cancelled:
                 return
             self._here = True
             try:
-                awaited = self._gather_on(gathers, self._taken)
+                awaited = self._list_on() if gathers is None else self._gather_on(gathers, self._taken)
             except FAILURES as error:
                 self.caught(error)
                 awaited = NOTHING

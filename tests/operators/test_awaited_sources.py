@@ -83,6 +83,29 @@ async def test_exactly_what_was_requested_is_made_wherever_the_iterator_suspends
     recorder.cancel()
 
 
+@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
+async def test_without_a_stage_exactly_what_was_requested_is_made_too(waits: Callable[[int], bool]) -> None:
+    made: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(100):
+            if waits(n):
+                await asyncio.sleep(0)
+            made.append(n)
+            yield n
+
+    recorder = Recorder()
+    Flow.from_async_iterable(numbers()).publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
+    await idle()
+    assert [*range(20)] == made
+
+    recorder.request(15)
+    await idle()
+    assert [*range(15)] == recorder.items
+    assert [*range(35)] == made
+    recorder.cancel()
+
+
 @pytest.mark.parametrize("place", ["before a boundary", "merged"])
 async def test_effects_interleave_where_a_stage_follows(place: str) -> None:
     effects: list[str] = []
