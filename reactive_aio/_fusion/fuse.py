@@ -348,8 +348,9 @@ class _Writer:
     @property
     def count(self) -> str:
         """The line that counts what has been taken."""
-        less = " - awaits; awaits = 0" if self.awaited and self.gathers else ""
-        return f"if item is not NOTHING: pace.index = pace_index + 1{less}"
+        # It may run twice for a slice, so it takes off once what were no elements.
+        less = "pace_index -= awaits; awaits = 0; " if self.awaited and self.gathers else ""
+        return f"if item is not NOTHING: {less}pace.index = pace_index + 1"
 
     def add(self, indent: int, text: str, place: int | None = None) -> None:
         self.lines.append("    " * indent + text)

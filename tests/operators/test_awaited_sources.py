@@ -7,7 +7,7 @@ import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing
 from contextvars import ContextVar
-from itertools import pairwise
+from itertools import count, pairwise
 from types import coroutine
 from typing import Any
 
@@ -503,7 +503,13 @@ async def collected(flow: Flow[Any]) -> list[Any]:
     return [item async for item in flow]
 
 
-async def test_a_failure_names_the_element_by_its_place_though_the_source_has_suspended() -> None:
+@pytest.mark.parametrize("turns", ["long", "short"])
+async def test_a_failure_names_the_element_by_its_place_though_the_source_has_suspended(
+    turns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if turns == "short":
+        monkeypatch.setattr(budgets, "clock", count(1.0).__next__)
+
     async def numbers() -> AsyncIterator[int]:
         for n in range(10):
             await asyncio.sleep(0)
