@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
@@ -293,6 +294,29 @@ def test_other_threads_wake_the_loop_once(still: list[float]) -> None:
 
     assert 1 == loop.woken == loop.turn()
     assert 200 == sum(len(taker.came) for taker in takers)
+
+
+def test_who_is_added_by_another_thread_while_the_callback_ends_has_a_turn(still: list[float]) -> None:
+    loop = ByTurns()
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    late = Waiting(budget, still, 0.0)
+
+    class Seen(deque[Taker]):
+        """Another thread adds one just behind the look that finds nobody."""
+
+        def __bool__(self) -> bool:
+            found = len(self) > 0
+            if not found and not late.came:
+                budget.add(late, loop.call_soon_threadsafe)
+            return found
+
+    budget._waiting = Seen()
+    budget.add(Waiting(budget, still, 0.0))
+    loop.turn()
+    budget._waiting = deque(budget._waiting)
+    loop.rest()
+
+    assert 1 <= len(late.came)
 
 
 def test_who_waits_at_a_loop_that_is_closed_gives_up(still: list[float]) -> None:
