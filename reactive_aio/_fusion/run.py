@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from operator import length_hint
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Final
 
 from .._core import budgets
 from .._core.guard import close_all, raise_all
@@ -23,6 +23,8 @@ from .shape import shape_of
 from .stage import Stage, Transform
 
 AnyTransform = Transform[Any, Any]
+
+NO_STRETCHES: Final[Iterator[tuple[int, Iterator[Any]]]] = iter(())
 
 
 class RegionRun(Passes):
@@ -83,7 +85,7 @@ class RegionRun(Passes):
         self._only = self._fused.only
         self._made: list[Iterator[Any]] = []
         """The iterators of the latest pass, where there are several."""
-        self._stretches: Iterator[tuple[int, Iterator[Any]]] = iter(())
+        self._stretches = NO_STRETCHES
         self._stretch: tuple[int, Iterator[Any]] | None = None
         self.total = 0
         """How many elements the region will have had when the current stretch of input has been used up."""
@@ -168,7 +170,7 @@ class RegionRun(Passes):
 
     def close(self) -> None:
         """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
-        self._stretches, self._stretch = iter(()), None  # they lead back to here
+        self._stretches, self._stretch = NO_STRETCHES, None  # they lead back to here
         if self._shape.closing or self._made:
             # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
             made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]

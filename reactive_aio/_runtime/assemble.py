@@ -69,7 +69,7 @@ class RegionHost:
     def hold(self) -> Released:
         """Take a hold on the lifetime of the region, given up too if the loop ends first."""
         hold = _Hold(self.driver, self.lifetime.hold())
-        self.driver.abandoned.add(hold)
+        self.driver.abandoned[hold] = None
         return hold
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
@@ -191,7 +191,7 @@ class _Hold:
     _release: Released | None
 
     def __call__(self, join: Callable[[], None] | None = None) -> None:
-        self._driver.abandoned.discard(self)
+        self._driver.abandoned.pop(self, None)
         release, self._release = self._release, None
         if release is not None:
             release(join)

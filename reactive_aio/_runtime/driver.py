@@ -58,7 +58,7 @@ class RegionDriver(Emission):
         self.view: View | None = None
         """What snapshots see, where a pushed source feeds the region."""
         # What to let go of if the loop ends before it could be cleaned up there.
-        self.abandoned: set[Callable[[], None]] = set()
+        self.abandoned: dict[Callable[[], None], None] = {}  # an empty one is smaller than a set
 
     # -- the Subscription of downstream, from any thread
 

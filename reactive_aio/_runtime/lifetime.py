@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from threading import get_ident
 from typing import Final
 
 from attrs import define, field
@@ -32,14 +33,14 @@ class Lifetime:
     """What this is a part of, and whose waiter joins the threads."""
     _held: int = field(init=False, default=0)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
-    _waiting: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _waiting: tuple[Callable[[], None], ...] = field(init=False, default=())
     _join: Callable[[], None] | None = field(init=False, default=None)
     """Joins the latest thread that has told its end, which it does before it is quite gone."""
     _awaited: bool = field(init=False, default=False)
     """Whether an end is awaited that raises the failures of the cleanup."""
-    _failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    _failures: tuple[BaseException, ...] = field(init=False, default=())
     """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
-    _notes: list[str] = field(init=False, factory=list[str])
+    _notes: tuple[str, ...] = field(init=False, default=())
     """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
@@ -59,7 +60,7 @@ class Lifetime:
             self._held -= 1
             if self._held:
                 return
-            waiting, self._waiting = self._waiting, []
+            waiting, self._waiting = self._waiting, ()
         for wake in waiting:
             wake()
 
@@ -74,7 +75,7 @@ class Lifetime:
         """Have something called when nothing is held any more, on whatever thread that is; at once if it is so."""
         with self._lock:
             if self._held:
-                self._waiting.append(call)
+                self._waiting += (call,)
                 return
         call()
 
@@ -92,7 +93,7 @@ class Lifetime:
         whole = self._whole or self
         with whole._lock:
             if whole._awaited:
-                whole._failures.append(error)
+                whole._failures += (error,)
                 return
         drop_error(error)
 
@@ -100,14 +101,13 @@ class Lifetime:
         """Have something noted on the failure of the flow; from any thread."""
         whole = self._whole or self
         with whole._lock:
-            whole._notes.append(text)
-            del whole._notes[:-NOTED]
+            whole._notes = (*whole._notes, text)[-NOTED:]
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
         with self._lock:
-            failures, self._failures = self._failures, []
-            notes, self._notes = self._notes, []
+            failures, self._failures = self._failures, ()
+            notes, self._notes = self._notes, ()
         try:
             for failure in failures:
                 if error is None:
@@ -125,7 +125,7 @@ class Lifetime:
         """Tell the hook of what the cleanup has raised and of what it will raise: nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
-            failures, self._failures = self._failures, []
+            failures, self._failures = self._failures, ()
         for failure in failures:
             drop_error(failure)
 
@@ -135,20 +135,27 @@ class Lifetime:
         Cancelling the waiter does not cut the cleanup short: the cancellation is put off until all has ended
         and is raised then.
         """
-        loop = asyncio.get_running_loop()
+        loop, here = asyncio.get_running_loop(), get_ident()
         put_off: asyncio.CancelledError | None = None
         while True:
-            done = asyncio.Event()
+            done = loop.create_future()
 
-            def wake(done: asyncio.Event = done) -> None:
-                loop.call_soon_threadsafe(done.set)
+            def tell(done: asyncio.Future[None] = done) -> None:
+                if not done.done():
+                    done.set_result(None)
+
+            def wake(tell: Callable[[], None] = tell) -> None:
+                if get_ident() == here:
+                    tell()  # without the loop's being woken, which is a call of the system
+                else:
+                    loop.call_soon_threadsafe(tell)
 
             with self._lock:
                 if not self._held:
                     break
-                self._waiting.append(wake)
+                self._waiting += (wake,)
             try:
-                await done.wait()
+                await done
             except asyncio.CancelledError as cancelled:
                 put_off = cancelled
         if self._join is not None:

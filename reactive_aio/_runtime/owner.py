@@ -298,10 +298,10 @@ class AwaitedDriver(RegionDriver):
             release()
         else:
             self._unreleased = release
-            self.abandoned.add(self._release_place)
+            self.abandoned[self._release_place] = None
 
     def _release_place(self) -> None:
-        self.abandoned.discard(self._release_place)
+        self.abandoned.pop(self._release_place, None)
         release, self._unreleased = self._unreleased, None
         if release is not None:
             release()
@@ -334,7 +334,7 @@ class AwaitedDriver(RegionDriver):
 
     def pull(self, n: int) -> None:
         """Take demand, and see to it under the owner's identity, as far as the iterator does not suspend."""
-        if self.life is not OPEN or self._owner is None or self._awake or self._events or self._draining:
+        if self.life is not OPEN or self._owner is None or self._awake or self._draining or not self._events.empty():
             super().pull(n)
             return
         self._demand += n

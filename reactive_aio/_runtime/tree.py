@@ -22,7 +22,7 @@ class Place:
     def __init__(self) -> None:
         self.before: RegionDriver | None = None
         """The region that feeds this one."""
-        self.inners: set[RegionDriver] = set()
+        self.inners: dict[RegionDriver, None] = {}  # an empty one is smaller than a set
         """The last regions of the flows that a combinator here reads and that have not ended."""
         self.outer: RegionDriver | None = None
         """The region of the combinator that reads the flow of this one."""
@@ -43,13 +43,13 @@ class Place:
     def read_by(self, driver: RegionDriver, outer: RegionDriver) -> None:
         """Have ``driver``, whose place this is, be among what the region of a combinator reads until it has ended."""
         self.outer = outer
-        outer.place.inners.add(driver)
+        outer.place.inners[driver] = None
 
     def leave(self, driver: RegionDriver) -> None:
         """Have ``driver``, which has ended, be among what is read no more."""
         outer, self.outer = self.outer, None
         if outer is not None:
-            outer.place.inners.discard(driver)
+            outer.place.inners.pop(driver, None)
 
     def dependents(self, driver: RegionDriver) -> list[RegionDriver]:
         """Return the regions of the flows that a combinator in ``driver`` reads, as far as they are on the same loop."""

@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from queue import Empty, SimpleQueue
 from threading import get_ident
 from typing import Any
 
@@ -94,7 +95,10 @@ class Turns(Taker):
         self.budget = Budget.of(loop)
         self.context = context
         # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
-        self._events: deque[Event] = deque()  # bounded by demand: chunks, and requests until they are summed up
+        # A queue of a small kind: a deque takes most of a kilobyte while it is empty, and most are.
+        self._events: SimpleQueue[Event] = (
+            SimpleQueue()
+        )  # bounded by demand: chunks, and requests until they are summed up
         self._awake = False
         self._ident = 0  # of the loop's thread, once it is known
         self._gone: BaseException | None = None  # why there are no turns any more
@@ -114,7 +118,7 @@ class Turns(Taker):
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have ``handle(value)`` called on the loop; any number of posts cost one wake-up."""
-        self._events.append((handle, value))
+        self._events.put((handle, value))
         if not self._awake:
             self._wake()
 
@@ -123,7 +127,7 @@ class Turns(Taker):
 
         But not before what has been posted: a turn whose time was up may have left some of that.
         """
-        if get_ident() != self._ident or self._events:
+        if get_ident() != self._ident or not self._events.empty():
             self.post(handle, value)
             return
         handle(value)
@@ -178,7 +182,7 @@ class Turns(Taker):
             self._let_go()
             # In this order, as in `take_turn`. Who posts from now on comes here again.
             self._awake = False
-            if not self._events:
+            if self._events.empty():
                 return
             self._awake = True
 
@@ -186,8 +190,8 @@ class Turns(Taker):
         """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled, or a failure to be told."""
         while True:
             try:
-                handle, value = self._events.popleft()
-            except IndexError:  # there are no more, or another thread has taken the last
+                handle, value = self._events.get_nowait()
+            except Empty:  # there are no more, or another thread has taken the last
                 return
             try:
                 handle(value)
@@ -201,8 +205,8 @@ class Turns(Taker):
         until = outer or budget.begin()
         try:
             while True:
-                while events and not late:
-                    handle, value = events.popleft()
+                while not late and not events.empty():
+                    handle, value = events.get_nowait()
                     handle(value)
                     # Another thread may post as fast as they are taken here.
                     late = budgets.clock() >= until
@@ -211,7 +215,7 @@ class Turns(Taker):
                     return
                 # In this order: a post that finds `awake` still true is seen by the check that follows.
                 self._awake = False
-                if not events:
+                if events.empty():
                     return
                 self._awake = True
         except FAILURES as error:
@@ -227,5 +231,5 @@ class Turns(Taker):
             self.broken(error)
         except FAILURES as another:
             drop_error(another)
-        if self._events and not self._awake:
+        if not self._awake and not self._events.empty():
             self._wake()

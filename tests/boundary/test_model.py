@@ -164,8 +164,8 @@ def wakes_nobody(self: Any, n: int) -> None:
 
 
 def looks_before_it_sleeps(self: Any) -> None:
-    while self._events:
-        handle, value = self._events.popleft()
+    while not self._events.empty():
+        handle, value = self._events.get_nowait()
         handle(value)
     self._work()
     # What has been posted since the last look found the region awake.

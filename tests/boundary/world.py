@@ -41,6 +41,9 @@ class Loop:
 
     ready: deque[Callable[[], object]] = field(init=False, factory=deque)
 
+    def is_closed(self) -> bool:
+        return False
+
     def call_soon(self, callback: Callable[[], object], *, context: Context) -> None:
         self.ready.append(lambda: context.run(callback))
 
@@ -62,20 +65,26 @@ class Place:
 
 
 class Seen(deque[Any]):
-    """The queue of a region's events; whoever looks at it may be interrupted by the other threads."""
+    """The queue of a region's events, or of those who wait on a loop; whoever looks at it may be interrupted by the other threads."""
 
-    def __init__(self, world: World, events: Any) -> None:
-        super().__init__(events)
+    def __init__(self, world: World) -> None:
+        super().__init__()
         self.world = world
 
-    def append(self, event: Any) -> None:
-        super().append(event)
+    def append(self, each: Any) -> None:
+        super().append(each)
         self.world.interrupt("posted")
 
     def __bool__(self) -> bool:
         found = len(self) > 0
         self.world.interrupt("looked")  # behind the look, so that it may be out of date when it is acted upon
         return found
+
+    put = append
+    get_nowait = deque[Any].popleft
+
+    def empty(self) -> bool:
+        return not self
 
 
 @frozen
@@ -151,9 +160,8 @@ class World:
         self.drivers = [last.place.before, last]
         if begun:
             self.rest()
-        if self.interrupts:
-            for driver in self.drivers:
-                driver._events = Seen(self, driver._events)
+        for driver in self.drivers:
+            self.see(driver)
         while self.move("", self.moves):
             self.check()
         self.moves_left = 0
@@ -182,9 +190,17 @@ class World:
             self.choices.make(call, *options[choice - 1])
         return choice > 0
 
+    def see(self, driver: RegionDriver) -> None:
+        """Have a region's queues be such as can be compared, and looked at by other threads."""
+        events, driver._events = driver._events, cast("Any", Seen(self))
+        while not events.empty():
+            driver._events.put(events.get_nowait())
+        waiting, driver.budget._waiting = driver.budget._waiting, Seen(self)
+        driver.budget._waiting.extend(waiting)
+
     def interrupt(self, call: str) -> None:
         """Let other threads move in the middle of what one does."""
-        if self.thread != NOBODY:
+        if self.interrupts and self.thread != NOBODY:
             while self.move(call, self.moves):
                 pass
 
@@ -322,6 +338,7 @@ class World:
             (self.requested, len(self.taken), len(self.discarded), len(self.dropped), len(self.ends), self.cancelled),
             (source.demand, source.made, source.ended, source.cancelled, self.deaf),
             tuple(len(loop.ready) for loop in self.loops.values()),
+            tuple((len(driver.budget._waiting), driver.budget._due.locked()) for driver in self.drivers),
             tuple(map(state_of, self.drivers)),
         )
 

@@ -195,7 +195,7 @@ def test_a_lost_region_takes_along_what_lies_before_those_it_reads() -> None:
 
 def test_a_region_that_has_ended_is_read_by_nobody() -> None:
     outer, inner = reading()
-    assert outer.driver.place.inners == {inner.driver}
+    assert outer.driver.place.inners == {inner.driver: None}
 
     inner.driver.on_complete()
     assert not outer.driver.place.inners
@@ -208,7 +208,7 @@ def test_what_was_started_is_let_go_of_with_the_loop_even_behind_the_end() -> No
     for end in ("lost", "left"):
         for ended in (False, True):
             bed, abandoned = region_of(), list[str]()
-            bed.driver.abandoned.add(lambda abandoned=abandoned: abandoned.append("let go"))
+            bed.driver.abandoned[lambda abandoned=abandoned: abandoned.append("let go")] = None
             if ended:
                 bed.driver.on_complete()
             if end == "lost":

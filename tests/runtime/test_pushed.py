@@ -97,7 +97,7 @@ async def test_an_inner_flow_has_its_place_below_the_region_that_reads_it() -> N
     assert driver.view is not None
     began = driver.view.inner
     assert began is not None
-    assert (began.place.depth, driver.place.inners, began.company) == (1, {began}, driver.company)
+    assert (began.place.depth, driver.place.inners, began.company) == (1, {began: None}, driver.company)
     began.cancel()
     driver.cancel()
     await idle()
