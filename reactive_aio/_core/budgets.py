@@ -99,6 +99,8 @@ class Budget:
     """Held while a callback is scheduled, or running: so there is never more than one."""
     _context: Context = field(init=False, factory=Context)
     """The context of the callback: nobody's, since a context that has been entered can't be entered again."""
+    lent: float = field(init=False, default=0.0)
+    """When tasks that run flows themselves are to let the event loop have a turn."""
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> Budget:

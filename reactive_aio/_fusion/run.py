@@ -51,6 +51,7 @@ class RegionRun(Passes):
         "_stretches",
         "_whole",
         "empty",
+        "ends",
         "mute",
         "total",
         "transforms",
@@ -75,14 +76,17 @@ class RegionRun(Passes):
         """Where the stage is that finishes; those before it have nothing more to give."""
         self._counted = counted
         self._awaited = awaited
-        self._fused: Fused = fused or fuse(self.transforms, paced=True, counted=counted, awaited=awaited)
-        self._whole = self._fused
+        self._whole = fused
+        """All transforms in a row, made when it is first wanted: what only gathers does without it."""
+        self._fused: Fused | None = None
+        """What follows the stage that gives something of itself; None while a pass goes through all of them."""
         self._gathering: Fused | None = None
         self._gather: Call | None = None
         """The function that gathers, made when it is first wanted."""
         self._gathers = True
         """Whether it is still to be found out whether there is such a function."""
-        self._only = self._fused.only
+        self._only: Call | None = None if fused is None else fused.only
+        """The one function of all transforms, if that is all there is."""
         self._made: list[Iterator[Any]] = []
         """The iterators of the latest pass, where there are several."""
         self._stretches = NO_STRETCHES
@@ -91,6 +95,8 @@ class RegionRun(Passes):
         """How many elements the region will have had when the current stretch of input has been used up."""
         self.mute = shape.mute
         """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
+        self.ends = shape.ends
+        """Whether besides nothing is added behind the input but what the last stage has."""
         self.empty = not self.transforms
         """Whether there is no stage, so that input is output."""
 
@@ -100,12 +106,21 @@ class RegionRun(Passes):
         pace.ended = False
         pace.deadline = deadline
         pace.resumes = True
+        whole = self._whole or self._all()
         only = self._only
         if only is not None:
             begun: Iterator[Any] = only[0](items, pace, *only[1])
             return begun
         self._made.clear()
-        return self._fused.paced(items, pace, self._made)
+        return whole.paced(items, pace, self._made)
+
+    def _all(self) -> Fused:
+        """Return all transforms in a row."""
+        whole = self._whole
+        if whole is None:
+            whole = fuse(self.transforms, paced=True, counted=self._counted, awaited=self._awaited)
+            self._whole, self._only = whole, whole.only
+        return whole
 
     def gather(self, deadline: float) -> Call | None:
         """Begin a pass as `over` does, by the function that appends to a list all that it has room for, if there is one."""
@@ -126,7 +141,7 @@ class RegionRun(Passes):
         `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
         """
         yield from self._give(self._preludes(), until)
-        self._fused = self._whole
+        self._fused = None
 
     def finishing(self, until: float = inf) -> Iterator[Any]:
         """Yield what the stages still hold when the input has ended, each through those that follow it.
@@ -155,8 +170,8 @@ class RegionRun(Passes):
         self.paused = False
         while self._stretch is not None:
             place, items = self._stretch
-            self._fused = fuse(self.transforms, place + 1)
-            yield from self._fused.paced(self._timed(items, until), self.pace, self._made)
+            self._fused = behind = fuse(self.transforms, place + 1)
+            yield from behind.paced(self._timed(items, until), self.pace, self._made)
             if self.paused:
                 return
             self._stretch = next(self._stretches, None)
@@ -281,7 +296,8 @@ class RegionRun(Passes):
         stage that was applied as a whole, or else the source.
         """
         before: int | None = None
-        known = (self._fused,) if self._gathering is None else (self._gathering, self._fused)
+        fused = self._fused or self._all()
+        known = (fused,) if self._gathering is None else (self._gathering, fused)
         for unit, offset in (pair for fused in known for pair in zip(fused.units, fused.offsets, strict=True)):
             if not isinstance(unit, Unit):
                 before = offset

@@ -30,20 +30,24 @@ class Shape:
     """Those that hold what is to be let go of."""
     mute: bool
     """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
+    ends: bool
+    """Whether besides nothing is added behind the input but what the last one has."""
 
 
 @lru_cache(maxsize=512)
 def shape_of(kinds: tuple[Kind, ...]) -> Shape:
     """Return the shape of a row of transforms of these classes."""
     last = kinds[-1].template if kinds else None
+    mute, finishing = last is not None and last.mute, _defining(kinds, "finish")
     return Shape(
         starting=_defining(kinds, "prelude"),
         stopping=_defining(kinds, "done"),
         holding=_defining(kinds, "pending"),
         reticent=tuple(place for place, kind in enumerate(kinds) if _is_reticent(kind)),
-        finishing=_defining(kinds, "finish"),
+        finishing=finishing,
         closing=_defining(kinds, "close"),
-        mute=last is not None and last.mute,
+        mute=mute,
+        ends=mute and finishing == (len(kinds) - 1,),
     )
 
 

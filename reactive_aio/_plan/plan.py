@@ -13,6 +13,7 @@ from attrs import frozen
 from .._fusion.origin import Placed
 from .nodes import FlowLike, Nodes, PublishOn, SubscribeOn, followed
 from .rewrites import rewritten
+from .source import Pulled
 
 if TYPE_CHECKING:
     from .._fusion.stage import Stage
@@ -50,6 +51,19 @@ class Plan:
     """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
     rewrites: tuple[str, ...] = ()
     """What has been rewritten, in words, in its order."""
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether it is one region, where its subscriber is, that pulls its source; and that may be opened when it is wanted."""
+        scheduler, source = self.regions[-1].scheduler, self.source.operator
+        here = len(self.regions) == 1 and (scheduler is None or getattr(scheduler, "stays", False))
+        return here and isinstance(source, Pulled) and source.plain == source.at_hand
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether the source is pulled without running any of the user's code."""
+        source = self.source.operator
+        return isinstance(source, Pulled) and source.plain
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:

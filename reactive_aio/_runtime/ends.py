@@ -21,6 +21,7 @@ from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
 from ..spec import Subscriber, Subscription
 from .assemble import assemble
+from .direct import run_directly
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
 from .iterating import raise_held
@@ -117,7 +118,9 @@ class _Result:
 
 def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
     """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
-    return only_of(_ended_by(flow, stage), default, gathered=gathered)
+    ended = _ended_by(flow, stage)
+    plan = Plan.of(ended)
+    return run_directly(plan, default) if plan.alone else only_of(ended, default, gathered=gathered)
 
 
 def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:

@@ -1,0 +1,208 @@
+"""Direct runs: the task that awaits an end runs the flow itself.
+
+Most flows of a service are small: some given elements, a few functions, a list. Where a flow is one region that pulls its source
+where its subscriber is, there is nobody to wait for: no signal comes, and no other thread has anything to say. So no driver is made.
+The passes of the region run in the task that awaits the end, in a context of the flow's own, in the order and with the failures
+that a driver would have. The loop has a turn whenever its tasks have run flows for as long as a turn lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from operator import length_hint
+from typing import Any, Final, cast
+
+from .._core import budgets
+from .._core.budgets import Budget
+from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator, close_all
+from .._core.missing import MISSING
+from .._core.notes import add_note
+from .._fusion import OVER, READING, Call, RegionRun, sized
+from .._plan import Plan, Pulled
+from ..hooks import also_failed, drop_error
+from .iterating import raise_held
+
+NOTHING: Final = object()
+
+
+async def run_directly(plan: Plan, default: Any) -> Any:
+    """Run a plan that is `alone` in this task, and return the element that it gives, or ``default``."""
+    budget = Budget.of(asyncio.get_running_loop())
+    if not budget.until and budgets.clock() >= budget.lent:
+        await _turn(budget)
+    run = _begun(plan)
+    if isinstance(run, Failed):
+        raise run.take()
+    context = copy_context()
+    try:
+        while context.run(run.work, budget):
+            await _turn(budget)
+    except FAILURES:  # cancelled, or left behind by the loop
+        for error in context.run(run.close):
+            drop_error(error)
+        raise
+    if run.error is not None:
+        raise_held(run)
+    return default if run.value is MISSING else run.value
+
+
+async def _turn(budget: Budget) -> None:
+    """Let the event loop have a turn; behind it the tasks have another one to run flows in."""
+    waiter = object()
+    budget.waiting.add(waiter)
+    try:
+        await asyncio.sleep(0)
+    finally:
+        budget.waiting.discard(waiter)
+        budget.lent = budget.deadline()
+
+
+def _begun(plan: Plan) -> Direct | Failed:
+    """Begin with the stages, which may fail in that."""
+    region = plan.regions[0]
+    try:
+        return Direct(
+            RegionRun(region.stages, region.feed, counted=plan.plain), cast("Pulled[Any]", plan.source.operator)
+        )
+    except FAILURES as error:
+        add_note(error, f"in {plan.source}")
+        return Failed(as_failure(error))
+
+
+class Direct:
+    """One run of one region, for the one element that it gives at most."""
+
+    __slots__ = ("_items", "_read", "_run", "_source", "error", "value")
+
+    def __init__(self, run: RegionRun, source: Pulled[Any]) -> None:
+        self._run = run
+        self._source = source
+        self._items: Iterator[Any] | None = None
+        """The iterator of the source, once it is open."""
+        self._read = False
+        """Whether that has ended."""
+        self.value: Any = MISSING
+        self.error: BaseException | None = None
+
+    def work(self, budget: Budget) -> bool:
+        """Run passes until the end; True if the time is up before. To be called in the context of the flow."""
+        outer = budget.until  # that of a region which pulls an async generator, and this is called in it
+        until = budget.until = outer or budget.lent
+        budget.short = min(budget.short, until)
+        try:
+            while self._step(until):
+                if budgets.clock() >= until:
+                    return True
+        except FAILURES as error:
+            self._fail(error)
+        finally:
+            budget.until = outer
+        return False
+
+    def _step(self, until: float) -> bool:
+        """Run one pass, or the next part of it; False behind the end."""
+        run = self._run
+        items = run.current
+        if items is not None:
+            run.pace.deadline = until
+        elif run.phase is READING and not self._read and not (run.may_stop and run.done):
+            try:
+                items = self._opened()
+            except FAILURES as error:
+                self._fail(error, locate=True)
+                return False
+            if run.mute and (gather := run.gather(until)) is not None:
+                return self._gather(gather, items)
+            items = run.begin(items, until)
+        else:
+            if run.phase is READING:
+                run.finish()
+            items = run.begin(None, until)
+        return self._take(cast("Iterator[Any]", items))
+
+    def _opened(self) -> Iterator[Any]:
+        items = self._items
+        if items is None:
+            items = self._items = self._source.iterate()
+            if sized(items):
+                self._run.total = length_hint(items)
+        return items
+
+    def _take(self, items: Iterator[Any]) -> bool:
+        """Take the element of a pass that gives it there and then."""
+        run = self._run
+        try:
+            item = next(items, NOTHING)
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+            return False
+        if item is NOTHING:
+            self._read = run.phase is READING and run.pace.ended
+            run.ended(input_ended=False)
+            if run.phase is not OVER:
+                return True
+        else:
+            self.value = item
+        self._complete()
+        return False
+
+    def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
+        """Run a pass that gives nothing before the end."""
+        run = self._run
+        run.current = items
+        try:
+            gather[0](items, run.pace, [], 1, *gather[1])
+            run.ended(input_ended=False)
+            self._read = run.pace.ended
+            if not (self._read and run.ends):
+                return True
+            for item in run.transforms[-1].finish():
+                self.value = item
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            self._complete()
+        return False
+
+    # -- the end
+
+    def _complete(self) -> None:
+        failures: list[BaseException] = []
+        try:
+            self._run.check_over()
+        except FAILURES as error:
+            failures.append(error)
+        failures += self.close()
+        if failures:
+            self._signal(failures)
+
+    def _fail(self, error: BaseException, *, locate: bool = False) -> None:
+        """End with a failure; with ``locate`` it is one of the region's own functions."""
+        if locate:
+            self._run.locate(error)
+        self._signal([error, *self.close()])
+
+    def _signal(self, failures: list[BaseException]) -> None:
+        """Keep the first of several failures for the end; the others are noted on it."""
+        first, *others = map(as_failure, failures)
+        try:
+            for other in others:
+                also_failed(first, other)
+            self.error = first
+        finally:
+            del first, others, failures  # a traceback leads back to here
+
+    def close(self) -> list[BaseException]:
+        """Let go of the pass, of what the stages hold, and of the source; return what that raises."""
+        items, self._run.current = self._run.current, None
+        close: Callable[[], object] | None = getattr(items, "close", None)
+        closers = (self._run.close, self._close_source)
+        return close_all(closers if close is None else (close, *closers))
+
+    def _close_source(self) -> None:
+        items, self._items = self._items, None
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
