@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .._core.missing import MISSING
 from ..operators._fluent import check_count, check_function, check_seconds, is_async
+from ..operators.filtering.take import Take
 from ..operators.folding.fold import Count, ForEach, Last, Reduce, ToList
 from ..spec import Subscriber
 from .reductions import Reductions
@@ -121,9 +122,7 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(Flow.of("a", "b").to_list())
         ['a', 'b']
         """
-        from .._runtime.ends import value_of
-
-        return await value_of(self._as_flow(), ToList(), [], gathered=True)
+        return await self._value(ToList(), [], gathered=True)
 
     @overload
     async def first(self) -> T_co: ...
@@ -142,10 +141,7 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(Flow.of("a", "b").first()), asyncio.run(Flow.empty().first(default="none"))
         ('a', 'none')
         """
-        from .._runtime.ends import value_of
-        from ..operators.filtering.take import Take
-
-        return self._or_empty("first", await value_of(self._as_flow(), Take(1), default))
+        return self._or_empty("first", await self._value(Take(1), default))
 
     @overload
     async def last(self) -> T_co: ...
@@ -165,9 +161,7 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(Flow.range(5).last())
         4
         """
-        from .._runtime.ends import value_of
-
-        return self._or_empty("last", await value_of(self._as_flow(), Last[T_co](), default))
+        return self._or_empty("last", await self._value(Last[T_co](), default))
 
     @overload
     async def reduce(
@@ -200,11 +194,9 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(Flow.range(3).reduce(lambda text, n: text + str(n), "n"))
         'n012'
         """
-        from .._runtime.ends import value_of
-
         for function in (fn,) if combine is None else (fn, combine):
             check_function("reduce", function, "combine with an ordinary function")
-        return self._or_empty("reduce", await value_of(self._as_flow(), Reduce(fn, initial, combine), initial))
+        return self._or_empty("reduce", await self._value(Reduce(fn, initial, combine), initial))
 
     async def collect(
         self,
@@ -231,14 +223,13 @@ class Ends(Reductions[T_co]):
         >>> sorted(asyncio.run(Flow.from_iterable("abracadabra").collect(set, set.add)))
         ['a', 'b', 'c', 'd', 'r']
         """
-        from .._runtime.ends import value_of
         from ..operators.folding.collect import Collect
 
         check_function("collect", factory, "make the container in an ordinary function")
         check_function("collect", accumulate, "put elements in by an ordinary function")
         if combine is not None:
             check_function("collect", combine, "put containers together by an ordinary function")
-        return await value_of(self._as_flow(), Collect(factory, accumulate, combine), MISSING)
+        return await self._value(Collect(factory, accumulate, combine), MISSING)
 
     async def count(self) -> int:
         """Give the number of elements.
@@ -252,9 +243,7 @@ class Ends(Reductions[T_co]):
         >>> asyncio.run(Flow.from_iterable("abc").count())
         3
         """
-        from .._runtime.ends import value_of
-
-        return await value_of(self._as_flow(), Count(), 0)
+        return await self._value(Count(), 0)
 
     @overload
     async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> None: ...
@@ -277,16 +266,15 @@ class Ends(Reductions[T_co]):
         0
         1
         """
-        from .._runtime.ends import value_of
-        from .._runtime.iterating import for_each_async
-
         check_function("for_each", fn)
         check_count("for_each", "max_concurrency", max_concurrency, 1)
         if max_concurrency == 1:
             if is_async(fn):
+                from .._runtime.iterating import for_each_async
+
                 await for_each_async(self._as_flow(), fn)
             else:
-                await value_of(self._as_flow(), ForEach(fn), None)
+                await self._value(ForEach(fn), None)
         elif is_async(fn):
             from .._runtime.ends import only_of
             from ..operators.awaiting.for_each import ForEachAsync

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attrs import Attribute, field, frozen
+from attrs import frozen
 
 from .._fusion import Placed, Stage, calling_line
-from .._plan import Nodes, PublishOn, Source, SubscribeOn, check_source
+from .._plan import LOOP, Nodes, PublishOn, Source, SubscribeOn, check_source, reads_nothing, scheduler_of
 from ..operators import (
     Awaiting,
     Combining,
@@ -31,15 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-def _are_nodes(_: object, __: Attribute[Any], value: object) -> None:
-    if not isinstance(value, Nodes):
-        raise TypeError(
-            f"Flow(...) takes a source in its place, not {type(value).__name__}: write Flow.of(1, 2), "
-            "Flow.from_iterable([1, 2]) or another of its sources"
-        )
-
-
-@frozen(repr=False, eq=False)
+@frozen(repr=False, eq=False, init=False)
 class Flow(
     Sourcing[T_co],
     Transforming[T_co],
@@ -65,12 +58,24 @@ class Flow(
     ['0', '3']
     """
 
-    __nodes__: Nodes = field(validator=_are_nodes, alias="nodes")
+    __nodes__: Nodes
+
+    def __init__(self, nodes: Nodes) -> None:
+        if not isinstance(nodes, Nodes):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(
+                f"Flow(...) takes a source in its place, not {type(nodes).__name__}: write Flow.of(1, 2), "
+                "Flow.from_iterable([1, 2]) or another of its sources"
+            )
+        _set_nodes(self, nodes)
 
     @classmethod
     def _begin(cls, source: Source[U]) -> Flow[U]:
         """Give the flow of a source."""
-        return flow_of(source)
+        placed, capabilities = Placed(source, calling_line(3)), source.capabilities
+        if capabilities is not LOOP:
+            check_source(placed)
+        scheduler = None if reads_nothing(type(source)) else scheduler_of(source, ())
+        return Flow(Nodes(placed, (), capabilities, scheduler))
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
@@ -91,11 +96,11 @@ class Flow(
         """
         if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
-        return Flow(self.__nodes__.then(Placed(stage, calling_line())))
+        return Flow(self.__nodes__.then(Placed(stage, calling_line(2))))
 
     def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
         """Give this flow with a boundary or a placement."""
-        return Flow(self.__nodes__.then(Placed(mark, calling_line())))
+        return Flow(self.__nodes__.then(Placed(mark, calling_line(2))))
 
     def _as_flow(self) -> Flow[T_co]:
         """Give this object by its whole type."""
@@ -164,6 +169,8 @@ def flow_of(source: Source[U]) -> Flow[U]:
         raise TypeError(
             f"flow_of() takes a source, not {type(source).__name__}: for elements take Flow.from_iterable()"
         )
-    placed = Placed(source, calling_line())
-    check_source(placed)
-    return Flow(Nodes(placed, (), source.capabilities))
+    begin = Flow[Any]._begin  # pyright: ignore[reportPrivateUsage] - of the same module
+    return begin(source)
+
+
+_set_nodes: Final[Callable[[Flow[Any], Nodes], None]] = vars(Flow)["__nodes__"].__set__

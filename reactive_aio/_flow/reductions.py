@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
+from functools import cache
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from .._core.missing import MISSING
@@ -16,6 +18,14 @@ D = TypeVar("D")
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 V = TypeVar("V")
+
+
+@cache
+def _engine() -> ModuleType:
+    """Return the module of the ends on asyncio, which an import of its own for each end would take a microsecond to find."""
+    from .._runtime import ends
+
+    return ends
 
 
 class Reductions(Fluent[T_co]):
@@ -375,10 +385,9 @@ class Reductions(Fluent[T_co]):
 
         await self._value(Drain(), None)
 
-    async def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> R:
-        from .._runtime.ends import value_of
-
-        return await value_of(self._as_flow(), stage, default, gathered=gathered)
+    def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, R]:
+        value: Coroutine[Any, Any, R] = _engine().value_of(self._as_flow(), stage, default, gathered=gathered)
+        return value
 
     def _or_empty(self, method: str, value: Any) -> Any:
         if value is MISSING:

@@ -70,9 +70,8 @@ _numbers: Final = count()
 """Of the functions, which have to be told apart: two may have the same text, and end at different times."""
 
 
-@define
 class Pace:
-    """The terms on which a paced function runs, and what it reports when it returns."""
+    """The terms on which a paced function runs, and what it reports when it returns. What is not set costs nothing."""
 
     deadline: float = 0.0
     stride: int = 1
@@ -107,9 +106,9 @@ class Unit:
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-@frozen
+@define
 class Fused:
-    """A row of transforms, ready to be applied to input."""
+    """A row of transforms, ready to be applied to input; never changed, but one is made for each run."""
 
     units: tuple[Unit | Fusible, ...]
     offsets: tuple[int, ...]
@@ -249,11 +248,8 @@ def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
 
 
 def _call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
-    return (unit.function, tuple([_bound(transforms[place], name) for place, name in unit.bindings]))
-
-
-def _bound(transform: Fusible, name: str) -> Any:
-    return transform if name == "self" else getattr(transform, name)
+    bound = [transforms[at] if name == "self" else getattr(transforms[at], name) for at, name in unit.bindings]
+    return (unit.function, tuple(bound))
 
 
 PACED_HEAD: Final = """\

@@ -6,9 +6,12 @@ import sys
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from attrs import frozen
+from attrs import define, frozen
 
 O_co = TypeVar("O_co", covariant=True)
+
+MOST_FILES: Final = 512
+"""How many files are remembered: those of a notebook have no end."""
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -24,9 +27,9 @@ class Origin:
         return f"{self.file}:{self.line}"
 
 
-@frozen
+@define(unsafe_hash=True)
 class Placed(Generic[O_co]):
-    """An operator and the line it was chained on."""
+    """An operator and the line it was chained on; never changed, but not frozen, which would double the time it takes to make one."""
 
     operator: O_co
     origin: Origin
@@ -35,16 +38,33 @@ class Placed(Generic[O_co]):
         return f"{self.operator}, chained at {self.origin}"
 
 
-def calling_line() -> Origin:
-    """Return the innermost line outside this package.
+def calling_line(within: int = 1) -> Origin:
+    """Return the innermost line outside this package, whose ``within`` innermost calls are known to be inside it.
 
     This is all that error locations cost: a few frames looked at when an operator is chained, nothing for
     an element.
     """
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - inspect reads source files, this does not
-    while frame.f_back is not None and _inside(frame.f_globals.get("__name__")):
+    frame = sys._getframe(within)  # pyright: ignore[reportPrivateUsage] - inspect reads source files, this does not
+    while (known := _outside.get(frame.f_code.co_filename)) is None:
+        if frame.f_back is None or not _inside(frame.f_globals.get("__name__")):
+            known = _lines_of(frame.f_code.co_filename)
+            break
         frame = frame.f_back
-    return Origin(frame.f_code.co_filename, frame.f_lineno)
+    line = frame.f_lineno
+    origin = known.get(line)
+    if origin is None:
+        origin = known[line] = Origin(frame.f_code.co_filename, line)
+    return origin
+
+
+_outside: Final[dict[str, dict[int, Origin]]] = {}
+"""The lines outside this package that operators have been chained on, by their files: a service chains on few, and often."""
+
+
+def _lines_of(file: str) -> dict[int, Origin]:
+    if len(_outside) == MOST_FILES:
+        _outside.clear()
+    return _outside.setdefault(file, {})
 
 
 @lru_cache(maxsize=512)

@@ -185,12 +185,16 @@ class RegionRun(Passes):
 
     def close(self) -> None:
         """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
-        self._stretches, self._stretch = NO_STRETCHES, None  # they lead back to here
-        if self._shape.closing or self._made:
+        if self._stretch is not None:
+            self._stretches, self._stretch = NO_STRETCHES, None  # they lead back to here
+        closing = self._shape.closing
+        if len(closing) == 1 and not self._made:
+            self.transforms[closing[0]].close()
+        elif closing or self._made:
             # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
             made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
             self._made.clear()
-            failures = close_all(made + [self.transforms[place].close for place in reversed(self._shape.closing)])
+            failures = close_all(made + [self.transforms[place].close for place in reversed(closing)])
             if failures:
                 raise_all(failures)
 

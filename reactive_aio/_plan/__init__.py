@@ -10,6 +10,7 @@ from .nodes import PublishOn as PublishOn
 from .nodes import Step as Step
 from .nodes import SubscribeOn as SubscribeOn
 from .nodes import reach_of as reach_of
+from .nodes import reads_nothing as reads_nothing
 from .nodes import scheduler_of as scheduler_of
 from .plan import Plan as Plan
 from .plan import Region as Region

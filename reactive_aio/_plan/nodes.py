@@ -5,7 +5,7 @@ They are values, and the same whatever engine will run them.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import Factory, define, field, frozen
@@ -14,12 +14,12 @@ from .._fusion.origin import Placed
 from .._fusion.parts import divided
 from .._fusion.requirement import PART
 from .capabilities import LOOP, Capabilities
+from .source import Source
 
 if TYPE_CHECKING:
     from .._fusion.stage import Stage
     from ..schedulers.base import Scheduler
     from .plan import Plan
-    from .source import Source
 
 
 @frozen
@@ -115,8 +115,16 @@ def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | No
 
 def followed(source: Source[Any]) -> Scheduler | None:
     """Return where a combinator runs for being called on a flow that ends there."""
+    if reads_nothing(type(source)):
+        return None
     flow = source.followed
     return None if flow is None else flow.__nodes__.scheduler
+
+
+@lru_cache(maxsize=512)
+def reads_nothing(kind: type[Source[Any]]) -> bool:
+    """Return whether the sources of a class read no flow."""
+    return kind.followed is Source.followed and kind.inner is Source.inner
 
 
 def _unless_it_stays(scheduler: Scheduler | None) -> Scheduler | None:

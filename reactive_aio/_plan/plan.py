@@ -53,17 +53,16 @@ class Plan:
     """What has been rewritten, in words, in its order."""
 
     @cached_property
-    def alone(self) -> bool:
-        """Whether it is one region, where its subscriber is, that pulls its source; and that may be opened when it is wanted."""
+    def alone(self) -> Pulled[Any] | None:
+        """The source, if it is pulled by one region, where the subscriber is, and may be opened as late as when it is wanted."""
         scheduler, source = self.regions[-1].scheduler, self.source.operator
         here = len(self.regions) == 1 and (scheduler is None or getattr(scheduler, "stays", False))
-        return here and isinstance(source, Pulled) and source.plain == source.at_hand
+        return source if here and isinstance(source, Pulled) and source.plain == source.at_hand else None
 
     @cached_property
-    def plain(self) -> bool:
-        """Whether the source is pulled without running any of the user's code."""
-        source = self.source.operator
-        return isinstance(source, Pulled) and source.plain
+    def at_hand(self) -> bool:
+        """Whether the elements are those of a builtin collection."""
+        return self.source.operator.at_hand
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from operator import length_hint
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from .._core import budgets
 from .._core.budgets import Budget
@@ -27,12 +27,12 @@ from .iterating import raise_held
 NOTHING: Final = object()
 
 
-async def run_directly(plan: Plan, default: Any) -> Any:
-    """Run a plan that is `alone` in this task, and return the element that it gives, or ``default``."""
+async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
+    """Run a plan whose source is `alone` in this task, and return the element that it gives, or ``default``."""
     budget = Budget.of(asyncio.get_running_loop())
-    if not budget.until and budgets.clock() >= budget.lent:
+    if budgets.clock() >= budget.lent:
         await _turn(budget)
-    run = _begun(plan)
+    run = _begun(plan, source)
     if isinstance(run, Failed):
         raise run.take()
     context = copy_context()
@@ -59,13 +59,11 @@ async def _turn(budget: Budget) -> None:
         budget.lent = budget.deadline()
 
 
-def _begun(plan: Plan) -> Direct | Failed:
+def _begun(plan: Plan, source: Pulled[Any]) -> Direct | Failed:
     """Begin with the stages, which may fail in that."""
     region = plan.regions[0]
     try:
-        return Direct(
-            RegionRun(region.stages, region.feed, counted=plan.plain), cast("Pulled[Any]", plan.source.operator)
-        )
+        return Direct(RegionRun(region.stages, region.feed, counted=plan.at_hand), source)
     except FAILURES as error:
         add_note(error, f"in {plan.source}")
         return Failed(as_failure(error))
@@ -74,22 +72,24 @@ def _begun(plan: Plan) -> Direct | Failed:
 class Direct:
     """One run of one region, for the one element that it gives at most."""
 
-    __slots__ = ("_items", "_read", "_run", "_source", "error", "value")
+    __slots__ = ("_items", "_read", "_run", "_sized", "_source", "error", "value")
 
     def __init__(self, run: RegionRun, source: Pulled[Any]) -> None:
         self._run = run
         self._source = source
         self._items: Iterator[Any] | None = None
         """The iterator of the source, once it is open."""
+        self._sized = False
+        """Whether that knows its own end, and so has nothing to be closed."""
         self._read = False
-        """Whether that has ended."""
+        """Whether it has ended."""
         self.value: Any = MISSING
         self.error: BaseException | None = None
 
     def work(self, budget: Budget) -> bool:
         """Run passes until the end; True if the time is up before. To be called in the context of the flow."""
-        outer = budget.until  # that of a region which pulls an async generator, and this is called in it
-        until = budget.until = outer or budget.lent
+        outer = budget.until  # that of a region which pulls an async generator that awaits the end
+        until = budget.until = budget.lent
         budget.short = min(budget.short, until)
         try:
             while self._step(until):
@@ -107,36 +107,33 @@ class Direct:
         items = run.current
         if items is not None:
             run.pace.deadline = until
-        elif run.phase is READING and not self._read and not (run.may_stop and run.done):
-            try:
-                items = self._opened()
-            except FAILURES as error:
-                self._fail(error, locate=True)
-                return False
-            if run.mute and (gather := run.gather(until)) is not None:
-                return self._gather(gather, items)
-            items = run.begin(items, until)
-        else:
+            return self._take(items)
+        if run.phase is not READING or self._read or (run.may_stop and run.done):
             if run.phase is READING:
                 run.finish()
-            items = run.begin(None, until)
-        return self._take(cast("Iterator[Any]", items))
+            return self._take(run.begin(None, until))
+        try:
+            items = self._items
+            if items is None:
+                items = self._items = self._source.iterate()
+                if sized(items):
+                    self._sized = True
+                    run.total = length_hint(items)
+        except FAILURES as error:
+            self._fail(error, locate=True)
+            return False
+        if run.mute and (gather := run.gather(until)) is not None:
+            return self._gather(gather, items)
+        return self._take(run.begin(items, until))
 
-    def _opened(self) -> Iterator[Any]:
-        items = self._items
-        if items is None:
-            items = self._items = self._source.iterate()
-            if sized(items):
-                self._run.total = length_hint(items)
-        return items
-
-    def _take(self, items: Iterator[Any]) -> bool:
+    def _take(self, items: Iterator[Any] | None) -> bool:
         """Take the element of a pass that gives it there and then."""
+        assert items is not None
         run = self._run
         try:
             item = next(items, NOTHING)
         except FAILURES as error:
-            self._fail(as_of_a_generator(error), locate=True)
+            self._fail(error, locate=True)
             return False
         if item is NOTHING:
             self._read = run.phase is READING and run.pace.ended
@@ -154,16 +151,17 @@ class Direct:
         run.current = items
         try:
             gather[0](items, run.pace, [], 1, *gather[1])
-            run.ended(input_ended=False)
             self._read = run.pace.ended
             if not (self._read and run.ends):
+                run.ended(input_ended=False)
                 return True
+            run.current = None
             for item in run.transforms[-1].finish():
                 self.value = item
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)
         else:
-            self._complete()
+            self._signal(self.close())
         return False
 
     # -- the end
@@ -174,9 +172,7 @@ class Direct:
             self._run.check_over()
         except FAILURES as error:
             failures.append(error)
-        failures += self.close()
-        if failures:
-            self._signal(failures)
+        self._signal([*failures, *self.close()])
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         """End with a failure; with ``locate`` it is one of the region's own functions."""
@@ -186,6 +182,8 @@ class Direct:
 
     def _signal(self, failures: list[BaseException]) -> None:
         """Keep the first of several failures for the end; the others are noted on it."""
+        if not failures:
+            return
         first, *others = map(as_failure, failures)
         try:
             for other in others:
@@ -196,9 +194,10 @@ class Direct:
 
     def close(self) -> list[BaseException]:
         """Let go of the pass, of what the stages hold, and of the source; return what that raises."""
-        items, self._run.current = self._run.current, None
+        run = self._run
+        items, run.current = run.current, None
         close: Callable[[], object] | None = getattr(items, "close", None)
-        closers = (self._run.close, self._close_source)
+        closers = (run.close,) if self._sized else (run.close, self._close_source)
         return close_all(closers if close is None else (close, *closers))
 
     def _close_source(self) -> None:

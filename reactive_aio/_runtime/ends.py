@@ -14,7 +14,7 @@ from attrs import define
 
 from .._core.guard import FAILURES, Failed
 from .._fusion import Placed, calling_line
-from .._plan import FlowLike, Plan, PublishOn, SubscribeOn
+from .._plan import FlowLike, Nodes, Plan, PublishOn, SubscribeOn
 from .._plan.nodes import Ended
 from ..hooks import discard, drop_error
 from ..schedulers.base import Scheduler
@@ -119,13 +119,16 @@ class _Result:
 def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
     """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
     ended = _ended_by(flow, stage)
-    plan = Plan.of(ended)
-    return run_directly(plan, default) if plan.alone else only_of(ended, default, gathered=gathered)
+    plan = ended.plan or Plan.of(ended)
+    source = plan.alone
+    if source is None:
+        return only_of(ended, default, gathered=gathered)
+    return run_directly(plan, source, default)
 
 
-def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:
+def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> Nodes:
     """Return a flow with an end; the latest is kept, with its plan, as a service may run one flow for each request."""
-    nodes, line = flow.__nodes__, calling_line()
+    nodes, line = flow.__nodes__, calling_line(4)
     if nodes.scheduler is not None and not is_home(nodes):
         nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), line))
     values = _values(stage)
@@ -141,7 +144,10 @@ def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> FlowLike:
 def _values(stage: Stage[Any, Any]) -> tuple[tuple[type[object], object], ...] | None:
     """Return what a stage holds, each with its type as 1 equals True; None where that must not be kept behind the end."""
     kind: Any = type(stage)
-    held: list[object] = [getattr(stage, name) for name in _fields(kind)]
+    names = _fields(kind)
+    if not names:
+        return ()
+    held: list[object] = [getattr(stage, name) for name in names]
     return tuple([(type(value), value) for value in held]) if all(type(value) in ATOMS for value in held) else None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from inspect import iscoroutinefunction
+from inspect import CO_COROUTINE, iscoroutinefunction
 from math import isfinite
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from .._fusion import Stage, label
@@ -85,6 +86,8 @@ def _is_exception_type(value: object) -> bool:
 
 def is_async(fn: Callable[..., object]) -> bool:
     """Tell whether calling ``fn`` gives a coroutine."""
+    if type(fn) is FunctionType and not fn.__dict__:
+        return bool(fn.__code__.co_flags & CO_COROUTINE)  # as below, without the calls: most functions are such
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
 
 

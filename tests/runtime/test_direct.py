@@ -264,9 +264,14 @@ class Own(BaseException):
 
 def fails(error: BaseException) -> Callable[..., Any]:
     def function(*_: object) -> Any:
-        raise error
+        raise anew(error)
 
     return function
+
+
+def anew(error: BaseException) -> BaseException:
+    """An exception like this one, without its notes."""
+    return type(error)(*error.args)
 
 
 class Closing:
@@ -281,7 +286,7 @@ class Closing:
 
     def __next__(self) -> int:
         if self.then is not None:
-            raise self.then
+            raise anew(self.then)
         return next(self.items)
 
     def close(self) -> None:
@@ -338,7 +343,7 @@ async def test_a_failure_is_raised_noted_and_told_of_as_by_a_driver(
 ) -> None:
     flow = FAILING[place](error)
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", False)
+        patched.setattr(Plan, "alone", None)
         expected = await outcome(ENDS[end], flow)
     assert driven
     driven.clear()
@@ -370,7 +375,7 @@ async def test_what_a_cleanup_raises_behind_a_failure_is_noted_as_by_a_driver(
 ) -> None:
     flow = Flow.from_iterable(source).map(fails(ValueError("first")))
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", False)
+        patched.setattr(Plan, "alone", None)
         expected = await outcome(ENDS[end], flow)
 
     assert expected == await outcome(ENDS[end], flow)
@@ -384,11 +389,11 @@ async def test_a_stage_that_can_not_be_begun_with_fails_the_flow(
 ) -> None:
     class Broken(Stage[int, int]):
         def transform(self) -> Stage[int, int]:
-            raise error
+            raise anew(error)
 
     flow = Flow.of(1).then(Broken())
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", False)
+        patched.setattr(Plan, "alone", None)
         expected = await outcome(ENDS["to_list"], flow)
 
     assert expected == await outcome(ENDS["to_list"], flow)

@@ -46,6 +46,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def until(deadline: float) -> Pace:
+    """The terms of a pass that is to end then."""
+    pace = Pace()
+    pace.deadline = deadline
+    return pace
+
+
 class Unfused(Transform[Any, Any]):
     """A transform of a user's, without a template."""
 
@@ -63,7 +70,7 @@ SHAPES = pytest.mark.parametrize(
 
 @SHAPES
 def test_slices_double_while_elements_are_quick(clock: Clock, stages: tuple[Map[Any, Any], ...], counted: bool) -> None:
-    pace = Pace(deadline=1.0)
+    pace = until(1.0)
     items = fuse(stages, paced=True, counted=counted).paced(clock.reading(200), pace)
 
     assert list(items) == list(range(200))
@@ -88,7 +95,7 @@ def test_slices_double_while_elements_are_quick(clock: Clock, stages: tuple[Map[
 def test_slices_grow_long_only_where_nothing_of_the_users_runs(
     clock: Clock, stages: tuple[Any, ...], plain: bool, counted: bool
 ) -> None:
-    list(fuse(stages, paced=True, counted=counted).paced(clock.reading(4000), Pace(deadline=1.0)))
+    list(fuse(stages, paced=True, counted=counted).paced(clock.reading(4000), until(1.0)))
 
     longest = max(later - look for look, later in pairwise(clock.looks))
     assert longest == (LONGEST_PLAIN if plain and counted else LONGEST_SLICE)
@@ -98,7 +105,7 @@ def test_slices_grow_long_only_where_nothing_of_the_users_runs(
 def test_a_slow_slice_is_followed_by_a_single_element(
     clock: Clock, stages: tuple[Map[Any, Any], ...], counted: bool
 ) -> None:
-    pace = Pace(deadline=1.0)
+    pace = until(1.0)
     source = clock.reading(12, lambda n: 2 * QUICK if n == 4 else 0.0)
 
     assert len(list(fuse(stages, paced=True, counted=counted).paced(source, pace))) == 12
@@ -108,7 +115,7 @@ def test_a_slow_slice_is_followed_by_a_single_element(
 def test_a_slice_that_takes_just_the_time_is_quick(clock: Clock) -> None:
     source = clock.reading(3, lambda n: QUICK if n == 0 else 0.0)
 
-    assert len(list(fuse((Map(abs),), paced=True).paced(source, Pace(deadline=1.0)))) == 3
+    assert len(list(fuse((Map(abs),), paced=True).paced(source, until(1.0)))) == 3
     assert clock.looks == [0, 1, 3]
     assert 10e-6 < QUICK < 1e-3
 
@@ -117,7 +124,7 @@ def test_a_slice_that_takes_just_the_time_is_quick(clock: Clock) -> None:
 def test_a_pass_ends_at_its_deadline_and_is_taken_up_again(
     clock: Clock, stages: tuple[Map[Any, Any], ...], counted: bool
 ) -> None:
-    fused, pace = fuse(stages, paced=True, counted=counted), Pace(deadline=1.0)
+    fused, pace = fuse(stages, paced=True, counted=counted), until(1.0)
     source = clock.reading(40, lambda n: 1.0 if n == 6 else 0.0)
 
     assert list(fused.paced(source, pace)) == list(range(7))
@@ -131,7 +138,7 @@ def test_a_pass_ends_at_its_deadline_and_is_taken_up_again(
 
 
 def test_a_pass_that_was_quick_up_to_its_deadline_goes_on_with_twice_as_many(clock: Clock) -> None:
-    fused, pace = fuse((Map(abs),), paced=True), Pace(deadline=QUICK / 2)
+    fused, pace = fuse((Map(abs),), paced=True), until(QUICK / 2)
     source = clock.reading(40, lambda n: QUICK / 2 if n == 6 else 0.0)
 
     assert list(fused.paced(source, pace)) == list(range(7))
@@ -139,7 +146,7 @@ def test_a_pass_that_was_quick_up_to_its_deadline_goes_on_with_twice_as_many(clo
 
 
 def test_a_pass_that_was_not_quick_up_to_its_deadline_goes_on_with_one_element(clock: Clock) -> None:
-    fused, pace = fuse((Map(abs),), paced=True), Pace(deadline=QUICK)
+    fused, pace = fuse((Map(abs),), paced=True), until(QUICK)
     source = clock.reading(40, lambda n: 2 * QUICK if n == 6 else 0.0)
 
     assert list(fused.paced(source, pace)) == list(range(7))
@@ -147,7 +154,7 @@ def test_a_pass_that_was_not_quick_up_to_its_deadline_goes_on_with_one_element(c
 
 
 def test_a_slice_through_which_nothing_passes_is_no_end(clock: Clock) -> None:
-    pace = Pace(deadline=1.0)
+    pace = until(1.0)
 
     assert list(fuse((Filter[int](lambda n: n > 8),), paced=True).paced(clock.reading(10), pace)) == [9]
     assert pace.ended
@@ -161,7 +168,7 @@ def test_what_is_not_paced_goes_to_the_end() -> None:
 
 
 def test_a_fused_function_passes_none_of_the_ends_of_its_input() -> None:
-    pace = Pace(deadline=1e9)
+    pace = until(1e9)
 
     assert list(fuse((), paced=True).paced(iter([]), pace)) == []
     assert pace.ended
@@ -492,7 +499,7 @@ def test_a_list_is_filled_in_one_slice_where_nothing_of_the_users_runs(clock: Cl
     assert filling.only is not None
     (fill, bound), given, items = filling.only, list[Any](), iter(range(5000))
 
-    fill(items, Pace(deadline=1.0), given, most, *bound)
+    fill(items, until(1.0), given, most, *bound)
 
     assert [*enumerate(range(most))] == given
     assert most == next(items)
@@ -500,7 +507,7 @@ def test_a_list_is_filled_in_one_slice_where_nothing_of_the_users_runs(clock: Cl
 
 
 def test_a_fold_has_no_list_that_could_be_full(clock: Clock) -> None:
-    counting, pace = Counting(0), Pace(deadline=1.0)
+    counting, pace = Counting(0), until(1.0)
     filling = gathering((counting,))
     assert filling is not None
     assert filling.only is not None
@@ -521,7 +528,7 @@ def test_a_list_is_filled_with_an_eye_on_the_clock_where_an_event_loop_waits(
     assert filling.only is not None
     (fill, bound), given = filling.only, list[int]()
 
-    fill(clock.reading(6, lambda _: 2 * QUICK), Pace(deadline=1.0), given, 100, *bound)
+    fill(clock.reading(6, lambda _: 2 * QUICK), until(1.0), given, 100, *bound)
 
     assert [*range(6)] == given
     assert looks == clock.looks

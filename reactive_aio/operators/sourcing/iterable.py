@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from attrs import field, frozen
 
@@ -36,11 +36,22 @@ class FromIterable(Pulled[T]):
         return iter(self.items)
 
 
-@frozen
+_set_items: Callable[[FromIterable[Any], tuple[Any, ...]], None] = vars(FromIterable)["items"].__set__
+
+
+@frozen(init=False)
 class Of(FromIterable[T]):
     """Source of ``Flow.of``."""
 
     items: tuple[T, ...]
+
+    def __init__(self, items: tuple[T, ...]) -> None:
+        _set_items(self, items)  # a service may make one for each element: attrs takes twice as long
+
+    @property
+    def at_hand(self) -> bool:
+        """A tuple is."""
+        return True
 
     @property
     def arguments(self) -> str:
