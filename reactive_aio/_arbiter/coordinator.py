@@ -32,6 +32,8 @@ class Coordinator(Drain):
     _next: FlowLike | None = field(init=False, default=None)
     _inner: Inner | None = field(init=False, default=None)
     """The subscriber of the source that is read now."""
+    _given: Inner = field(init=False, factory=lambda: Inner(None))
+    """What stands for the subscriber of a source that nobody has to subscribe to."""
 
     def request(self, n: int) -> None:
         """Pass demand to the arbiter."""
@@ -63,12 +65,24 @@ class Coordinator(Drain):
         flow, self._next = self._next, None
         if flow is None or self.arbiter.cancelled:
             return False
+        items = self.inlet.given(flow, self.arbiter.requested)
+        if items is not None:
+            self._pass_on(items)
+            return self._next is not None
         inner = self._inner = Inner(self, arbiter=self.arbiter)
         try:
             self.inlet.subscribe(flow, inner, at_once=True)
         except FAILURES as error:
             inner.on_error(error)
         return self._next is not None
+
+    def _pass_on(self, items: list[Any]) -> None:
+        """Pass on the elements of a source that are given, and its end, unless it has been left by then."""
+        inner = self._inner = self._given
+        if items:
+            self.on_chunk(inner, items)
+        if self._inner is inner:
+            self.on_end(inner)
 
     def complete(self) -> None:
         """Complete the whole."""

@@ -96,6 +96,8 @@ class Inner:
         if len(kept) <= n:
             taken = list(kept)
             kept.clear()
+        elif n == 1:
+            taken = [kept.popleft()]
         else:
             taken = [kept.popleft() for _ in range(n)]
         self.consumed += len(taken)

@@ -19,7 +19,7 @@ class Merging(Gathering):
     """
 
     delay_errors: bool = False
-    _ready: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
+    ready: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
     """The flows of which something is kept, each once; the first has its turn next."""
     _errors: list[BaseException] = field(
         init=False, factory=list[BaseException]
@@ -28,7 +28,7 @@ class Merging(Gathering):
 
     def cancel(self) -> None:
         """Cancel all, and report what waits for the end."""
-        self._ready.clear()
+        self.ready.clear()
         super().cancel()
         errors, self._errors = self._errors, []
         for error in errors:
@@ -36,24 +36,24 @@ class Merging(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
-        if self.demand >= len(items) and not self._ready and not self.busy:
+        if self.demand >= len(items) and not self.ready and not self.busy:
             inner.consumed += len(items)
             self.emit(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return
         if not inner.kept:
-            self._ready.append(inner)
+            self.ready.append(inner)
         super().on_chunk(inner, items)
 
     def step(self) -> bool:
         """Emit what is kept of the next flow, as far as it is wanted."""
-        if not self._ready or not self.demand:
+        if not self.ready or not self.demand:
             return False
-        inner = self._ready.popleft()
+        inner = self.ready.popleft()
         items = inner.take(self.demand)
         if inner.kept:
-            self._ready.append(inner)
+            self.ready.append(inner)
         self.emit(items)
         if inner.spent and inner in self.inners:
             self.on_spent(inner)

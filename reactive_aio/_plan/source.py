@@ -127,6 +127,13 @@ class Host(Protocol):
     def dropped(self, error: BaseException) -> None:
         """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
 
+    def given(self, flow: FlowLike, most: int) -> list[Any] | None:
+        """Return the elements of an inner flow that has no others than given ones, ``most`` of them at most, and can be passed on now.
+
+        Nothing is run for them, and there is nothing to be cleaned up: so nobody has to subscribe. None for all other flows.
+        """
+        ...
+
     def subscribe(
         self,
         flow: FlowLike,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
 from functools import partial
-from typing import Any, TypeVar, cast
+from operator import length_hint
+from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
@@ -19,9 +20,9 @@ from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
 from .driver import RegionDriver
-from .given import Given
+from .given import Given, PassedOn
 from .host import FlowHost, begun
-from .inputs import Input, PulledInput, PushedInput
+from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
 from .lifetime import Lifetime
 from .owner import AwaitedDriver
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
@@ -46,6 +47,8 @@ class RegionHost:
     """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
     _home: Scheduler = field(init=False)
     """Where that flow belongs."""
+    _passed_on: PassedOn = field(init=False, factory=PassedOn)
+    """The given elements that came most lately, and that nobody has subscribed to."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -107,8 +110,7 @@ class RegionHost:
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         at_once = at_once and not self.driver.place.hops
-        if ended is None and context is None and self._is_given(flow):
-            items = cast("Pulled[Any]", flow.__nodes__.source.operator).iterate()
+        if ended is None and context is None and (items := self._given_by(flow)) is not None:
             given = _view(self.driver).inner = Given((self.driver, receiver), items)
             given.begin(receiver, at_once=at_once)
             return
@@ -136,12 +138,26 @@ class RegionHost:
         if at_once:
             driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
 
-    def _is_given(self, flow: FlowLike) -> bool:
-        """Return whether it is a flow of given elements, without any step, that belongs here."""
+    def given(self, flow: FlowLike, most: int) -> list[Any] | None:
+        """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""
+        items = self._given_by(flow)
+        if items is None or length_hint(items) > min(most, LONGEST_CHUNK) or self.driver.place.hops:
+            return None
+        view, chunk = self.driver.view, list(items)
+        if view is not None:
+            view.inner = self._passed_on
+            self._passed_on.delivered = len(chunk)
+        return chunk
+
+    def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
+        """Return the elements of a flow of given elements, without any step, that belongs here; None for all others."""
         nodes = flow.__nodes__
-        if nodes.steps or not nodes.source.operator.at_hand:
-            return False
-        return id(flow) not in self._given or self._belonging.is_here()
+        source = nodes.source.operator
+        if nodes.steps or not source.at_hand or (id(flow) in self._given and not self._belonging.is_here()):
+            return None
+        pulled: Any = source
+        items: Iterator[Any] = pulled.iterate()
+        return items
 
 
 @define(eq=False)

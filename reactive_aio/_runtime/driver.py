@@ -91,9 +91,12 @@ class RegionDriver(Emission):
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements and pass on what comes of them; what goes wrong here is no failure of who calls."""
+        fed: Any = self._input
         try:
-            self.upstream.add(items)
-            self.advance()
+            fed.add(items)
+            # As `advance`, without a call: every list of a combinator comes by here.
+            if not self._draining and (self.place.hops or self._work()) and not self._awake:
+                self._wake()
         except FAILURES as error:
             self.caught(error)
 

@@ -21,6 +21,14 @@ from .inputs import LONGEST_CHUNK
 
 
 @define(eq=False)
+class PassedOn:
+    """What snapshots see of given elements that were passed on there and then, so that nobody has subscribed to them."""
+
+    delivered: int = 0
+    """How many there were."""
+
+
+@define(eq=False)
 class Given:
     """The subscription to a flow of given elements, confined to the event loop of the region that reads it."""
 

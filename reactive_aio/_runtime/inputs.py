@@ -234,7 +234,9 @@ class PushedInput:
 
     def more(self, demand: int) -> bool:
         """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
-        if self.terminated or self.outstanding == UNBOUNDED:
+        if self.outstanding == UNBOUNDED and not self.terminated:
+            return True
+        if self.terminated:
             return not self.at_end
         if self.prefetch is None:
             need = self.run.demand(demand) if demand else 0

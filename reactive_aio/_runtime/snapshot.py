@@ -8,7 +8,7 @@ from .._arbiter import Gathering, Inner
 from .._plan import BoundarySnapshot, InnerSnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
 from ..spec import add_demand
 from .driver import RegionDriver
-from .given import Given
+from .given import Given, PassedOn
 from .inputs import PushedInput
 from .tree import View
 
@@ -35,7 +35,7 @@ def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
         if view.elsewhere is not None and fed is not None:
             tasks = None if view.tasks is None else view.tasks()
             found.append(RegionSnapshot(view.elsewhere.place, delivered=fed.received, tasks=tasks))
-        if isinstance(now, Given):
+        if isinstance(now, (Given, PassedOn)):
             found.append(RegionSnapshot(HERE, now.delivered))
             break
         driver = before or now

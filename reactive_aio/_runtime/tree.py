@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from .._plan import Elsewhere, Gauge, TasksSnapshot
     from .driver import RegionDriver
-    from .given import Given
+    from .given import Given, PassedOn
 
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
@@ -72,7 +72,7 @@ class View:
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.elsewhere = elsewhere
         """The place where the elements are made, if that is no region of an event loop."""
-        self.inner: RegionDriver | Given | None = None
+        self.inner: RegionDriver | Given | PassedOn | None = None
         """The last region of the flow that a combinator began with most lately."""
         self.gauge: Gauge | None = None
         """What a source that can't be slowed keeps and drops."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import CO_COROUTINE, iscoroutinefunction
 from math import isfinite
 from types import FunctionType
@@ -61,7 +62,14 @@ def check_flows(method: str, *flows: object) -> None:
 
 def is_flow(value: object) -> TypeGuard[Flow[Any]]:
     """Tell whether ``value`` is a flow."""
-    return isinstance(value, Fluent)
+    kind: Any = type(value)
+    return _is_of_flows(kind)
+
+
+@lru_cache(maxsize=512)
+def _is_of_flows(kind: type[object]) -> bool:
+    """Tell whether the instances of a class are flows, which abstract classes take longer to say than is done with most flows."""
+    return issubclass(kind, Fluent)
 
 
 def check_function(method: str, fn: object, instead: str | None = None) -> None:

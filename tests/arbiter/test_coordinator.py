@@ -46,6 +46,9 @@ class Inlet:
     loop: Any = field(factory=SimpleNamespace)
     context: Any = field(factory=Context)
 
+    def given(self, flow: Any, most: int) -> None:
+        return None
+
     def subscribe(self, flow: Any, receiver: Any, *, at_once: bool) -> None:
         self.sources.append(Played(receiver, at_once))
         self.react(self.sources[-1])

@@ -217,6 +217,9 @@ class World:
 
     # -- the inlet
 
+    def given(self, flow: FlowLike, most: int) -> None:
+        return None
+
     def subscribe(self, flow: FlowLike, receiver: Inner, *, at_once: bool) -> None:
         check(not self.cancelled, "a source is subscribed to, though downstream has cancelled")
         check(all(source.ended for source in self.sources), "a source is subscribed to before the last one has ended")

@@ -8,21 +8,32 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._plan import FlowLike
 from reactive_aio._runtime import assemble
+from reactive_aio._runtime.assemble import RegionHost
 from reactive_aio._runtime.given import Given
 from tests.subscribers import Recorder, idle
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Given]:
-    """Those that are made."""
-    found: list[Given] = []
+def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Those that are made, and the elements that are passed on without."""
+    found: list[object] = []
+    given = RegionHost.given
 
     def make(*arguments: Any) -> Given:
-        found.append(Given(*arguments))
-        return found[-1]
+        subscription = Given(*arguments)
+        found.append(subscription)
+        return subscription
+
+    def pass_on(host: RegionHost, flow: FlowLike, most: int) -> list[Any] | None:
+        items = given(host, flow, most)
+        if items is not None:
+            found.append(items)
+        return items
 
     monkeypatch.setattr(assemble, "Given", make)
+    monkeypatch.setattr(RegionHost, "given", pass_on)
     return found
 
 
@@ -38,7 +49,7 @@ COMBINED: dict[str, Flow[int]] = {
 
 
 @pytest.mark.parametrize("name", COMBINED)
-async def test_they_signal_all_under_whatever_demand(name: str, made: list[Given]) -> None:
+async def test_they_signal_all_under_whatever_demand(name: str, made: list[object]) -> None:
     assert [1, 2, 3, 4, 5] == await COMBINED[name].to_list()
 
     recorder = Recorder()
@@ -52,7 +63,7 @@ async def test_they_signal_all_under_whatever_demand(name: str, made: list[Given
     assert made
 
 
-async def test_no_signal_comes_inside_a_request(made: list[Given]) -> None:
+async def test_no_signal_comes_inside_a_request(made: list[object]) -> None:
     recorder = Recorder()
     Flow.of(1, 2).concat(Flow.of(3)).subscribe(recorder)
     await idle()
@@ -92,7 +103,7 @@ async def test_a_long_one_gives_others_their_turn() -> None:
 
 
 @pytest.mark.parametrize("other", ["with a stage", "of an iterator", "elsewhere"])
-async def test_other_flows_have_a_region(other: str, made: list[Given]) -> None:
+async def test_other_flows_have_a_region(other: str, made: list[object]) -> None:
     with schedulers.thread("elsewhere") as place:
         flow = {
             "with a stage": Flow.of(1).map(int),
@@ -102,3 +113,76 @@ async def test_other_flows_have_a_region(other: str, made: list[Given]) -> None:
         assert [1, 1] == await flow.concat(Flow.of(1)).to_list()
 
     assert len(made) == (0 if other == "elsewhere" else 1)  # there, what follows a flow elsewhere is read elsewhere too
+
+
+# -- passed on without a subscription
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        Flow.range(3).flat_map(lambda n: Flow.of(n, n)),
+        Flow.range(3).concat_map(lambda n: Flow.of(n, n)),
+        Flow.range(3).exhaust_map(lambda n: Flow.of(n, n)),
+        Flow.of(0, 0, 1).concat(Flow.of(1, 2), Flow.of(2)),
+    ],
+    ids=["flat_map", "concat_map", "exhaust_map", "concat"],
+)
+async def test_as_many_as_are_wanted_are_passed_on_and_nobody_subscribes(flow: Flow[int], made: list[object]) -> None:
+    assert [0, 0, 1, 1, 2, 2] == await flow.to_list()
+
+    first, *others = map(type, made)
+    assert first is Given  # the flow that is mapped, or the first of several, which comes before any demand
+    assert {list} == {*others}
+
+
+async def test_more_than_are_wanted_are_subscribed_to(made: list[object]) -> None:
+    assert [0, 0, 1, 1] == [n async for n in Flow.range(2).concat_map(lambda n: Flow.of(n, n))]
+
+    assert [Given, Given, Given] == list(map(type, made))  # that which is mapped among them
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+async def test_what_leaves_in_the_middle_of_what_is_passed_on_hears_no_more(most: int) -> None:
+    called: list[int] = []
+
+    def inner(n: int) -> Flow[int]:
+        called.append(n)
+        return Flow.of(n)
+
+    for flow in (Flow.range(9).flat_map(inner), Flow.range(9).concat_map(inner), Flow.of(0, 1, 2).flat_map(inner)):
+        called.clear()
+        assert [*range(most)] == await flow.take(most).to_list()
+        assert [*range(most)] == called
+    runs: list[int] = []
+    assert [7] * most == await Flow.of(7).repeat().do_on_next(runs.append).take(most).to_list()
+    assert len(runs) == most
+
+
+async def test_each_is_passed_on_before_the_next_flow_is_made() -> None:
+    log: list[str] = []
+
+    def inner(n: int) -> Flow[int]:
+        log.append(f"made {n}")
+        return Flow.of(n)
+
+    await Flow.range(2).flat_map(inner).do_on_next(lambda n: log.append(f"took {n}")).drain()
+
+    assert log == ["made 0", "took 0", "made 1", "took 1"]
+
+
+async def test_a_flow_that_is_run_again_without_an_element_gives_others_their_turn() -> None:
+    task = asyncio.ensure_future(Flow[int].empty().repeat().to_list())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_snapshot_tells_how_many_were_passed_on() -> None:
+    found: list[int] = []
+    async with Flow.of(7).repeat(3).open() as items:
+        async for _ in items:
+            found.append(items.snapshot().regions[0].delivered)  # noqa: PERF401 - a look in between
+
+    assert [0, 0, 1] == found  # another run has begun behind all but the last

@@ -154,6 +154,10 @@ class Side:
         """Tell the hook."""
         drop_error(error)
 
+    def given(self, flow: FlowLike, most: int) -> list[Any] | None:
+        """Nothing: elements come as the worker gives them."""
+        return None
+
     def subscribe(
         self,
         flow: FlowLike,

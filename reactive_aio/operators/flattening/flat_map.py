@@ -69,9 +69,17 @@ class FlatMapping(Merging):
         if isinstance(flow, Failed):
             self.fail(flow.take())
             return
-        self.add(flow, self.ahead, self.mapper.index)
-        if self.outer.spent and self.outer in self.inners:
-            self.on_spent(self.outer)
+        outer = self.outer
+        items = None if self.ready else self.inlet.given(flow, min(self.demand, self.ahead))
+        if items is None:
+            self.add(flow, self.ahead, self.mapper.index)
+        else:
+            self.several = True
+            if items:
+                self.emit(items)
+            outer.request(1)
+        if outer.ended and outer.spent and outer in self.inners:
+            self.on_spent(outer)
 
     def on_spent(self, inner: Inner) -> None:
         """See to the end, and ask for an element in its place."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 
-from attrs import define, field
+from attrs import Factory, define, field
 
 from ..._arbiter import Inner
 from ..._core.guard import Failed, as_of_a_generator, guarded
@@ -22,14 +23,16 @@ class Mapper:
     inlet: Inlet[Any]
     method: str
     fn: Callable[[Any], FlowLike]
+    _context: Context = field(init=False, default=Factory(lambda self: self.inlet.context, takes_self=True))
     index: int = field(init=False, default=-1)
     """The number of the latest element."""
 
     def __call__(self, item: Any) -> FlowLike | Failed:
         """Give the flow of an element, or the failure with a note of where it was."""
         self.index += 1
-        flow = guarded(self.inlet.context, self._flow, item)
-        if isinstance(flow, Failed):
+        flow = guarded(self._context, self.fn, item)
+        if isinstance(flow, Failed) or not is_flow(flow):
+            flow = self._failure(flow)
             add_note(flow.error, f"in {self.inlet.where}, on element #{self.index}")
         return flow
 
@@ -38,14 +41,12 @@ class Mapper:
         if inner.error is not None and inner.key is not None:
             add_note(inner.error, f"in the flow that {self.inlet.where}, made of element #{inner.key}")
 
-    def _flow(self, item: Any) -> FlowLike:
-        try:
-            flow = self.fn(item)
-        except StopIteration as stop:
-            raise as_of_a_generator(stop, f"the function of {self.method}()") from stop
-        if not is_flow(flow):
-            raise TypeError(
+    def _failure(self, flow: object) -> Failed:
+        if isinstance(flow, Failed):
+            return Failed(as_of_a_generator(flow.take(), f"the function of {self.method}()"))
+        return Failed(
+            TypeError(
                 f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}: "
                 "flat_map_iterable() takes one that returns an iterable, map_async() one that is to be awaited"
             )
-        return flow
+        )

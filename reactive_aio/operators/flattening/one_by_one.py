@@ -42,6 +42,13 @@ class OneByOne(Gathering):
         if isinstance(flow, Failed):
             self.fail(flow.take())
             return
+        items = self.inlet.given(flow, self.arbiter.requested)
+        if items is not None:
+            self.several = True
+            if items:
+                self.arbiter.produced(len(items))
+                self.inlet.on_chunk(items)
+            return
         inner = self.current = self.enter(None, self.mapper.index, self.arbiter)
         self.subscribe(flow, inner, at_once=True)
 
