@@ -14,9 +14,9 @@ import operator
 import sys
 import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import TypeVarTuple
+from typing import TypeVarTuple, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ from reactive_aio import Flow, schedulers
 from reactive_aio._core import budgets
 
 N = 20_000
+GIVEN = Flow.of(1)
 PREFETCH = 256
 ROUNDS = N / PREFETCH
 """How often a whole prefetch of elements passes a boundary."""
@@ -165,6 +166,48 @@ def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for
 
 def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_for_256() -> None:
     assert beyond_one(python_calls, on_a_thread) <= 65 * ROUNDS
+
+
+# --- calls of Python functions for a subscription ---------------------------------------------------------------------
+
+
+def runs(n: int, once: Callable[[], object]) -> int:
+    """Count the calls for ``n`` more runs of a flow in one task."""
+
+    async def many(n: int) -> None:
+        for _ in range(n):
+            await cast(Awaitable[object], once())
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(many(n)))
+
+    counted(1)  # functions are generated, modules imported
+    return counted(2 * n) - counted(n)
+
+
+def test_a_run_of_a_small_flow_costs_40_calls_and_no_turn_of_the_loop() -> None:
+    flow = Flow.of(1).map(increment)
+
+    assert runs(1_000, flow.to_list) <= 40 * 1_000
+
+
+def test_building_a_small_flow_costs_20_calls() -> None:
+    built = python_calls(lambda: [Flow.of(n).map(increment) for n in range(1_000)])
+
+    assert built <= 20 * 1_000
+
+
+@pytest.mark.parametrize(
+    ("flow", "calls"),
+    [
+        (lambda n: Flow.range(n).flat_map(lambda _: GIVEN), 32),
+        (lambda n: Flow.range(n).concat_map(lambda _: GIVEN), 46),
+        (GIVEN.repeat, 29),
+    ],
+    ids=["flat_map", "concat_map", "repeat"],
+)
+def test_an_inner_flow_of_given_elements_costs_no_assembly(flow: Flows, calls: int) -> None:
+    assert for_more(python_calls, flow, 2_000) <= calls * 2_000
 
 
 # --- callbacks and wake-ups ------------------------------------------------------------------------------------------

@@ -66,11 +66,14 @@ class ConcatMapping(OneByOne):
         outer = self.outer
         if self.current is not None:
             return False
-        if outer.spent and outer in self.inners:
+        if outer.kept:
+            return super().step()
+        if outer.ended:
+            if outer not in self.inners:
+                return False
             self.on_spent(outer)
-        elif not super().step():
-            if self.arbiter.requested and not self._asked:
-                self._asked = True
-                outer.request(1)
-            return False
-        return True
+            return True
+        if self.arbiter.requested and not self._asked:
+            self._asked = True
+            outer.request(1)
+        return False

@@ -97,8 +97,9 @@ class OneByOne(Gathering):
             return False
         (item,) = outer.take(1)
         self.take(item)
-        self.feed(outer)
-        if outer.spent and outer in self.inners:
+        if outer.prefetch is not None:
+            self.feed(outer)
+        if outer.ended and outer.spent and outer in self.inners:
             self.on_spent(outer)
         return True
 
