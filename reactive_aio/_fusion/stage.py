@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from .._core.guard import FAILURES
@@ -115,7 +116,7 @@ class Stage(Transform[T, R]):
     @property
     def name(self) -> str:
         """The name of the Flow method, as plans and error notes show it."""
-        return _snake(type(self).__name__)
+        return snake(type(self).__name__)
 
     @property
     def arguments(self) -> str:
@@ -127,7 +128,13 @@ class Stage(Transform[T, R]):
         return f"{self.name}({self.arguments})"
 
 
-def _snake(name: str) -> str:
+@lru_cache(maxsize=512)
+def snake(name: str) -> str:
+    """Return the name of a method by that of its class.
+
+    >>> snake("FlatMap")
+    'flat_map'
+    """
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 

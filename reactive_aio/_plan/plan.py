@@ -51,18 +51,8 @@ class Plan:
     """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
     rewrites: tuple[str, ...] = ()
     """What has been rewritten, in words, in its order."""
-
-    @cached_property
-    def alone(self) -> Pulled[Any] | None:
-        """The source, if it is pulled by one region, where the subscriber is, and may be opened as late as when it is wanted."""
-        scheduler, source = self.regions[-1].scheduler, self.source.operator
-        here = len(self.regions) == 1 and (scheduler is None or getattr(scheduler, "stays", False))
-        return source if here and isinstance(source, Pulled) and source.plain == source.at_hand else None
-
-    @cached_property
-    def at_hand(self) -> bool:
-        """Whether the elements are those of a builtin collection."""
-        return self.source.operator.at_hand
+    alone: Pulled[Any] | None = None
+    """The source, if it is pulled by one region, where the subscriber is, and may be opened as late as when it is wanted."""
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:
@@ -75,26 +65,28 @@ class Plan:
 
 def _cut(nodes: Nodes, rewrites: tuple[str, ...]) -> Plan:
     """Cut a flow at its boundaries; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
-    regions: list[Region] = []
-    stages: list[Placed[Stage[Any, Any]]] = []
-    feed: object = nodes.source
-    boundary: PublishOn | None = None
+    source = nodes.source.operator
+    stages: list[Any] = []
+    rows: list[tuple[object, list[Any], PublishOn | None]] = [(nodes.source, stages, None)]
     moved: Scheduler | None = None
     for step in nodes.steps:
         operator = step.operator
         if isinstance(operator, PublishOn):
-            regions.append(_region(feed, stages, boundary))
-            stages, boundary, feed = [], operator, step
+            stages = []
+            rows.append((step, stages, operator))
         elif isinstance(operator, SubscribeOn):
             moved = moved or operator.scheduler
         else:
-            stages.append(Placed(operator, step.origin))
-    regions.append(_region(feed, stages, boundary))
-    first = regions[0]
-    leader = followed(nodes.source.operator)
-    regions[0] = Region(first.feed, first.stages, leader or moved, None)
-    return Plan(nodes.source, tuple(regions), leader is not None, moved, rewrites)
+            stages.append(step)
+    leader = followed(source)
+    first = leader or moved
+    regions = [
+        Region(feed, tuple(row), first if boundary is None else boundary.scheduler, boundary)
+        for feed, row, boundary in rows
+    ]
+    alone = _pulled(source) if len(rows) == 1 and (first is None or getattr(first, "stays", False)) else None
+    return Plan(nodes.source, tuple(regions), leader is not None, moved, rewrites, alone)
 
 
-def _region(feed: object, stages: list[Placed[Stage[Any, Any]]], boundary: PublishOn | None) -> Region:
-    return Region(feed, tuple(stages), None if boundary is None else boundary.scheduler, boundary)
+def _pulled(source: Source[Any]) -> Pulled[Any] | None:
+    return source if isinstance(source, Pulled) and source.plain == source.at_hand else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 from attrs import frozen
 
-from .._fusion.stage import label
+from .._fusion.stage import label, snake
 from ..spec import Subscription
 from .capabilities import LOOP, Capabilities
 
@@ -200,7 +200,7 @@ class Source(ABC, Generic[T_co]):
     @property
     def name(self) -> str:
         """The name of the method that made the source, as plans and error notes show it."""
-        return "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self).__name__).lstrip("_")
+        return snake(type(self).__name__)
 
     @property
     def arguments(self) -> str:

@@ -63,7 +63,7 @@ def _begun(plan: Plan, source: Pulled[Any]) -> Direct | Failed:
     """Begin with the stages, which may fail in that."""
     region = plan.regions[0]
     try:
-        return Direct(RegionRun(region.stages, region.feed, counted=plan.at_hand), source)
+        return Direct(RegionRun(region.stages, region.feed, counted=source.at_hand), source)
     except FAILURES as error:
         add_note(error, f"in {plan.source}")
         return Failed(as_failure(error))
