@@ -142,6 +142,7 @@ async def test_more_than_are_wanted_are_subscribed_to(made: list[object]) -> Non
     assert [Given, Given, Given] == list(map(type, made))  # that which is mapped among them
 
 
+@pytest.mark.usefixtures("still")  # a turn whose time is up would leave later
 @pytest.mark.parametrize("most", [1, 2, 3])
 async def test_what_leaves_in_the_middle_of_what_is_passed_on_hears_no_more(most: int) -> None:
     called: list[int] = []
