@@ -31,14 +31,14 @@ async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
     """Run a plan whose source is `alone` in this task, and return the element that it gives, or ``default``."""
     budget = Budget.of(asyncio.get_running_loop())
     if budgets.clock() >= budget.lent:
-        await _turn(budget)
+        budget.lent = await budget.turn()
     run = _begun(plan, source)
     if isinstance(run, Failed):
         raise run.take()
     context = copy_context()
     try:
         while context.run(run.work, budget):
-            await _turn(budget)
+            budget.lent = await budget.turn()
     except FAILURES:  # cancelled, or left behind by the loop
         for error in context.run(run.close):
             drop_error(error)
@@ -46,17 +46,6 @@ async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
     if run.error is not None:
         raise_held(run)
     return default if run.value is MISSING else run.value
-
-
-async def _turn(budget: Budget) -> None:
-    """Let the event loop have a turn; behind it the tasks have another one to run flows in."""
-    waiter = object()
-    budget.waiting.add(waiter)
-    try:
-        await asyncio.sleep(0)
-    finally:
-        budget.waiting.discard(waiter)
-        budget.lent = budget.deadline()
 
 
 def _begun(plan: Plan, source: Pulled[Any]) -> Direct | Failed:
@@ -90,7 +79,6 @@ class Direct:
         """Run passes until the end; True if the time is up before. To be called in the context of the flow."""
         outer = budget.until  # that of a region which pulls an async generator that awaits the end
         until = budget.until = budget.lent
-        budget.short = min(budget.short, until)
         try:
             while self._step(until):
                 if budgets.clock() >= until:
