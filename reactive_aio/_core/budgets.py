@@ -124,7 +124,15 @@ class Budget:
             elif self.loop.is_closed():
                 raise RuntimeError("Event loop is closed")
         except RuntimeError as closed:
-            self._waiting.clear()
+            self._strand(closed)
+
+    def _strand(self, closed: RuntimeError) -> None:
+        """Have all who wait give up, on whatever thread."""
+        while True:
+            try:
+                taker = self._waiting.popleft()
+            except IndexError:  # there are no more, or another thread has taken the last
+                return
             taker.strand(closed)
 
     async def turn(self) -> float:

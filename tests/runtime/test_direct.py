@@ -437,7 +437,6 @@ async def test_a_run_leaves_nothing_of_a_turn_behind() -> None:
         await Flow.of(1).map(fails(ValueError("wrong"))).to_list()
 
     assert budget.until == 0.0
-    assert not budget.crowded
 
 
 async def test_a_failure_is_let_go_of_when_it_has_been_raised() -> None:
