@@ -18,6 +18,7 @@ from ..operators import (
     Overflowing,
     Recovering,
     Scheduling,
+    Sharing,
     Sourcing,
     Timing,
     Transforming,
@@ -45,6 +46,7 @@ class Flow(
     Observing[T_co],
     Timing[T_co],
     Scheduling[T_co],
+    Sharing[T_co],
     Overflowing[T_co],
     Ends[T_co],
 ):

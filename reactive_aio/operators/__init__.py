@@ -11,6 +11,7 @@ from .observing import Observing as Observing
 from .overflow import Overflowing as Overflowing
 from .recovering import Recovering as Recovering
 from .scheduling import Scheduling as Scheduling
+from .sharing import Sharing as Sharing
 from .sourcing import Sourcing as Sourcing
 from .timing import Timing as Timing
 from .transforming import Transforming as Transforming

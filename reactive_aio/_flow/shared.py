@@ -1,0 +1,71 @@
+"""The flow that is run once for all of its subscribers."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TypeVar
+
+from attrs import field, frozen
+
+from .._fusion import Placed, calling_line
+from .._plan import Nodes
+from ..operators.sharing.shared import Restart, Share, Sharing
+from .flow import Flow
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@frozen(repr=False, eq=False)
+class Shared(Flow[T_co]):
+    """A flow that is run once for all who subscribe meanwhile, made by `Flow.share`.
+
+    `async with` holds its run open, so that it goes on when nobody is there. It begins at once, on the running loop and in the current
+    context, and asks for nothing until somebody does. Who comes when nobody has been there begins with what nobody has had. When the
+    block is left the run is cancelled, and cleaned up; those who still read fail with SourceCancelledError, behind what is kept for them.
+
+    >>> import asyncio
+    >>> from reactive_aio import Flow
+    >>> async def main():
+    ...     async with Flow.range(9).share() as numbers:
+    ...         return await numbers.take(3).to_list(), await numbers.take(2).to_list()
+    >>> asyncio.run(main())
+    ([0, 1, 2], [3, 4])
+    """
+
+    _sharing: Sharing = field(kw_only=True, alias="sharing")
+
+    @classmethod
+    def of(
+        cls,
+        flow: Flow[T],
+        *,
+        lag: int,
+        replay: int,
+        replay_for: float | None,
+        start: int,
+        restart: Restart,
+        linger: float | None,
+        prefetch: int | None,
+    ) -> Shared[T]:
+        """Return the flow that shares another one."""
+        sharing = Sharing(flow, lag, replay, replay_for, start, restart, linger)
+        source: Share[T] = Share(flow, sharing, lag, replay, prefetch)
+        return Shared(Nodes(Placed(source, calling_line())), sharing=sharing)
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are of the run that may be joined."""
+        run = self._sharing.current
+        return 0 if run is None else run.log.readers
+
+    async def __aenter__(self) -> Shared[T_co]:
+        """Hold a run open."""
+        self._sharing.hold()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Cancel the run, and wait for its cleanup."""
+        await self._sharing.release()

@@ -1,0 +1,62 @@
+"""The age of what is kept for those who come later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from .delivery import soon
+
+if TYPE_CHECKING:
+    from .broadcast import Broadcast
+
+
+@define(eq=False)
+class Ages:
+    """Has a log forget elements when they are so many seconds old, by a timer of the event loop on which they are made."""
+
+    broadcast: Broadcast
+    loop: asyncio.AbstractEventLoop
+    seconds: float
+    _made: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])
+    """When lists have come, each with the number behind its last element; those in the replay only."""
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+
+    def add(self, behind: int) -> None:
+        """Take note that the elements before this number have been made now."""
+        made, first = self._made, self.broadcast.log.head.first
+        while made and made[0][1] <= first:
+            made.popleft()
+        made.append((self.loop.time(), behind))
+        self._wind()
+
+    def stop(self) -> None:
+        """Forget nothing any more, as nobody can come; from any thread."""
+        soon(self.loop, self._stop)
+
+    def _stop(self) -> None:
+        self._made.clear()
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _wind(self) -> None:
+        if self._made and self._timer is None:
+            self._timer = self.loop.call_at(self._made[0][0] + self.seconds, self._forget)
+
+    def _forget(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is None:
+            return
+        log, made = self.broadcast.log, self._made
+        # No look at the clock: that of uvloop counts milliseconds, and its callbacks may come half of one early.
+        due = timer.when() - self.seconds
+        head = log.head  # it is let go of behind the lock
+        with self.broadcast.mutex:
+            while made and made[0][0] <= due:
+                log.forget(made.popleft()[1])
+        del head
+        self._wind()

@@ -1,0 +1,164 @@
+"""What is shared: one log, and the readers who come and go on their event loops."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from attrs import define, field
+
+from .delivery import Delivery
+from .log import Log, Node
+from .mutex import Mutex
+from .reader import Reader
+
+Then = Callable[[], object]
+"""What is to be done when the lock has been released."""
+
+
+@define(eq=False)
+class Broadcast(ABC):
+    """A log under a lock. What it is filled by is up to those who inherit from it.
+
+    All that is called ``_...`` is called with the lock, changes the log, and gives what is to be done without it: to schedule a callback,
+    to ask upstream, to tell a hook. So nobody else's code runs under the lock, nor anything that might wait.
+    """
+
+    lag: int
+    """How many elements may have been made beyond those that the slowest reader has taken."""
+    log: Log
+    mutex: Mutex
+    deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=dict[AbstractEventLoop, Delivery])
+
+    # -- what a kind of broadcast says, with the lock
+
+    @property
+    @abstractmethod
+    def keeps(self) -> bool:
+        """Whether it goes on when nobody is there, and keeps what nobody has had."""
+
+    @abstractmethod
+    def _settle(self) -> Then | None:
+        """See to it that more comes, where readers have moved or want more."""
+
+    @abstractmethod
+    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
+        """See to it that the last reader has left, from this place."""
+
+    @abstractmethod
+    def _released(self, reader: Reader) -> Iterable[Then]:
+        """See to it that a reader has nothing more to clean up: now, or when the cleanup upstream is done."""
+
+    # -- the readers, each on its loop
+
+    def _join(self, reader: Reader) -> Iterable[Then]:
+        loop = reader.inlet.loop
+        delivery = self.deliveries.get(loop)
+        if delivery is None:
+            delivery = self.deliveries[loop] = Delivery(self, loop)
+        delivery.readers[reader] = None
+        reader.delivery = delivery
+        self.log.join(reader.cursor)
+        if self.log.ended and delivery.note(reader):
+            yield delivery.post
+
+    def want(self, reader: Reader, n: int) -> None:
+        """Have a reader want more."""
+        with self.mutex:
+            if reader.over:
+                return
+            self.log.want(reader.cursor, n)
+            post = reader.cursor.is_due and reader.delivery.note(reader)
+            then = self._settle()
+        if post:
+            reader.delivery.post()
+        if then is not None:
+            then()
+
+    def take(self, reader: Reader) -> tuple[list[Any], bool]:
+        """Give a reader what it has asked for, and tell whether the end is behind that; then it has left."""
+        log, cursor = self.log, reader.cursor
+        node = cursor.node  # it is let go of behind the lock
+        post, then, gone = False, None, tuple[Then, ...]()
+        with self.mutex:
+            reader.is_due = False
+            if reader.over:
+                return [], False
+            items = log.take(cursor)
+            has_ended = log.ended and cursor.at == log.made
+            if has_ended:
+                gone = tuple(self._gone(reader))
+            else:
+                post = cursor.is_due and reader.delivery.note(reader)
+                then = self._settle()
+        del node
+        if post:
+            reader.delivery.post()
+        if then is not None:
+            then()
+        _do(gone)
+        return items, has_ended
+
+    def leave(self, reader: Reader) -> None:
+        """Have a reader not be there any more; from any thread, also from a finalizer."""
+        if self.mutex.is_mine:
+            self.mutex.later(partial(self.leave, reader))
+            return
+        node = reader.cursor.node  # as above
+        with self.mutex:
+            gone = () if reader.over else tuple(self._gone(reader))
+        del node
+        _do(gone)
+
+    def _gone(self, reader: Reader) -> Iterable[Then]:
+        cursor, delivery, log = reader.cursor, reader.delivery, self.log
+        node, number = cursor.node, cursor.at
+        reader.over = True
+        log.leave(cursor, keeps=self.keeps and not log.ended)
+        del delivery.readers[reader]
+        if not delivery.readers:
+            del self.deliveries[delivery.loop]
+        if not log.readers:
+            yield from self._deserted(node, number)
+        elif (then := self._settle()) is not None:
+            yield then
+        yield from self._released(reader)
+
+    @property
+    def everybody(self) -> list[Reader]:
+        """All readers that are there, to be asked for with the lock."""
+        return [reader for delivery in self.deliveries.values() for reader in delivery.readers]
+
+    # -- the writer
+
+    def _put(self, items: list[Any]) -> list[Delivery]:
+        """Add a list; give those whose readers are to be told. Who calls holds the head of the log until the lock is released."""
+        self.log.put(items)
+        return [
+            delivery
+            for delivery in self.deliveries.values()
+            if any([delivery.note(reader) for reader in delivery.readers if reader.cursor.is_due])
+        ]
+
+    def _end(self, error: BaseException | None) -> list[Delivery]:
+        """Add the end; give those whose readers are to be told."""
+        self.log.end(error)
+        return [
+            delivery
+            for delivery in self.deliveries.values()
+            if any([delivery.note(reader) for reader in delivery.readers])
+        ]
+
+
+def post(deliveries: Iterable[Delivery]) -> None:
+    """Schedule the callbacks of several event loops."""
+    for delivery in deliveries:
+        delivery.post()
+
+
+def _do(calls: Iterable[Then]) -> None:
+    for call in calls:
+        call()

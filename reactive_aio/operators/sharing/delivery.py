@@ -1,0 +1,89 @@
+"""Delivery: how the readers of a log hear on their event loops that there is something to take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from threading import get_ident
+from typing import TYPE_CHECKING
+
+from attrs import Factory, define, field
+
+from ..._core import budgets
+from ..._core.budgets import Budget
+
+if TYPE_CHECKING:
+    from .broadcast import Broadcast
+    from .reader import Reader
+
+
+@define(eq=False)
+class Delivery:
+    """The readers of one log that are on one event loop: one callback is scheduled for all of them, however many there are.
+
+    `note` is called with the lock of the log, from any thread. All else happens on the loop.
+    """
+
+    broadcast: Broadcast
+    loop: asyncio.AbstractEventLoop
+    readers: dict[Reader, None] = field(init=False, factory=dict["Reader", None])
+    """All that are there."""
+    due: deque[Reader] = field(init=False, factory=deque["Reader"])
+    """Those for whom there is something, in the order in which they are told."""
+    posted: bool = field(init=False, default=False)
+    """Whether a callback is scheduled, or at work."""
+    _ident: int = field(init=False, factory=get_ident)
+    _budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
+    _context: Context = field(init=False, factory=Context)
+    """Nobody's: each reader is told in its own."""
+
+    def note(self, reader: Reader) -> bool:
+        """Have a reader told; True if a callback is to be scheduled by `post`, when the lock has been released."""
+        if not reader.is_due:
+            reader.is_due = True
+            self.due.append(reader)
+        if self.posted:
+            return False
+        self.posted = True
+        return True
+
+    def post(self) -> None:
+        """Schedule the callback, from any thread and without the lock."""
+        call = self.loop.call_soon if get_ident() == self._ident else self.loop.call_soon_threadsafe
+        try:
+            call(self._come, context=self._context)
+        except RuntimeError:
+            self._strand()
+
+    def _come(self) -> None:
+        """Tell readers, each in its own context, until the time is up; the others come behind whatever else waits on the loop."""
+        until = self._budget.deadline()
+        due = self.due
+        while due:
+            reader = due.popleft()
+            reader.inlet.context.run(reader.deliver)
+            if budgets.clock() >= until:
+                break
+        with self.broadcast.mutex:
+            again = self.posted = bool(due)
+        if again:
+            self.post()
+
+    def _strand(self) -> None:
+        """Count all as gone, since their loop has been closed; their regions find that out by an event that can't be posted."""
+        for reader in tuple(self.readers):
+            reader.inlet.post(_nothing, None)
+            self.broadcast.leave(reader)
+
+
+def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Have something called on a loop, from any thread; nothing more where the loop has been closed."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
+
+
+def _nothing(_: None) -> None:
+    """An event that only wakes."""

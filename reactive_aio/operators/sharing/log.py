@@ -1,0 +1,257 @@
+"""The log: lists of elements in their order, and the places in it that readers have come to.
+
+It is data. Nothing here waits, signals or takes a lock; who has a log sees to that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from attrs import define, field
+
+from ...spec import add_demand
+
+SHORT: Final = 64
+"""Lists shorter than this are put together for a reader who wants more; a longer one is handed out as it is."""
+
+
+class Node:
+    """A list of elements that is never written to, the number of its first element, and the node behind it.
+
+    The last node of a log is empty: its list is still to come.
+    """
+
+    __slots__ = ("behind", "first", "items")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.items: list[Any] = []
+        self.behind: Node | None = None
+
+    def fill(self, items: list[Any]) -> Node:
+        """Take the list, and return the empty node behind it."""
+        behind = Node(self.first + len(items))
+        self.items = items
+        self.behind = behind
+        return behind
+
+    def cut(self, first: int) -> Node:
+        """Return a node that begins with a later element, and keeps none of those before."""
+        rest = Node(first)
+        rest.items, rest.behind = self.items[first - self.first :], self.behind
+        return rest
+
+
+class Cursor:
+    """The place of one reader: the number of the element that it takes next, and up to which one it has asked."""
+
+    __slots__ = ("at", "goal", "node")
+
+    def __init__(self) -> None:
+        self.node: Node | None = None
+        self.at = 0
+        self.goal = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is an element that it has asked for."""
+        node = self.node
+        return node is not None and self.goal > self.at and node.behind is not None
+
+
+class Counts:
+    """How many readers have a number, with the least and the greatest of the numbers.
+
+    Readers come by the thousand, and most have a number in common; so it is the numbers that are gone through.
+    """
+
+    __slots__ = ("_counts", "greatest", "least")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.least = 0
+        self.greatest = 0
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._counts
+
+    def add(self, number: int) -> None:
+        """Count one more reader with this number."""
+        counts = self._counts
+        if not counts:
+            self.least = self.greatest = number
+        counts[number] = counts.get(number, 0) + 1
+        if number < self.least:
+            self.least = number
+        elif number > self.greatest:
+            self.greatest = number
+
+    def remove(self, number: int) -> None:
+        """Count one reader less with this number."""
+        counts = self._counts
+        left = counts[number] - 1
+        if left:
+            counts[number] = left
+            return
+        del counts[number]
+        if not counts:
+            self.least = self.greatest = 0
+        elif number == self.least:
+            self.least = min(counts)
+        elif number == self.greatest:
+            self.greatest = max(counts)
+
+    def move(self, before: int, after: int) -> None:
+        """Have a reader change its number."""
+        self.add(after)
+        self.remove(before)
+
+
+@define(eq=False)
+class Log:
+    """What has been made, from the element that the slowest reader or the replay begins with.
+
+    ``replay`` elements are kept for who comes later. While nobody is there and the log is `kept`, so is what nobody has had.
+
+    A node is let go of by moving a reference. Elements may end with it, and their ``__del__`` is somebody else's code: who
+    calls `put`, `take`, `leave` or `forget` under a lock holds the node it is about to leave until the lock is released.
+    """
+
+    replay: int
+    made: int = field(init=False, default=0)
+    """How many elements there have been."""
+    had: int = field(init=False, default=0)
+    """How many of them the reader has taken who has come furthest."""
+    ended: bool = field(init=False, default=False)
+    error: BaseException | None = field(init=False, default=None)
+    readers: int = field(init=False, default=0)
+    places: Counts = field(init=False, factory=Counts)
+    """Where the readers are, and the place that is kept while nobody is there."""
+    goals: Counts = field(init=False, factory=Counts)
+    """Up to which element they have asked."""
+    tail: Node = field(init=False, factory=lambda: Node(0))
+    head: Node = field(init=False)
+    """With what the replay begins."""
+    rest: Cursor | None = field(init=False, default=None)
+    """With what nobody has had, while nobody is there and it is kept."""
+
+    def __attrs_post_init__(self) -> None:
+        self.head = self.tail
+
+    @property
+    def window(self) -> int:
+        """How many elements have been made since the one that the slowest reader takes next."""
+        return self.made - self.places.least if self.readers or self.rest else 0
+
+    @property
+    def kept(self) -> int:
+        """How many elements are kept, for readers and for the replay."""
+        return max(self.window, self.made - self.head.first)
+
+    # -- the writer
+
+    def put(self, items: list[Any]) -> None:
+        """Add a list, which nobody is to write to any more."""
+        self.tail = self.tail.fill(items)
+        self.made += len(items)
+        if not self.replay:
+            self.head = self.tail
+        elif self.made - self.head.first > self.replay:
+            self.forget(self.made - self.replay)
+
+    def end(self, error: BaseException | None) -> None:
+        """Add the end."""
+        self.ended, self.error = True, error
+
+    def forget(self, first: int) -> None:
+        """Have the replay begin with this element, or with a later one if it does already."""
+        node = self.head
+        while node.behind is not None and node.behind.first <= first:
+            node = node.behind
+        self.head = node.cut(first) if node.first < first and node.behind is not None else node
+
+    def keep(self) -> None:
+        """Keep what nobody has had while nobody is there: it is what the next one begins with."""
+        if self.readers or self.rest:
+            return
+        rest = self.rest = Cursor()
+        rest.node, rest.at = self.tail, self.made
+        self.places.add(rest.at)
+
+    # -- the readers
+
+    def join(self, cursor: Cursor) -> None:
+        """Give a reader its place: where the replay begins; the first to come begins with what nobody has had."""
+        rest, self.rest = self.rest, None
+        start, number = self.head, self.head.first
+        if rest is not None:
+            self.places.remove(rest.at)
+            if rest.node is not None and rest.at < number:
+                start, number = rest.node, rest.at
+        cursor.node, cursor.at, cursor.goal = start, number, number
+        self.readers += 1
+        self.places.add(number)
+        self.goals.add(number)
+
+    def want(self, cursor: Cursor, n: int) -> None:
+        """Have a reader want ``n`` elements more."""
+        goal = add_demand(cursor.goal, n)
+        if goal != cursor.goal:
+            self.goals.move(cursor.goal, goal)
+            cursor.goal = goal
+
+    def take(self, cursor: Cursor) -> list[Any]:
+        """Give a reader elements that it has asked for, in a list that nobody is to write to; none if there are none."""
+        node, demand = cursor.node, cursor.goal - cursor.at
+        if demand <= 0 or node is None or node.behind is None:
+            return []
+        start = cursor.at - node.first
+        items = node.items
+        if start or len(items) > demand:
+            items = items[start : start + demand]
+        if cursor.at + len(items) == node.behind.first:
+            node = node.behind
+            if len(items) < SHORT and len(items) < demand and node.behind is not None:
+                items, node = _gathered(items, node, cursor.at + min(demand, SHORT))
+        self._move(cursor, node, cursor.at + len(items))
+        return items
+
+    def _move(self, cursor: Cursor, node: Node, number: int) -> None:
+        cursor.node = node
+        self.places.move(cursor.at, number)
+        cursor.at = number
+        if number > self.had:
+            self.had = number
+
+    def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
+        """Take a reader out; with ``keeps`` what nobody has had is kept, if it was the last."""
+        self.readers -= 1
+        node, cursor.node = cursor.node, None
+        self.goals.remove(cursor.goal)
+        if keeps and not self.readers and node is not None:
+            while node.behind is not None and node.behind.first <= self.had:
+                node = node.behind
+            rest = self.rest = Cursor()
+            rest.node, rest.at = node, max(self.had, cursor.at)
+            self.places.add(rest.at)
+        self.places.remove(cursor.at)
+
+    def unread(self, node: Node | None, number: int) -> list[Any]:
+        """Give what nobody has had, from the place that a reader has left."""
+        first = max(self.had, number)
+        found: list[Any] = []
+        while node is not None:
+            found += node.items[max(first - node.first, 0) :]
+            node = node.behind
+        return found
+
+
+def _gathered(items: list[Any], node: Node, until: int) -> tuple[list[Any], Node]:
+    """Put lists together that follow each other, up to the element ``until``; return them, and the node to go on with."""
+    gathered = list(items)
+    while node.behind is not None and node.first < until:
+        gathered += node.items[: until - node.first]
+        if until < node.behind.first:
+            break
+        node = node.behind
+    return gathered, node

@@ -1,0 +1,78 @@
+"""A reader: one subscription to what several share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from ..._plan import Inlet
+from ...schedulers.base import Released
+from .log import Cursor
+
+if TYPE_CHECKING:
+    from .broadcast import Broadcast
+    from .delivery import Delivery
+
+
+@define(eq=False)
+class Reader:
+    """A place in a log, and the Subscription of the region that reads it, which may be on any event loop.
+
+    It takes elements on that loop, in an event of its own: no signal comes from inside a request, nor from inside what others do.
+    """
+
+    broadcast: Broadcast
+    inlet: Inlet[Any]
+    cursor: Cursor = field(init=False, factory=Cursor)
+    delivery: Delivery = field(init=False)
+    is_due: bool = field(init=False, default=False)
+    """Whether an event of this reader is scheduled."""
+    over: bool = field(init=False, default=False)
+    """Whether it has left, or is about to hear of the end."""
+    release: Released = field(init=False)
+    """Says that nothing is left to clean up for it."""
+
+    def __attrs_post_init__(self) -> None:
+        self.release = self.inlet.hold()
+
+    # -- the Subscription of the region, on its loop
+
+    def request(self, n: int) -> None:
+        """Ask for elements; those that are there come in an event."""
+        self.broadcast.want(self, n)
+
+    def cancel(self) -> None:
+        """Leave; what only this reader has kept is let go of."""
+        self.broadcast.leave(self)
+
+    # -- an event on its loop
+
+    def deliver(self) -> None:
+        """Take what there is and is wanted, and give it to the region, with the end behind the last element."""
+        items, has_ended = self.broadcast.take(self)
+        if items:
+            self.inlet.on_chunk(items)
+        if has_ended:
+            error = self.broadcast.log.error
+            if error is None:
+                self.inlet.on_complete()
+            else:
+                self.inlet.on_error(error)
+
+    # -- what snapshots show (a Gauge)
+
+    @property
+    def size(self) -> int:
+        """The most elements that are kept for it."""
+        return self.broadcast.lag
+
+    @property
+    def buffered(self) -> int:
+        """The elements that are kept for it now."""
+        return 0 if self.over else self.broadcast.log.made - self.cursor.at
+
+    @property
+    def dropped(self) -> int:
+        """None: who is slow slows the others."""
+        return 0

@@ -1,0 +1,219 @@
+"""A run: one subscription to a flow, and the log of what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import Factory, define, field
+
+from ...errors import SchedulerClosedError
+from ...hooks import discard, drop_error
+from ...schedulers.base import Released
+from ...spec import Subscription, quarter
+from .ages import Ages
+from .broadcast import Broadcast, Then, post
+from .delivery import Delivery
+from .log import Log, Node
+from .mutex import Mutex
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from .shared import Sharing
+
+
+@define(eq=False)
+class Run(Broadcast):
+    """Subscribes to the flow once, for all who come while it may be joined (a Receiver).
+
+    ::
+
+        MADE ──begin──► BEGUN ──upstream ends, or nobody is left──► its cleanup ──► FINISHED
+
+    A run owns its log and its readers. They stay with it to its end, whatever begins meanwhile; a `Sharing` only points at
+    the one that may be joined. It is closed to newcomers before anybody hears of its end, and with the last reader who leaves.
+    """
+
+    sharing: Sharing
+    lag: int = field(init=False, default=Factory(lambda self: self.sharing.lag, takes_self=True))
+    log: Log = field(init=False, default=Factory(lambda self: Log(self.sharing.replay), takes_self=True))
+    mutex: Mutex = field(init=False, default=Factory(lambda self: self.sharing.mutex, takes_self=True))
+    begun: bool = field(init=False, default=False)
+    """Whether it has subscribed to the flow."""
+    finished: bool = field(init=False, default=False)
+    """Whether all that the subscription has started has been cleaned up."""
+    left: bool = field(init=False, default=False)
+    """Whether it has been cancelled."""
+    started: bool = field(init=False, default=False)
+    """Whether as many readers have come as it waits for."""
+    asked: int = field(init=False, default=0)
+    """How many elements have been requested in all."""
+    _upstream: Subscription | None = field(init=False, default=None)
+    _releases: list[Released] = field(init=False, factory=list[Released])
+    """Of those who are not to be told that all has ended before it has."""
+    _ages: Ages | None = field(init=False, default=None)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether somebody holds it open."""
+        return self.sharing.holder is not None and self.sharing.current is self
+
+    # -- the readers
+
+    def admit(self, reader: Reader) -> Iterable[Then]:
+        """Let a reader in; with the lock."""
+        yield from self._join(reader)
+        self.started = self.started or self.log.readers >= self.sharing.start
+
+    def _settle(self) -> Then | None:
+        missing = self._missing()
+        if not missing:
+            return None
+        assert self._upstream is not None
+        self.asked += missing
+        return partial(self._upstream.request, missing)
+
+    def _missing(self) -> int:
+        """Return how much to ask for: what the fastest wants, and no more than the slowest lets it have.
+
+        Where the slowest lets the fastest have a few elements at a time, they are asked for in bulk, but for one reason: a reader
+        has taken all there is, and nothing is on its way.
+        """
+        log = self.log
+        if self._upstream is None or log.ended or not self.started:
+            return 0
+        wanted, allowed = log.goals.greatest, log.places.least + self.lag
+        if wanted <= allowed:
+            return max(wanted - self.asked, 0)
+        missing = allowed - self.asked
+        if missing < quarter(self.lag) and (self.asked > log.made or log.made not in log.places):
+            return 0
+        return max(missing, 0)
+
+    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
+        if not self.log.ended:
+            return self.sharing.linger_over(self) if self.keeps else self.close(node, number)
+        return () if self.sharing.current is self else self._discarded(node, number)
+
+    def _released(self, reader: Reader) -> Iterable[Then]:
+        over = self.log.ended or self.left
+        if over and self.begun and not self.finished:
+            self._releases.append(reader.release)
+            return ()
+        return (reader.release,)
+
+    def close(self, node: Node | None = None, number: int = 0) -> Iterable[Then]:
+        """Cancel it, with the lock: nobody can join it any more, and what nobody has had, from this place on, is discarded."""
+        self.left = True
+        self.sharing.leave(self)
+        if (rest := self.log.rest) is not None:
+            node, number = rest.node, rest.at
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            yield upstream.cancel
+        if self._ages is not None:
+            yield self._ages.stop
+        yield from self._discarded(node, number)
+
+    def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
+        if unread := self.log.unread(node, number):
+            yield partial(self.sharing.context.copy().run, discard, unread)
+
+    def fail(self, error: BaseException) -> Iterable[Then]:
+        """Cancel it, with the lock, and have those who still read fail, behind what is kept for them."""
+        if not self.log.ended:
+            yield from self.close()
+            for delivery in self._end(error):
+                yield delivery.post
+
+    def then(self, call: Released) -> bool:
+        """Have something called when all has been cleaned up; False if there is nothing to wait for. With the lock."""
+        if self.finished or not self.begun:
+            return False
+        self._releases.append(call)
+        return True
+
+    # -- the subscription to the flow
+
+    def begin(self) -> None:
+        """Subscribe to the flow, on the running loop, unless that is done, or the cleanup of another run is to be waited for."""
+        from ..._runtime.connect import connect
+
+        with self.mutex:
+            if self.begun or self.left or self.sharing.connected is not None:
+                return
+            self.begun, self.sharing.connected = True, self
+        connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
+
+    def cannot_begin(self, cause: BaseException) -> None:
+        """Fail, because the event loop is closed on which the run was to begin."""
+        error = SchedulerClosedError("the event loop is closed on which the shared flow was opened")
+        error.__cause__ = cause
+        self.on_error(error)
+
+    def finish(self) -> None:
+        """Take note that all has been cleaned up, on whatever thread: the next run may begin."""
+        with self.mutex:
+            self.finished, self.sharing.connected = True, None
+            releases, self._releases = self._releases, []
+            following = tuple(self.sharing.begun_next())
+        for call in (*releases, *following):
+            call()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription, and ask for what is wanted by now."""
+        with self.mutex:
+            if not self.left:
+                self._upstream = subscription
+            then = subscription.cancel if self.left else self._settle()
+        if then is not None:
+            then()
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Add elements to the log."""
+        head = self.log.head  # it is let go of behind the lock
+        deliveries: list[Delivery] = []
+        then: Then | None = None
+        with self.mutex:
+            late = self.left
+            if not late:
+                deliveries = self._put(items)
+                then = self._settle()
+        del head
+        if late:
+            discard(items)
+            return
+        post(deliveries)
+        if then is not None:
+            then()
+        if self.sharing.replay_for is not None:
+            self._keep_by_age(self.sharing.replay_for)
+
+    def _keep_by_age(self, seconds: float) -> None:
+        if self._ages is None:
+            self._ages = Ages(self, asyncio.get_running_loop(), seconds)
+        self._ages.add(self.log.made)
+
+    def on_error(self, error: BaseException) -> None:
+        """Add the failure to the log, behind the elements."""
+        self._over(error)
+
+    def on_complete(self) -> None:
+        """Add the end to the log, behind the elements."""
+        self._over(None)
+
+    def _over(self, error: BaseException | None) -> None:
+        with self.mutex:
+            self._upstream = None
+            unheard = self.left
+            deliveries: list[Delivery] = []
+            if not self.left:
+                if self.sharing.begins_anew_behind(error):
+                    self.sharing.leave(self)
+                    unheard = not self.log.readers
+                deliveries = self._end(error)
+        post(deliveries)
+        if unheard and error is not None:
+            drop_error(error)

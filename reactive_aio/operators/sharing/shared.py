@@ -1,0 +1,246 @@
+"""Sharing: which run of a flow may be joined, and who holds it open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
+from functools import partial
+from typing import Any, Final, Literal, TypeVar, get_args
+
+from attrs import define, field, frozen
+
+from ..._plan import Inlet, Pushed
+from ..._plan.nodes import FlowLike
+from ...errors import SourceCancelledError
+from ...spec import Subscription
+from .broadcast import Then
+from .delivery import soon
+from .log import Cursor
+from .mutex import Mutex
+from .reader import Reader
+from .run import Run
+
+T = TypeVar("T")
+
+Restart = Literal["always", "after_error", "never"]
+"""Behind which end one who comes begins a new run, and is not given the replay and that end."""
+
+_INSIDE: Final[ContextVar[tuple[Sharing, ...]]] = ContextVar("reactive_aio_shared_runs", default=())
+"""In the context of a run: of whose run, and those around it."""
+
+
+def check_restart(restart: object) -> None:
+    """Refuse at once what is none of the words."""
+    if restart not in get_args(Restart):
+        raise ValueError(f"share(restart={restart!r}): choose one of {', '.join(map(repr, get_args(Restart)))}")
+
+
+@frozen(eq=False)
+class Holder:
+    """Whoever holds a shared flow open: its runs begin on this loop, in this context."""
+
+    loop: asyncio.AbstractEventLoop
+    context: Context
+
+
+@define(eq=False)
+class Sharing:
+    """What the subscribers of a shared flow have in common. At most one run may be joined, and at most one is subscribed to the flow."""
+
+    flow: FlowLike
+    lag: int
+    replay: int
+    replay_for: float | None
+    start: int
+    restart: Restart
+    linger: float | None
+    _made_in: Context = field(init=False, factory=copy_context)
+    mutex: Mutex = field(init=False, factory=Mutex)
+    current: Run | None = field(init=False, default=None)
+    """The run that may be joined."""
+    connected: Run | None = field(init=False, default=None)
+    """The run that is subscribed to the flow, until all of that has been cleaned up."""
+    holder: Holder | None = field(init=False, default=None)
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+
+    @property
+    def context(self) -> Context:
+        """Where the flow runs: never that of a subscriber, whose user and trace would be those of all."""
+        return self._made_in if self.holder is None else self.holder.context
+
+    def context_of_a_run(self) -> Context:
+        """Give the context of a run, in which it is known whose it is."""
+        context = self.context.copy()
+        context.run(_INSIDE.set, (*context.get(_INSIDE, ()), self))
+        return context
+
+    # -- the subscribers
+
+    def join(self, inlet: Inlet[Any]) -> Reader:
+        """Have a subscriber join the run that there is, or begin one; on the subscriber's loop."""
+        self._check(inlet.context)
+        with self.mutex:
+            run = self._joinable()
+            reader = Reader(run, inlet)
+            calls = [*run.admit(reader), *self._begun(run)]
+        for call in calls:
+            call()
+        return reader
+
+    def _check(self, context: Context) -> None:
+        if self.linger is not None and self.holder is None:
+            raise RuntimeError("share(linger=...) needs `async with`: what outlives its subscribers has an owner")
+        if self in context.get(_INSIDE, ()) and (self.connected is not None and self.connected is not self.current):
+            raise RuntimeError("the cleanup of a shared flow subscribes to it: it would wait for its own end")
+
+    def _joinable(self) -> Run:
+        if self.current is None:
+            self.current = Run(self)
+        return self.current
+
+    def _begun(self, run: Run) -> Iterable[Then]:
+        """Have a run begin, if it may: where the flow is held open, else on the running loop, which is that of its first reader."""
+        if run.begun or self.connected is not None:
+            return ()
+        holder = self.holder
+        return (run.begin,) if holder is None else (partial(_begin_on, holder.loop, run),)
+
+    # -- what a run says, with the lock
+
+    def leave(self, run: Run) -> None:
+        """Have nobody join a run any more."""
+        if self.current is run:
+            self.current = None
+
+    def begun_next(self) -> Iterable[Then]:
+        """Have the run begin, if there is one, that has waited for the cleanup of another."""
+        run = self.current
+        if run is None or run.begun:
+            return
+        if self.holder is not None:
+            yield partial(_begin_on, self.holder.loop, run)
+        for reader in run.everybody:  # any of them, as some may leave
+            yield partial(reader.inlet.post, _begin, run)
+
+    def begins_anew_behind(self, error: BaseException | None) -> bool:
+        """Tell whether one who comes behind this end begins a new run."""
+        return self.restart == "always" or (self.restart == "after_error" and error is not None)
+
+    def linger_over(self, run: Run) -> Iterable[Then]:
+        """See to it that nobody is there in a run that is held open."""
+        if self.linger is not None and self.holder is not None:
+            yield partial(soon, self.holder.loop, self._wait_for_somebody, run, run.log.rest)
+
+    def _wait_for_somebody(self, run: Run, absence: Cursor) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.linger is not None and self.holder is not None:
+            self._timer = self.holder.loop.call_later(self.linger, self._nobody_came, run, absence)
+
+    def _nobody_came(self, run: Run, absence: Cursor) -> None:
+        self._timer = None
+        with self.mutex:
+            calls = tuple(run.close()) if self.current is run and run.log.rest is absence else ()
+        for call in calls:
+            call()
+
+    # -- who holds it open
+
+    def hold(self) -> None:
+        """Hold it open on the running loop, in the current context; the run begins."""
+        loop = asyncio.get_running_loop()
+        with self.mutex:
+            if self.holder is not None:
+                raise RuntimeError("the shared flow is held open already: one `async with` at a time")
+            self.holder = Holder(loop, copy_context())
+            run = self._joinable()
+            run.log.keep()
+            calls = tuple(self._begun(run))
+        for call in calls:
+            call()
+
+    async def release(self) -> None:
+        """Cancel the run that is held open, and wait for its cleanup."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        with self.mutex:
+            run = self.current
+            calls = () if run is None else tuple(run.fail(_closed()))
+            self.current = self.holder = None
+            waits = self.connected is not None and self.connected.then(partial(soon, loop, ended.set))
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for call in calls:
+            call()
+        await _all_of(ended, waits)
+
+
+async def _all_of(ended: asyncio.Event, waits: bool) -> None:
+    """Wait to the end, though the waiter is cancelled: that is put off, and raised then."""
+    put_off: asyncio.CancelledError | None = None
+    while waits and not ended.is_set():
+        try:
+            await ended.wait()
+        except asyncio.CancelledError as cancelled:
+            put_off = cancelled
+    if put_off is not None:
+        raise put_off
+
+
+def _closed() -> SourceCancelledError:
+    return SourceCancelledError("the block that held the shared flow open has been left")
+
+
+def _begin(run: Run) -> None:
+    run.begin()
+
+
+def _begin_on(loop: asyncio.AbstractEventLoop, run: Run) -> None:
+    """Have a run begin on a loop: now, if that is the running one."""
+    with suppress(RuntimeError):
+        if asyncio.get_running_loop() is loop:
+            run.begin()
+            return
+    try:
+        loop.call_soon_threadsafe(run.begin)
+    except RuntimeError as closed:
+        run.cannot_begin(closed)
+
+
+@frozen(eq=False)
+class Share(Pushed[T]):
+    """Source of ``Flow.share``."""
+
+    flow: FlowLike = field(repr=False)
+    sharing: Sharing = field(repr=False)
+    lag: int
+    replay: int
+    prefetch: int | None = field(repr=False)
+
+    @property
+    def arguments(self) -> str:
+        """What is shared how far."""
+        shown = [f"lag={self.lag}"]
+        if self.replay:
+            shown.append(f"replay={self.replay}")
+        if self.prefetch is not None:
+            shown.append(f"prefetch={self.prefetch}")
+        return ", ".join(shown)
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        """The flow."""
+        return (self.flow,)
+
+    @property
+    def followed(self) -> None:
+        """None: the run is apart, and a subscriber reads it on its own event loop."""
+        return
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Join the run that there is, or begin one."""
+        reader = self.sharing.join(inlet)
+        inlet.show(reader)
+        return reader
