@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ._flow.batches import Batches as Batches
     from ._flow.grouped import GroupedFlow as GroupedFlow
     from ._flow.processor import processor as processor
+    from ._flow.shared import Shared as Shared
     from ._plan.snapshot import BoundarySnapshot as BoundarySnapshot
     from ._plan.snapshot import InnerSnapshot as InnerSnapshot
     from ._plan.snapshot import OverflowSnapshot as OverflowSnapshot
@@ -61,6 +62,7 @@ else:
             "Batches": "._flow.batches",
             "GroupedFlow": "._flow.grouped",
             "processor": "._flow.processor",
+            "Shared": "._flow.shared",
             "BoundarySnapshot": "._plan.snapshot",
             "InnerSnapshot": "._plan.snapshot",
             "OverflowSnapshot": "._plan.snapshot",

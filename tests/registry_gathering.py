@@ -67,3 +67,11 @@ wide(
     lambda n, via, _: via(via(via(Flow.range(n)).group_by(lambda _: "all", prefetch=2)).concat_map(same)),
     lambda _, via, __: via(via(via(Flow.of(1)).group_by(raise_failure)).concat_map(same)),
 )
+
+# -- one run for several subscribers, of which there is one here
+
+wide(
+    "share",
+    lambda n, via, _: via(via(Flow.range(n)).share(lag=4)),
+    lambda _, via, __: via(failed(via).share()),
+)

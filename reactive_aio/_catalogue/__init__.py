@@ -25,6 +25,7 @@ from . import (
     overflow,
     recovering,
     scheduling,
+    sharing,
     sourcing,
     timing,
     transforming,
@@ -42,7 +43,7 @@ TRAITS: Final[dict[str, Traits]] = {
     name: traits
     for records in (
         sourcing, transforming, filtering, combining, flattening, awaiting, timing,
-        windowing, recovering, observing, scheduling, overflow, ends,
+        windowing, recovering, observing, scheduling, sharing, overflow, ends,
     )
     for name, traits in records.TRAITS.items()
 }  # fmt: skip

@@ -7,12 +7,9 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
-from .._fusion import Placed, calling_line
-from .._plan import Nodes
-from ..operators.sharing.shared import Restart, Share, Sharing
+from ..operators.sharing.shared import Sharing
 from .flow import Flow
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -34,24 +31,6 @@ class Shared(Flow[T_co]):
     """
 
     _sharing: Sharing = field(kw_only=True, alias="sharing")
-
-    @classmethod
-    def of(
-        cls,
-        flow: Flow[T],
-        *,
-        lag: int,
-        replay: int,
-        replay_for: float | None,
-        start: int,
-        restart: Restart,
-        linger: float | None,
-        prefetch: int | None,
-    ) -> Shared[T]:
-        """Return the flow that shares another one."""
-        sharing = Sharing(flow, lag, replay, replay_for, start, restart, linger)
-        source: Share[T] = Share(flow, sharing, lag, replay, prefetch)
-        return Shared(Nodes(Placed(source, calling_line())), sharing=sharing)
 
     @property
     def subscribers(self) -> int:

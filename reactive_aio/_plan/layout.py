@@ -79,6 +79,8 @@ def _row(plan: Plan) -> Layout:
         done = () if elsewhere.work.startswith("(") else tuple(elsewhere.work.split(" -> "))
         before = evolve(before, boxes=(*before.boxes, Box(elsewhere.place, done, source.details)))
         note, work = elsewhere.boundary, []
+    elif source.crossing:
+        before, note, work = layout(source.inner[0]), source.crossing, []
     boxes, notes = list(before.boxes), list(before.notes)
     for region in plan.regions:
         if region.boundary is not None:
@@ -89,16 +91,16 @@ def _row(plan: Plan) -> Layout:
             boxes.append(Box(region.scheduler.name if region.scheduler is not None else HERE, tuple(work)))
             note, work = "", []
     reads = before.reads
-    if elsewhere is None or not elsewhere.front:
+    if not source.crossing and (elsewhere is None or not elsewhere.front):
         reads = tuple((source.name, layout(inner)) for inner in source.inner)
-    return Layout(tuple(boxes), tuple(notes), reads=reads)
+    return Layout(tuple(boxes), tuple(notes), before.under, reads)
 
 
 def _only_combines(plan: Plan) -> bool:
     """Return whether a flow does nothing to the elements of one other flow but combine its subscriptions."""
     only, *others = plan.regions
     source = plan.source.operator
-    chains = source.elsewhere is not None and source.elsewhere.front
+    chains = source.crossing or (source.elsewhere is not None and source.elsewhere.front)
     moves = plan.moved is not None or not (plan.follows or only.scheduler is None)
     return not others and not only.stages and not moves and len(source.inner) == 1 and not chains
 

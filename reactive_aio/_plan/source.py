@@ -230,6 +230,11 @@ class Source(ABC, Generic[T_co]):
         return None
 
     @property
+    def crossing(self) -> str:
+        """The boundary over which the region reads its one flow, where that is run apart from the region; for plans."""
+        return ""
+
+    @property
     def details(self) -> tuple[str, ...]:
         """What there is to say about how they are made there; only asked for when a plan is shown, so it may take time."""
         return ()

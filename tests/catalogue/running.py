@@ -240,7 +240,7 @@ class Recording:
                 case Awaitable():
                     call = f"await {call}"
                     await _await(made, result)
-                case AbstractAsyncContextManager():
+                case AbstractAsyncContextManager() if not isinstance(made, Flow):  # a shared flow is both
                     call = f"async with {call}"
                     await _step(made, result, self.example)
                 case _:  # a flow to be subscribed to, or what subscribing gives

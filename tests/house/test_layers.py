@@ -107,6 +107,7 @@ UPWARDS: dict[tuple[str, str], str] = {
     ("_flow", "_runtime"): "an end meets the engine when it runs, so that the package is light to import",
     ("_flow", "spark"): "likewise, the writers of `to_spark`",
     ("operators", "_flow"): "windows and groups are flows; a flow is a class of all operators",
+    ("operators", "_runtime"): "a shared flow meets the engine when it is subscribed to",
     ("operators", "spark"): "`from_spark` and its kin meet Spark when they are called",
     ("operators", "strict"): "the operator `strict` meets the tool when it is called",
     ("schedulers", "spark"): "`schedulers.spark` meets Spark when it is called",

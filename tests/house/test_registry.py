@@ -20,7 +20,8 @@ def methods_that_give_a_flow() -> set[str]:
             or inspect.iscoroutinefunction(function)
         ):
             continue
-        if "Flow[" in str(inspect.signature(function).return_annotation):
+        given = str(inspect.signature(function).return_annotation)
+        if "Flow[" in given or given.startswith("Shared["):
             found.add(name)
     return found
 

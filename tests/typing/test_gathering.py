@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from reactive_aio import Flow
+from reactive_aio import Flow, Shared
 
 
 def test_flows_side_by_side() -> None:
@@ -22,3 +22,9 @@ def test_a_flow_for_each_element() -> None:
     assert_type(flow.concat_map_eager(lambda n: Flow.of(str(n)), max_concurrency=2, prefetch=1), Flow[str])
     assert_type(flow.switch_map(lambda n: Flow.of(str(n))), Flow[str])
     assert_type(flow.exhaust_map(lambda n: Flow.of(str(n))), Flow[str])
+
+
+def test_one_run_for_several_subscribers() -> None:
+    flow = Flow.range(3)
+    assert_type(flow.share(lag=8, replay=2, restart="never"), Shared[int])
+    assert_type(flow.share().map(str), Flow[str])

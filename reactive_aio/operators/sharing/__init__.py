@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from ..._fusion import Placed, calling_line
+from ..._plan import Nodes
 from .._fluent import Fluent, check_count, check_seconds
 
 if TYPE_CHECKING:
@@ -59,7 +61,8 @@ class Sharing(Fluent[T_co]):
         [3, ['0', '1', '2']]
         """
         from ..._flow.shared import Shared
-        from .shared import check_restart
+        from .shared import Share, check_restart
+        from .shared import Sharing as Runs
 
         check_count("share", "lag", lag, 1)
         check_count("share", "replay", replay, 0)
@@ -71,13 +74,7 @@ class Sharing(Fluent[T_co]):
         if prefetch is not None:
             check_count("share", "prefetch", prefetch, 1)
         check_restart(restart)
-        return Shared.of(
-            self._as_flow(),
-            lag=lag,
-            replay=replay,
-            replay_for=replay_for,
-            start=start,
-            restart=restart,
-            linger=linger,
-            prefetch=prefetch,
-        )
+        flow = self._as_flow()
+        sharing = Runs(flow, lag, replay, replay_for, start, restart, linger)
+        source: Share[T_co] = Share(flow, sharing, lag, replay, prefetch)
+        return Shared(Nodes(Placed(source, calling_line())), sharing=sharing)

@@ -32,6 +32,8 @@ class Broadcast(ABC):
     log: Log
     mutex: Mutex
     deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=dict[AbstractEventLoop, Delivery])
+    heard: bool = field(init=False, default=False)
+    """Whether somebody has heard of the end."""
 
     # -- what a kind of broadcast says, with the lock
 
@@ -78,18 +80,20 @@ class Broadcast(ABC):
         if then is not None:
             then()
 
-    def take(self, reader: Reader) -> tuple[list[Any], bool]:
-        """Give a reader what it has asked for, and tell whether the end is behind that; then it has left."""
+    def take(self, reader: Reader) -> tuple[list[Any], bool, BaseException | None]:
+        """Give a reader what it has asked for, tell whether the end is behind that, and by what failure; then it has left."""
         log, cursor = self.log, reader.cursor
         node = cursor.node  # it is let go of behind the lock
         post, then, gone = False, None, tuple[Then, ...]()
         with self.mutex:
             reader.is_due = False
             if reader.over:
-                return [], False
+                return [], False, None
             items = log.take(cursor)
             has_ended = log.ended and cursor.at == log.made
+            error = log.error if has_ended else None
             if has_ended:
+                self.heard = True
                 gone = tuple(self._gone(reader))
             else:
                 post = cursor.is_due and reader.delivery.note(reader)
@@ -100,7 +104,7 @@ class Broadcast(ABC):
         if then is not None:
             then()
         _do(gone)
-        return items, has_ended
+        return items, has_ended, error
 
     def leave(self, reader: Reader) -> None:
         """Have a reader not be there any more; from any thread, also from a finalizer."""
@@ -137,20 +141,12 @@ class Broadcast(ABC):
     def _put(self, items: list[Any]) -> list[Delivery]:
         """Add a list; give those whose readers are to be told. Who calls holds the head of the log until the lock is released."""
         self.log.put(items)
-        return [
-            delivery
-            for delivery in self.deliveries.values()
-            if any([delivery.note(reader) for reader in delivery.readers if reader.cursor.is_due])
-        ]
+        return [each for each in self.deliveries.values() if each.note_all()]
 
     def _end(self, error: BaseException | None) -> list[Delivery]:
         """Add the end; give those whose readers are to be told."""
         self.log.end(error)
-        return [
-            delivery
-            for delivery in self.deliveries.values()
-            if any([delivery.note(reader) for reader in delivery.readers])
-        ]
+        return [each for each in self.deliveries.values() if each.note_all(end=True)]
 
 
 def post(deliveries: Iterable[Delivery]) -> None:

@@ -50,6 +50,14 @@ class Delivery:
         self.posted = True
         return True
 
+    def note_all(self, *, end: bool = False) -> bool:
+        """Have those told for whom there is something, or with ``end`` all of them, as `note` does."""
+        post = False
+        for reader in self.readers:
+            if end or reader.cursor.is_due:
+                post = self.note(reader) or post
+        return post
+
     def post(self) -> None:
         """Schedule the callback, from any thread and without the lock."""
         call = self.loop.call_soon if get_ident() == self._ident else self.loop.call_soon_threadsafe

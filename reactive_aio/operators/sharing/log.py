@@ -220,8 +220,7 @@ class Log:
         cursor.node = node
         self.places.move(cursor.at, number)
         cursor.at = number
-        if number > self.had:
-            self.had = number
+        self.had = max(self.had, number)
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
         """Take a reader out; with ``keeps`` what nobody has had is kept, if it was the last."""

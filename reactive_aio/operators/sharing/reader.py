@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from ..._plan import Inlet
 from ...schedulers.base import Released
-from .log import Cursor
+from .log import Cursor, Log
 
 if TYPE_CHECKING:
     from .broadcast import Broadcast
@@ -50,29 +50,27 @@ class Reader:
 
     def deliver(self) -> None:
         """Take what there is and is wanted, and give it to the region, with the end behind the last element."""
-        items, has_ended = self.broadcast.take(self)
+        items, has_ended, error = self.broadcast.take(self)
         if items:
             self.inlet.on_chunk(items)
-        if has_ended:
-            error = self.broadcast.log.error
-            if error is None:
-                self.inlet.on_complete()
-            else:
-                self.inlet.on_error(error)
+        if error is not None:
+            self.inlet.on_error(error)
+        elif has_ended:
+            self.inlet.on_complete()
 
-    # -- what snapshots show (a Gauge)
 
-    @property
-    def size(self) -> int:
-        """The most elements that are kept for it."""
-        return self.broadcast.lag
+@frozen(eq=False)
+class Distance:
+    """How far a reader is behind what has been made, as snapshots show it (a Gauge)."""
+
+    log: Log
+    cursor: Cursor
+    size: int
+    """The most elements that are kept for it."""
+    dropped: ClassVar[int] = 0
+    """None: who is slow slows the others."""
 
     @property
     def buffered(self) -> int:
         """The elements that are kept for it now."""
-        return 0 if self.over else self.broadcast.log.made - self.cursor.at
-
-    @property
-    def dropped(self) -> int:
-        """None: who is slow slows the others."""
-        return 0
+        return self.log.made - self.cursor.at if self.cursor.node is not None else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from attrs import Factory, define, field
 
 from ...errors import SchedulerClosedError
 from ...hooks import discard, drop_error
-from ...schedulers.base import Released
 from ...spec import Subscription, quarter
 from .ages import Ages
 from .broadcast import Broadcast, Then, post
@@ -51,7 +50,7 @@ class Run(Broadcast):
     asked: int = field(init=False, default=0)
     """How many elements have been requested in all."""
     _upstream: Subscription | None = field(init=False, default=None)
-    _releases: list[Released] = field(init=False, factory=list[Released])
+    _releases: list[Then] = field(init=False, factory=list[Then])
     """Of those who are not to be told that all has ended before it has."""
     _ages: Ages | None = field(init=False, default=None)
 
@@ -118,8 +117,14 @@ class Run(Broadcast):
         yield from self._discarded(node, number)
 
     def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
+        error, self.log.error = self.log.error, None  # by its traceback it may lead back to here
+        if error is not None and not self.heard:
+            yield partial(self._tell_hooks, drop_error, error)
         if unread := self.log.unread(node, number):
-            yield partial(self.sharing.context.copy().run, discard, unread)
+            yield partial(self._tell_hooks, discard, unread)
+
+    def _tell_hooks(self, tell: Callable[[Any], None], what: Any) -> None:
+        self.sharing.context.copy().run(tell, what)
 
     def fail(self, error: BaseException) -> Iterable[Then]:
         """Cancel it, with the lock, and have those who still read fail, behind what is kept for them."""
@@ -128,7 +133,7 @@ class Run(Broadcast):
             for delivery in self._end(error):
                 yield delivery.post
 
-    def then(self, call: Released) -> bool:
+    def then(self, call: Then) -> bool:
         """Have something called when all has been cleaned up; False if there is nothing to wait for. With the lock."""
         if self.finished or not self.begun:
             return False

@@ -19,7 +19,7 @@ from .broadcast import Then
 from .delivery import soon
 from .log import Cursor
 from .mutex import Mutex
-from .reader import Reader
+from .reader import Distance, Reader
 from .run import Run
 
 T = TypeVar("T")
@@ -221,13 +221,16 @@ class Share(Pushed[T]):
 
     @property
     def arguments(self) -> str:
-        """What is shared how far."""
-        shown = [f"lag={self.lag}"]
-        if self.replay:
-            shown.append(f"replay={self.replay}")
-        if self.prefetch is not None:
-            shown.append(f"prefetch={self.prefetch}")
-        return ", ".join(shown)
+        """How far it goes."""
+        shown = {"lag": self.lag, "replay": self.replay, "prefetch": self.prefetch}
+        return ", ".join(f"{name}={value}" for name, value in shown.items() if value)
+
+    @property
+    def crossing(self) -> str:
+        """What is between the flow and each subscriber."""
+        replay = f", replay {self.replay}" if self.replay else ""
+        ahead = f", prefetch {self.prefetch}" if self.prefetch else ""
+        return f"shared, lag {self.lag}{replay}{ahead}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -242,5 +245,5 @@ class Share(Pushed[T]):
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Join the run that there is, or begin one."""
         reader = self.sharing.join(inlet)
-        inlet.show(reader)
+        inlet.show(Distance(reader.broadcast.log, reader.cursor, self.lag))
         return reader
