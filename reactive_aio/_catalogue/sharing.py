@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .traits import Completes, Fails, Traits
+from .traits import Traits
 
 TRAITS: Final[dict[str, Traits]] = {
-    "share": Traits("min(d, lag)", keeps="max(lag, replay)", completes=Completes.BEHIND, fails=Fails.BEHIND),
+    "share": Traits("min(d, lag)", keeps="max(lag, replay)"),
 }

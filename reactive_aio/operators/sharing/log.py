@@ -11,8 +11,8 @@ from attrs import define, field
 
 from ...spec import add_demand
 
-SHORT: Final = 64
-"""Lists shorter than this are put together for a reader who wants more; a longer one is handed out as it is."""
+FEW: Final = 64
+"""Lists of fewer elements than this are put together for a reader who wants more; a longer one is handed out as it is."""
 
 
 class Node:
@@ -211,8 +211,8 @@ class Log:
             items = items[start : start + demand]
         if cursor.at + len(items) == node.behind.first:
             node = node.behind
-            if len(items) < SHORT and len(items) < demand and node.behind is not None:
-                items, node = _gathered(items, node, cursor.at + min(demand, SHORT))
+            if len(items) < FEW and len(items) < demand and node.behind is not None:
+                items, node = _gathered(items, node, cursor.at + min(demand, FEW))
         self._move(cursor, node, cursor.at + len(items))
         return items
 
