@@ -378,7 +378,7 @@ async def test_with_after_error_a_failure_is_not_given_to_those_who_come_later()
         return Flow.error(OSError("down")) if len(attempts) == 1 else Flow.of(1, 2)
 
     shared = Flow.defer(attempt).share(replay=9, restart="after_error")
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="down"):
         await shared.to_list()
 
     assert [[1, 2], [1, 2]] == [await shared.to_list(), await shared.to_list()]
@@ -596,10 +596,13 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
 
     async def main() -> None:
         publisher = ByHand()
-        async with Flow.from_publisher(publisher).do_on_next(watched(made)).share(replay=9, replay_for=5.0) as shared:
+        async with Flow.from_publisher(publisher).share(replay=9, replay_for=5.0) as shared:
             reader = asyncio.ensure_future(shared.take(4).count())
             await idle()
-            publisher.next(*[Thing() for _ in range(4)])
+            for thing in [Thing() for _ in range(4)]:
+                made.append(weakref.ref(thing))
+                publisher.next(thing)
+            del thing
             assert 4 == await reader
             await asyncio.sleep(4.9)
             assert 4 == alive(made)
