@@ -14,6 +14,7 @@ from .errors import BackpressureOverflowError as BackpressureOverflowError
 from .errors import DriverUnreachableError as DriverUnreachableError
 from .errors import EmptyFlowError as EmptyFlowError
 from .errors import FlowError as FlowError
+from .errors import HubClosedError as HubClosedError
 from .errors import LimitExceededError as LimitExceededError
 from .errors import ProtocolViolation as ProtocolViolation
 from .errors import RemoteError as RemoteError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ._flow.batches import Batch as Batch
     from ._flow.batches import Batches as Batches
     from ._flow.grouped import GroupedFlow as GroupedFlow
+    from ._flow.hub import Hub as Hub
     from ._flow.processor import processor as processor
     from ._flow.shared import Shared as Shared
     from ._plan.snapshot import BoundarySnapshot as BoundarySnapshot
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from ._plan.snapshot import RegionSnapshot as RegionSnapshot
     from ._plan.snapshot import Snapshot as Snapshot
     from .operators.recovering.backoff import Backoff as Backoff
+    from .operators.sharing.emission import Offer as Offer
     from .operators.sourcing.callback import Emitter as Emitter
     from .operators.transforming.handle import SynchronousSink as SynchronousSink
     from .operators.transforming.signal import Completed as Completed
@@ -61,6 +64,7 @@ else:
             "Batch": "._flow.batches",
             "Batches": "._flow.batches",
             "GroupedFlow": "._flow.grouped",
+            "Hub": "._flow.hub",
             "processor": "._flow.processor",
             "Shared": "._flow.shared",
             "BoundarySnapshot": "._plan.snapshot",
@@ -69,6 +73,7 @@ else:
             "RegionSnapshot": "._plan.snapshot",
             "Snapshot": "._plan.snapshot",
             "Backoff": ".operators.recovering.backoff",
+            "Offer": ".operators.sharing.emission",
             "Emitter": ".operators.sourcing.callback",
             "SynchronousSink": ".operators.transforming.handle",
             "Completed": ".operators.transforming.signal",

@@ -12,6 +12,7 @@
     │   └── TaskCancelledError            the task of a source was cancelled by somebody else, such as a loop that ends
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
+    ├── HubClosedError                    an element was emitted to a hub that has ended
     ├── StalledError                      what is held back waits for what is not read
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
@@ -63,6 +64,10 @@ class BackpressureOverflowError(FlowError):
 
 class LimitExceededError(FlowError):
     """More came than an operator was allowed to keep, or than an end expects."""
+
+
+class HubClosedError(FlowError):
+    """An element was emitted to a hub that has ended."""
 
 
 class StalledError(FlowError):

@@ -1,0 +1,132 @@
+"""The hub: a source that a program feeds by calls, for several subscribers."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Generic, TypeVar, get_args
+
+from .._fusion import Placed, calling_line
+from .._plan import Nodes
+from ..operators._fluent import check_count, check_flow, check_seconds
+from ..operators.sharing.emission import Emission, HubFlow, Idle, Offer
+from ..operators.sharing.log import Log
+from ..operators.sharing.mutex import Mutex
+from ..spec import Subscriber
+from .flow import Flow
+
+T = TypeVar("T")
+
+
+class Hub(Generic[T]):
+    """A source that a program feeds by calls, for several subscribers; the slowest of them lets the others be ``lag`` elements ahead.
+
+    It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
+    may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
+    is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it goes by, and ``hooks.on_discard`` is told.
+    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag`` or ``replay`` elements are
+    kept for all together. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
+    Errors: numbers below 1, a ``replay`` below 0 and another ``idle`` are refused with ValueError.
+    (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)
+
+    >>> import asyncio
+    >>> from reactive_aio import Hub
+    >>> async def main():
+    ...     async with Hub(idle="wait") as hub, asyncio.TaskGroup() as tasks:
+    ...         both = [tasks.create_task(hub.flow.take(2).to_list()) for _ in range(2)]
+    ...         await asyncio.sleep(0.01)
+    ...         await hub.emit("a")
+    ...         await hub.emit("b")
+    ...     return [each.result() for each in both]
+    >>> asyncio.run(main())
+    [['a', 'b'], ['a', 'b']]
+    """
+
+    __slots__ = ("_emission",)
+
+    def __init__(self, *, idle: Idle, lag: int = 256, replay: int = 0) -> None:
+        check_count("Hub", "lag", lag, 1)
+        check_count("Hub", "replay", replay, 0)
+        if idle not in get_args(Idle):
+            raise ValueError(f"Hub(idle={idle!r}): choose one of {', '.join(map(repr, get_args(Idle)))}")
+        self._emission = Emission(lag, Log(replay), Mutex(), idle)
+
+    # -- what a program calls
+
+    async def emit(self, item: T) -> None:
+        """Emit an element when there is room; those who wait are served in turn.
+
+        Raises CancelledError only if the element has not been emitted, and HubClosedError if the hub has ended.
+        """
+        await self._emission.emit(item)
+
+    def offer(self, item: T) -> Offer:
+        """Emit an element at once if there is room, from any thread; the result is true if it was taken, else it says why not.
+
+        From a finalizer that runs in the middle of another call to the hub the answer is ``Offer.FULL``.
+        """
+        return self._emission.offer(item)
+
+    def submit(self, item: T, timeout: float | None = None) -> None:
+        """Emit an element from a thread, which waits until there is room.
+
+        Raises TimeoutError after ``timeout`` seconds, HubClosedError if the hub has ended, and RuntimeError on the thread of an event loop,
+        which would wait for itself.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise RuntimeError("submit() waits, and would hold up the event loop of this thread: await emit() here")
+        if timeout is not None:
+            check_seconds("submit", "timeout", timeout)
+        self._emission.submit(item, timeout)
+
+    async def feed(self, flow: Flow[T]) -> None:
+        """Emit the elements of a flow, each when there is room; several may be fed at a time, and take turns.
+
+        Raises the failure of the flow, which does not end the hub, and HubClosedError if the hub has ended.
+        """
+        check_flow("feed", flow)
+        await flow.for_each(self.emit)
+
+    def complete(self) -> None:
+        """End the hub, behind the elements that are kept; from any thread. Once it has ended nothing is done."""
+        self._emission.close(None)
+
+    def error(self, error: BaseException) -> None:
+        """End the hub by a failure, behind the elements that are kept; from any thread. Behind its end the hook is told."""
+        if not isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+            raise TypeError(f"error() takes an exception, not {type(error).__name__}")
+        self._emission.close(error)
+
+    # -- who reads it
+
+    @property
+    def flow(self) -> Flow[T]:
+        """The flow of what is emitted from now on, behind the replay."""
+        return Flow(Nodes(Placed(HubFlow(self._emission, self._emission.lag), calling_line())))
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Have somebody subscribe to the `flow`."""
+        self.flow.subscribe(subscriber)
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are."""
+        return self._emission.log.readers
+
+    async def __aenter__(self) -> Hub[T]:
+        """Give the hub, to be ended behind the block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Complete, or fail with what the block raises."""
+        self._emission.close(error)
+
+    def __repr__(self) -> str:
+        emission = self._emission
+        return f"Hub(lag={emission.lag}, replay={emission.log.replay}, idle={emission.idle!r})"

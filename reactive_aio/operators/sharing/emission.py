@@ -1,0 +1,266 @@
+"""What a hub is inside: a log that anybody may add to, as far as there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextvars import Context, copy_context
+from enum import Enum
+from functools import partial
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+from ..._plan import Inlet, Pushed
+from ...errors import HubClosedError
+from ...hooks import discard, drop_error
+from ...spec import UNBOUNDED, Subscription
+from .broadcast import Broadcast, Then, post
+from .delivery import soon
+from .log import Node
+from .reader import Distance, Reader
+
+Idle = Literal["wait", "drop"]
+"""What happens to an element when nobody is there: it is kept as far as there is room, or goes by."""
+
+
+class Offer(Enum):
+    """What has become of an element that was offered to a hub; true if it was taken."""
+
+    TAKEN = "taken"
+    """It will be given to all who are there, or is kept for who comes."""
+    FULL = "full"
+    """There is no room: the slowest subscriber is too far behind, or others wait for their turn."""
+    CLOSED = "closed"
+    """The hub has ended."""
+    UNWANTED = "unwanted"
+    """Nobody is there, and the hub keeps nothing for those who come."""
+
+    def __bool__(self) -> bool:
+        return self is Offer.TAKEN
+
+
+@define(eq=False)
+class Waiter:
+    """One who waits for room."""
+
+    wake: Callable[[], object]
+    granted: bool = False
+    """Whether room is reserved for it."""
+
+
+@define(eq=False)
+class Emission(Broadcast):
+    """A log with permits: each is room for one element.
+
+    The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has not read;
+    together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit, in the task or thread of
+    the one who has waited: so who is cancelled has added nothing, and its permit goes to the next.
+    """
+
+    idle: Idle
+    unwanted: int = field(init=False, default=0)
+    """How many elements have gone by."""
+    context: Context = field(init=False, factory=copy_context)
+    """Whose hooks hear of elements that nobody is given."""
+    _waiting: deque[Waiter] = field(init=False, factory=deque[Waiter])
+    _reserved: int = field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        if self.keeps:
+            self.log.keep()
+
+    # -- the readers
+
+    @property
+    def keeps(self) -> bool:
+        """Whether elements wait for somebody to come."""
+        return self.idle == "wait"
+
+    def join(self, inlet: Inlet[Any]) -> Reader:
+        """Have a subscriber read, on its loop."""
+        with self.mutex:
+            reader = Reader(self, inlet)
+            calls = tuple(self._join(reader))
+        for call in calls:
+            call()
+        return reader
+
+    def _settle(self) -> Then | None:
+        if not self._waiting or self._room <= 0:
+            return None
+        granted = [self._grant() for _ in range(min(self._room, len(self._waiting)))]
+        return partial(_wake, granted)
+
+    def _grant(self) -> Waiter:
+        waiter = self._waiting.popleft()
+        waiter.granted = True
+        self._reserved += 1
+        return waiter
+
+    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
+        if self.log.rest is None and (unread := self.log.unread(node, number)):
+            yield partial(self._discard, unread)
+        if (then := self._settle()) is not None:
+            yield then
+
+    def _released(self, reader: Reader) -> Iterable[Then]:
+        return (reader.release,)
+
+    def _discard(self, items: list[Any]) -> None:
+        self.context.copy().run(discard, items)
+
+    # -- the writers, from any thread
+
+    @property
+    def _room(self) -> int:
+        """How many elements more may be added, or go by, with the lock."""
+        if self._goes_by:
+            return UNBOUNDED
+        return self.lag - self.log.window - self._reserved
+
+    @property
+    def _goes_by(self) -> bool:
+        log = self.log
+        return not log.readers and log.rest is None and not log.replay
+
+    @property
+    def _in_turn(self) -> bool:
+        """Whether there is room for one who has not waited."""
+        return not self._waiting and not self._reserved and self._room > 0
+
+    def offer(self, item: Any) -> Offer:
+        """Add an element now, or say why not; in a finalizer that runs in the middle of a change there is no room."""
+        if self.mutex.is_mine:
+            return Offer.FULL
+        with self.mutex:
+            if self.log.ended:
+                return Offer.CLOSED
+            if not self._in_turn:
+                return Offer.FULL
+            by, then = self._goes_by, self._add(item)
+        then()
+        return Offer.UNWANTED if by else Offer.TAKEN
+
+    async def emit(self, item: Any) -> None:
+        """Add an element when there is room."""
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        waiter = self._enter(item, partial(soon, loop, _set, woken))
+        if waiter is None:
+            if self._goes_by:
+                await asyncio.sleep(0)  # else one who emits for nobody would keep the loop to itself
+            return
+        try:
+            await woken
+        except asyncio.CancelledError:
+            self._withdraw(waiter)
+            raise
+        self._add_with_permit(item)
+
+    def submit(self, item: Any, timeout: float | None) -> None:
+        """Add an element when there is room; the thread waits."""
+        woken = threading.Event()
+        waiter = self._enter(item, woken.set)
+        if waiter is None:
+            return
+        if not woken.wait(timeout) and self._withdraw(waiter):
+            raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
+        self._add_with_permit(item)
+
+    def _enter(self, item: Any, wake: Callable[[], object]) -> Waiter | None:
+        """Add an element now, or give the one who waits."""
+        with self.mutex:
+            self._check_open()
+            if not self._in_turn:
+                waiter = Waiter(wake)
+                self._waiting.append(waiter)
+                then = self._settle()
+            else:
+                waiter, then = None, self._add(item)
+        if then is not None:
+            then()
+        return waiter
+
+    def _add_with_permit(self, item: Any) -> None:
+        with self.mutex:
+            self._reserved -= 1
+            self._check_open()
+            then = self._add(item)
+        then()
+
+    def _withdraw(self, waiter: Waiter) -> bool:
+        """Have one not wait any more; its permit goes to the next. False if the hub has ended, which is for the one to hear."""
+        with self.mutex:
+            if waiter.granted:
+                self._reserved -= 1
+                if self.log.ended:
+                    self._reserved += 1
+                    return False
+            else:
+                self._waiting.remove(waiter)
+            then = self._settle()
+        if then is not None:
+            then()
+        return True
+
+    def _check_open(self) -> None:
+        if self.log.ended:
+            raise HubClosedError("the hub has ended: it takes no more elements")
+
+    def _add(self, item: Any) -> Then:
+        """Add an element; with the lock."""
+        if self._goes_by:
+            self.unwanted += 1
+            return partial(self._discard, [item])
+        return partial(post, self._put([item]))
+
+    def close(self, error: BaseException | None) -> None:
+        """End it, behind what is kept; those who wait for room are refused."""
+        if self.mutex.is_mine:
+            self.mutex.later(partial(self.close, error))
+            return
+        with self.mutex:
+            late = self.log.ended
+            deliveries = [] if late else self._end(error)
+            refused = [] if late else [self._grant() for _ in range(len(self._waiting))]
+        post(deliveries)
+        _wake(refused)
+        if late and error is not None:
+            self.context.copy().run(drop_error, error)
+
+
+def _wake(waiters: Iterable[Waiter]) -> None:
+    for waiter in waiters:
+        waiter.wake()
+
+
+def _set(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
+@frozen(eq=False)
+class HubFlow(Pushed[Any]):
+    """Source of ``Hub.flow``."""
+
+    emission: Emission = field(repr=False)
+    lag: int
+
+    @property
+    def name(self) -> str:
+        """What plans call it."""
+        return "hub"
+
+    @property
+    def arguments(self) -> str:
+        """How much it keeps."""
+        return f"lag={self.lag}"
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read."""
+        reader = self.emission.join(inlet)
+        inlet.show(Distance(self.emission.log, reader.cursor, self.lag))
+        return reader
