@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
@@ -67,8 +67,11 @@ class Distance:
     cursor: Cursor
     size: int
     """The most elements that are kept for it."""
-    dropped: ClassVar[int] = 0
-    """None: who is slow slows the others."""
+
+    @property
+    def dropped(self) -> int:
+        """None: who is slow slows the others."""
+        return 0
 
     @property
     def buffered(self) -> int:

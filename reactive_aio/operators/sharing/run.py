@@ -65,6 +65,8 @@ class Run(Broadcast):
         """Let a reader in; with the lock."""
         yield from self._join(reader)
         self.started = self.started or self.log.readers >= self.sharing.start
+        if (then := self._settle()) is not None:  # the others have asked already
+            yield then
 
     def _settle(self) -> Then | None:
         missing = self._missing()

@@ -1,0 +1,143 @@
+"""Every order of events around a shared flow, up to a bound; and bugs that are planted, each of which the model finds."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from reactive_aio._core import budgets
+from reactive_aio._runtime import connect
+from reactive_aio.operators.sharing.broadcast import Broadcast
+from reactive_aio.operators.sharing.log import Log
+from reactive_aio.operators.sharing.run import Run
+from reactive_aio.operators.sharing.shared import Sharing
+from tests.schedules import Choices, Violation, explore
+
+from .world import Bounds, World
+
+WORLDS = {
+    "two who come and go": Bounds(fails=False, late=True),
+    "two who retry": Bounds(completes=False),
+    "a lag of two": Bounds(lag=2, subscriptions=2, times=2, asks=(1, 2), lists=(1, 2), fails=False),
+    "a lag of eight": Bounds(lag=8, subscriptions=2, times=2, asks=(1, 9), lists=(1, 8), completes=False, fails=False),
+    "three": Bounds(subscribers=3, completes=False, fails=False),
+    "a replay": Bounds(replay=1, fails=False),
+    "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=3, fails=False),
+    "a cache": Bounds(replay=1, restart="never", fails=False),
+    "a cache of what has not failed": Bounds(replay=1, restart="after_error"),
+    "who wait for each other": Bounds(start=2, fails=False),
+    "held open": Bounds(held=True, fails=False),
+    "held open for a while": Bounds(held=True, linger=True, completes=False, fails=False),
+}
+
+
+def tried(bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> set[object]:
+    """Try all; give the situations that there were."""
+    met: set[object] = set()
+
+    def run(choices: Choices, known: set[object]) -> None:
+        world = World(bounds, choices)
+        monkeypatch.setattr(connect, "connect", world.connect)
+        try:
+            world.run(known)
+        finally:
+            met.update(known)
+
+    monkeypatch.setattr(budgets, "clock", lambda: 0.0)
+    explore(run, "run(Choices({numbers}), set())")
+    return met
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_invariants_hold_in_every_order_of_events(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(tried(WORLDS[name], monkeypatch)) > 100
+
+
+# -- planted bugs
+
+
+@frozen
+class Plant:
+    """A bug: a change of the text of a function, and what the model says of it."""
+
+    owner: type
+    function: str
+    before: str
+    after: str
+    said: str
+    world: str = "two who come and go"
+
+    def sow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Put the changed function in the place of the right one."""
+        function: Callable[..., Any] = inspect.unwrap(getattr(self.owner, self.function))
+        text = textwrap.dedent(inspect.getsource(function))
+        assert 1 == text.count(self.before), "the text that is to be changed is not there once"
+        module = sys.modules[self.owner.__module__]
+        made: dict[str, Any] = {}
+        # The names of the types stay unread: annotations are text.
+        exec("from __future__ import annotations\n" + text.replace(self.before, self.after), vars(module), made)
+        monkeypatch.setattr(self.owner, self.function, made[self.function])
+
+
+PLANTS = {
+    "a newcomer joins behind the cancel": Plant(
+        Run, "close", "self.sharing.leave(self)", "pass", "I5",
+    ),
+    "a run that has ended stays open": Plant(
+        Run, "_over", "self.sharing.begins_anew_behind(error)", "False", "I5",
+    ),
+    "the window does not move when the slowest leaves": Plant(
+        Broadcast, "_gone", "(then := self._settle()) is not None", "(then := None) is not None", "I6",
+    ),
+    "the end overtakes elements": Plant(
+        Broadcast, "take", "log.ended and cursor.at == log.made", "log.ended", "I7",
+    ),
+    "elements are given without demand": Plant(
+        Log, "take", "cursor.goal - cursor.at", "9", "I2",
+    ),
+    "there is no window": Plant(
+        Run, "_missing", "log.places.least + self.lag", "wanted", "I1",
+    ),
+    "a newcomer begins where the slowest is": Plant(
+        Run, "admit", "yield from self._join(reader)",
+        "yield from self._join(reader)\n    slow = min((each.cursor for each in self.everybody), key=lambda each: each.at)\n"
+        "    self.log.places.move(reader.cursor.at, slow.at)\n    reader.cursor.node, reader.cursor.at = slow.node, slow.at",
+        "I2",
+    ),
+    "a run begins while the cleanup of another is going on": Plant(
+        Run, "begin", "or self.sharing.connected is not None", "", "I4",
+    ),
+    "nobody begins the run that has waited": Plant(
+        Sharing, "begun_next", "for reader in run.everybody", "for reader in ()", "I6",
+    ),
+    "a request is forgotten where something is unread": Plant(
+        Broadcast, "want", "reader.cursor.is_due and reader.delivery.note(reader)", "False", "I6",
+    ),
+    "what is wanted is asked for twice": Plant(
+        Run, "_settle", "self.asked += missing", "pass", "I3",
+    ),
+    "a window is always asked for in bulk": Plant(
+        Run, "_missing", "(self.asked > log.made or log.made not in log.places)", "True", "I6", "a lag of eight",
+    ),
+    "what nobody has had is left out": Plant(
+        Log, "leave", "keeps and not self.readers", "False", "I2", "held open",
+    ),
+    "two timers wait for somebody": Plant(
+        Sharing, "_nobody_came", "run.log.rest is absence", "run.log.rest is not None", "linger", "held open for a while",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant = PLANTS[name]
+    plant.sow(monkeypatch)
+
+    with pytest.raises(Violation, match=plant.said):
+        tried(WORLDS[plant.world], monkeypatch)
