@@ -604,9 +604,9 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
             reader = asyncio.ensure_future(shared.take(4).count())
             await idle()
             things = [Thing() for _ in range(4)]
-            made += map(weakref.ref, things)
+            made.extend(map(weakref.ref, things))
             publisher.next(*things)
-            things.clear()
+            things.clear()  # so that only the replay refers to them
             assert 4 == await reader
             await asyncio.sleep(4.9)
             assert 4 == alive(made)
