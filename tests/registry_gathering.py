@@ -75,3 +75,8 @@ wide(
     lambda n, via, _: via(via(Flow.range(n)).share(lag=4)),
     lambda _, via, __: via(failed(via).share()),
 )
+wide(
+    "multicast",
+    lambda n, via, _: via(via(Flow.range(n)).multicast(lambda flow: via(flow.map(same)), lag=4)),
+    lambda _, via, __: via(failed(via).multicast(same)),
+)

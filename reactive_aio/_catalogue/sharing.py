@@ -7,5 +7,6 @@ from typing import Final
 from .traits import Traits
 
 TRAITS: Final[dict[str, Traits]] = {
-    "share": Traits("min(d, lag)", keeps="max(lag, replay)"),
+    "share": Traits("min(d, lag)", keeps="lag + replay"),
+    "multicast": Traits("min(d, lag)", keeps="lag"),
 }

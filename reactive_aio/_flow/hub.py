@@ -24,8 +24,8 @@ class Hub(Generic[T]):
     It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
     may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
     is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it goes by, and ``hooks.on_discard`` is told.
-    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag`` or ``replay`` elements are
-    kept for all together. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
+    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag + replay`` elements are
+    kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
     Errors: numbers below 1, a ``replay`` below 0 and another ``idle`` are refused with ValueError.
     (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)
 
@@ -42,14 +42,17 @@ class Hub(Generic[T]):
     [['a', 'b'], ['a', 'b']]
     """
 
-    __slots__ = ("_emission",)
+    __slots__ = ("_emission", "_prefetch")
 
-    def __init__(self, *, idle: Idle, lag: int = 256, replay: int = 0) -> None:
+    def __init__(self, *, idle: Idle, lag: int = 256, replay: int = 0, prefetch: int | None = None) -> None:
         check_count("Hub", "lag", lag, 1)
         check_count("Hub", "replay", replay, 0)
         if idle not in get_args(Idle):
             raise ValueError(f"Hub(idle={idle!r}): choose one of {', '.join(map(repr, get_args(Idle)))}")
+        if prefetch is not None:
+            check_count("Hub", "prefetch", prefetch, 1)
         self._emission = Emission(lag, Log(replay), Mutex(), idle)
+        self._prefetch = prefetch
 
     # -- what a program calls
 
@@ -106,7 +109,8 @@ class Hub(Generic[T]):
     @property
     def flow(self) -> Flow[T]:
         """The flow of what is emitted from now on, behind the replay."""
-        return Flow(Nodes(Placed(HubFlow(self._emission, self._emission.lag), calling_line())))
+        source = HubFlow(self._emission, self._emission.lag, self._prefetch)
+        return Flow(Nodes(Placed(source, calling_line())))
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Have somebody subscribe to the `flow`."""

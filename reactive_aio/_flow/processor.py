@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ..errors import ProtocolViolation, SourceConsumedError
 from ..hooks import discard, drop_error
-from ..operators._fluent import check_function, is_flow
+from ..operators._fluent import check_count, check_function, is_flow
 from ..operators.sourcing.publisher import let_go
 from ..spec import Processor, Subscriber, Subscription, quote
 from .flow import Flow
+from .shared import Shared
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -21,16 +23,17 @@ T_contra = TypeVar("T_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
 
-def processor(chain: Callable[[Flow[T]], Flow[R]]) -> Processor[T, R]:
+def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) -> Processor[T, R]:
     """Make a Processor of a chain of operators: it subscribes to a publisher, and publishes what the chain makes of it.
 
     It takes one publisher and one subscriber, whichever comes first; each further subscription is cancelled, each
-    further subscriber is refused with SourceConsumedError. None is refused at both edges (rule 2.13).
+    further subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as `Flow.share` does: the
+    slowest lets the others be so many elements ahead, and who comes behind the end is given that. None is refused at both edges (rule 2.13).
 
     Demand: what the chain asks for; nothing is buffered but in the operators that say so.
     Errors: those of upstream go through the chain, which may recover; those of its functions cancel upstream. What is
     no function from flow to flow is refused with TypeError at once.
-    Cancel: passed on to upstream, also when it comes before upstream does.
+    Cancel: passed on to upstream, by the last of several subscribers, also when it comes before upstream does.
     (Akka Streams: ``toProcessor``.)
 
     >>> import asyncio
@@ -47,6 +50,9 @@ def processor(chain: Callable[[Flow[T]], Flow[R]]) -> Processor[T, R]:
     flow = chain(Flow.from_publisher(Upstream(made)))
     if not is_flow(flow):
         raise TypeError(f"processor() takes a function that gives a flow; this one gave {type(flow).__name__}")
+    if lag is not None:
+        check_count("processor", "lag", lag, 1)
+        flow = flow.share(lag=lag, restart="never")
     made.flow = flow
     return made
 
@@ -72,7 +78,7 @@ class FlowProcessor(Processor[T_contra, R_co]):
     """
 
     flow: Flow[R_co] | None = field(init=False, default=None)
-    """The chain; None once it is subscribed to, for then it holds the processor."""
+    """The chain; None once it has its one subscriber, for then it holds the processor."""
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
     _subscription: Subscription | None = field(init=False, default=None)
     _ended: bool = field(init=False, default=False)
@@ -146,9 +152,15 @@ class FlowProcessor(Processor[T_contra, R_co]):
             Flow.error(SourceConsumedError("a processor serves one subscriber: make one for each")).subscribe(
                 subscriber
             )
+        elif isinstance(self.flow, Shared):
+            subscribe(self.flow, subscriber, ended=partial(self._left_by_one, self.flow))
         else:
             subscribe(self.flow, subscriber, ended=self.leave)
             self.flow = None
+
+    def _left_by_one(self, flow: Shared[Any]) -> None:
+        if not flow.subscribers:
+            self.leave()
 
     # -- the ends of the chain
 

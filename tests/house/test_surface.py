@@ -67,7 +67,7 @@ WHOLE = {
     "size": SHAPES,
     "step": {"range", "sliding"},
     "start": {"range", "index", "share"},
-    "lag": {"share"},
+    "lag": {"share", "multicast"},
     "replay": {"share"},
     "stop": {"range"},
     "index": {"element_at"},

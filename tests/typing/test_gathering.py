@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from reactive_aio import Flow, Shared
+from reactive_aio import Flow, Hub, Offer, Shared
 
 
 def test_flows_side_by_side() -> None:
@@ -28,3 +28,11 @@ def test_one_run_for_several_subscribers() -> None:
     flow = Flow.range(3)
     assert_type(flow.share(lag=8, replay=2, restart="never"), Shared[int])
     assert_type(flow.share().map(str), Flow[str])
+    assert_type(flow.multicast(lambda one: one.zip(one.map(str))), Flow[tuple[int, str]])
+
+
+async def test_a_hub_has_one_type_of_elements() -> None:
+    hub: Hub[int] = Hub(idle="drop")
+    assert_type(hub.flow, Flow[int])
+    assert_type(hub.offer(1), Offer)
+    await hub.feed(Flow.empty())

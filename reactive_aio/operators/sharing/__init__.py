@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from ..._fusion import Placed, calling_line
-from ..._plan import Nodes
-from .._fluent import Fluent, check_count, check_seconds
+from .._fluent import Fluent, check_count, check_function, check_seconds
 
 if TYPE_CHECKING:
+    from ..._flow.flow import Flow
     from ..._flow.shared import Shared
     from .shared import Restart
 
 T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
 
 
 class Sharing(Fluent[T_co]):
@@ -40,7 +41,7 @@ class Sharing(Fluent[T_co]):
         placed, else where it is held open, else on the loop of the first subscriber; never in the context of a subscriber, but in that
         in which this is called, or in that of the block.
         Demand: what the subscriber wants who wants most, and no more than the slowest lets it have; nothing before there are ``start``
-        subscribers. No more than ``lag`` or ``replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
+        subscribers. No more than ``lag + replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
         subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this.
         Errors: the failure of this flow is that of all who are there, behind the elements. A subscriber with a ``linger``, for which
         a run goes on when nobody is there, is refused with RuntimeError where no block holds the flow open. Numbers below 1, a ``replay`` below 0
@@ -60,9 +61,8 @@ class Sharing(Fluent[T_co]):
         2
         [3, ['0', '1', '2']]
         """
-        from ..._flow.shared import Shared
-        from .shared import Share, check_restart
         from .shared import Sharing as Runs
+        from .shared import check_restart, shared_by
 
         check_count("share", "lag", lag, 1)
         check_count("share", "replay", replay, 0)
@@ -75,6 +75,27 @@ class Sharing(Fluent[T_co]):
             check_count("share", "prefetch", prefetch, 1)
         check_restart(restart)
         flow = self._as_flow()
-        sharing = Runs(flow, lag, replay, replay_for, start, restart, linger)
-        source: Share[T_co] = Share(flow, sharing, lag, replay, prefetch)
-        return Shared(Nodes(Placed(source, calling_line())), sharing=sharing)
+        return shared_by(Runs(flow, lag, replay, replay_for, start, restart, linger), flow, prefetch)
+
+    def multicast(self, fn: Callable[[Flow[T_co]], Flow[U]], *, lag: int = 256) -> Flow[U]:
+        """Emit what ``fn`` makes of this flow, which it may read several times: each subscription runs this flow once.
+
+        ``fn(flow)`` is called for each subscription, in the subscriber's context. What reads this flow when it has ended is
+        given its end.
+        Demand: as for `share`, within one subscription: the slowest reader lets the others be ``lag`` elements ahead. A flow that waits for
+        one reader before it reads the other, such as ``concat``, waits for ever where there is more than that.
+        Errors: what ``fn`` raises, and TypeError if it gives no flow. An ``async def`` and a ``lag`` below 1 are refused when the flow is built.
+        Cancel: this flow is cancelled when all that read it have left.
+        Spark: runs after the boundary.
+        (Reactor, RxJava: ``publish`` with a function; RxPY: ``publish`` with a mapper; RxJS: ``connect``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(5).multicast(lambda numbers: numbers.zip(numbers.skip(1))).run_sync()
+        [(0, 1), (1, 2), (2, 3), (3, 4)]
+        """
+        from .multicast import Multicast
+
+        check_function("multicast", fn, "an ordinary function is needed")
+        check_count("multicast", "lag", lag, 1)
+        source: Multicast[U] = Multicast(self._as_flow(), fn, lag)
+        return self._begin(source)

@@ -248,6 +248,7 @@ class HubFlow(Pushed[Any]):
 
     emission: Emission = field(repr=False)
     lag: int
+    prefetch: int | None
 
     @property
     def name(self) -> str:
@@ -257,7 +258,7 @@ class HubFlow(Pushed[Any]):
     @property
     def arguments(self) -> str:
         """How much it keeps."""
-        return f"lag={self.lag}"
+        return f"lag={self.lag}" + (f", prefetch={self.prefetch}" if self.prefetch else "")
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read."""

@@ -64,9 +64,13 @@ class Run(Broadcast):
     def admit(self, reader: Reader) -> Iterable[Then]:
         """Let a reader in; with the lock."""
         yield from self._join(reader)
-        self.started = self.started or self.log.readers >= self.sharing.start
-        if (then := self._settle()) is not None:  # the others have asked already
+        if not self.started and self.log.readers >= self.sharing.start and (then := self.start()) is not None:
             yield then
+
+    def start(self) -> Then | None:
+        """Ask for what has been wanted while it waited for others to come; with the lock."""
+        self.started = True
+        return self._settle()
 
     def _settle(self) -> Then | None:
         missing = self._missing()

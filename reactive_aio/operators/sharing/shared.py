@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from attrs import define, field, frozen
 
-from ..._plan import Inlet, Pushed
+from ..._fusion import Placed, calling_line
+from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
 from ...spec import Subscription
@@ -21,6 +22,10 @@ from .log import Cursor
 from .mutex import Mutex
 from .reader import Distance, Reader
 from .run import Run
+
+if TYPE_CHECKING:
+    from ..._flow.flow import Flow
+    from ..._flow.shared import Shared
 
 T = TypeVar("T")
 
@@ -102,10 +107,18 @@ class Sharing:
 
     def _begun(self, run: Run) -> Iterable[Then]:
         """Have a run begin, if it may: where the flow is held open, else on the running loop, which is that of its first reader."""
-        if run.begun or self.connected is not None:
+        if run.begun:
             return ()
         holder = self.holder
         return (run.begin,) if holder is None else (partial(_begin_on, holder.loop, run),)
+
+    def wait_no_more(self) -> None:
+        """Have the run that there is ask for what is wanted, however few have come."""
+        with self.mutex:
+            self.start = 1
+            then = None if self.current is None else self.current.start()
+        if then is not None:
+            then()
 
     # -- what a run says, with the lock
 
@@ -247,3 +260,11 @@ class Share(Pushed[T]):
         reader = self.sharing.join(inlet)
         inlet.show(Distance(reader.broadcast.log, reader.cursor, self.lag))
         return reader
+
+
+def shared_by(sharing: Sharing, flow: Flow[T], prefetch: int | None = None) -> Shared[T]:
+    """Return the flow that shares another one."""
+    from ..._flow.shared import Shared
+
+    source: Share[T] = Share(flow, sharing, sharing.lag, sharing.replay, prefetch)
+    return Shared(Nodes(Placed(source, calling_line())), sharing=sharing)

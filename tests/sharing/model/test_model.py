@@ -24,15 +24,16 @@ from .world import Bounds, World
 WORLDS = {
     "two who come and go": Bounds(fails=False, late=True),
     "two who retry": Bounds(completes=False),
-    "a lag of two": Bounds(lag=2, subscriptions=2, times=2, asks=(1, 2), lists=(1, 2), fails=False),
-    "a lag of eight": Bounds(lag=8, subscriptions=2, times=2, asks=(1, 9), lists=(1, 8), completes=False, fails=False),
+    "a lag of two": Bounds(lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False),
+    "a lag of eight": Bounds(lag=8, subscriptions=2, asks=(1, 9), lists=(8,), completes=False, fails=False),
     "three": Bounds(subscribers=3, completes=False, fails=False),
     "a replay": Bounds(replay=1, fails=False),
-    "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=3, fails=False),
+    "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=2, fails=False),
     "a cache": Bounds(replay=1, restart="never", fails=False),
     "a cache of what has not failed": Bounds(replay=1, restart="after_error"),
     "who wait for each other": Bounds(start=2, fails=False),
-    "held open": Bounds(held=True, fails=False),
+    "held open": Bounds(held=True, completes=False, fails=False),
+    "held open to the end": Bounds(held=True, subscriptions=2, fails=False),
     "held open for a while": Bounds(held=True, linger=True, completes=False, fails=False),
 }
 
@@ -102,7 +103,7 @@ PLANTS = {
         Log, "take", "cursor.goal - cursor.at", "9", "I2",
     ),
     "there is no window": Plant(
-        Run, "_missing", "log.places.least + self.lag", "wanted", "I1",
+        Run, "_missing", "log.places.least + self.lag", "log.goals.greatest", "I1",
     ),
     "a newcomer begins where the slowest is": Plant(
         Run, "admit", "yield from self._join(reader)",

@@ -234,7 +234,7 @@ class Subscriber:
         world.inlets.append(inlet)
         before = sharing.current
         inlet.expected = inlet.first = -1
-        rest = None if before is None or before.log.rest is None else before.log.rest.at
+        rest = world.rest if before is not None and not before.log.ended and not before.everybody else None
         inlet.reader = sharing.join(inlet)  # type: ignore[arg-type] # as much of an Inlet as it takes
         run = inlet.reader.broadcast
         assert isinstance(run, Run)
@@ -247,6 +247,7 @@ class Subscriber:
             "I2: a newcomer begins elsewhere than with the replay, or what nobody has had",
         )
         world.met(run)
+        world.rest = 0 if run is not before else world.rest
 
     def ask(self, n: int) -> None:
         assert self.inlet is not None
@@ -257,6 +258,9 @@ class Subscriber:
     def leave(self) -> None:
         assert self.inlet is not None
         self.inlet.left = True
+        run = self.inlet.reader.broadcast
+        had = [each.expected for each in self.world.inlets if each.reader.broadcast is run and each.expected > each.first]
+        self.world.rest = max([*had, self.inlet.reader.cursor.at])
         self.inlet.reader.cancel()
         if not any(each.there for each in self.world.subscribers):
             self.world.absences += 1
@@ -280,6 +284,8 @@ class World:
     runs: list[Run] = field(factory=list)
     sources: list[Source] = field(factory=list)
     absences: int = 0
+    rest: int = 0
+    """What the next one is to begin with, where the last has left a run that is held open."""
     dropped: list[BaseException] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -387,7 +393,8 @@ class World:
             slowest = min(each.cursor.at for each in run.everybody)
             wants = run.started and cursor.goal > log.made and log.made < slowest + self.bounds.lag
             if wants and run.begun and not log.ended:
-                check(run.asked > log.made, "I6: somebody waits, and nothing has been asked for")
+                source = next(each for each in self.sources if each.run is run)
+                check(source.asked > source.made, "I6: somebody waits, and nothing has been asked for")
         if not any(each.there for each in self.subscribers) and not self.bounds.held:
             check(not any(each.open for each in self.sources), "I8: nobody is there, and the source goes on")
 
