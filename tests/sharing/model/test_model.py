@@ -25,8 +25,8 @@ WORLDS = {
     "two who come and go": Bounds(fails=False, late=True),
     "two who retry": Bounds(completes=False),
     "a lag of two": Bounds(lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False),
-    "a lag of eight": Bounds(lag=8, subscriptions=2, asks=(1, 9), lists=(8,), completes=False, fails=False),
-    "three": Bounds(subscribers=3, completes=False, fails=False),
+    "a lag of eight": Bounds(lag=8, subscriptions=2, asks=(1, 10), lists=(8,), completes=False, fails=False),
+    "three": Bounds(subscribers=3, subscriptions=4, completes=False, fails=False),
     "a replay": Bounds(replay=1, fails=False),
     "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=2, fails=False),
     "a cache": Bounds(replay=1, restart="never", fails=False),
@@ -57,7 +57,7 @@ def tried(bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> set[object]:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_invariants_hold_in_every_order_of_events(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(tried(WORLDS[name], monkeypatch)) > 100
+    assert len(tried(WORLDS[name], monkeypatch)) > 40
 
 
 # -- planted bugs

@@ -259,7 +259,9 @@ class Subscriber:
         assert self.inlet is not None
         self.inlet.left = True
         run = self.inlet.reader.broadcast
-        had = [each.expected for each in self.world.inlets if each.reader.broadcast is run and each.expected > each.first]
+        had = [
+            each.expected for each in self.world.inlets if each.reader.broadcast is run and each.expected > each.first
+        ]
         self.world.rest = max([*had, self.inlet.reader.cursor.at])
         self.inlet.reader.cancel()
         if not any(each.there for each in self.world.subscribers):
