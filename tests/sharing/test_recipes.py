@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, processor
+from reactive_aio import UNBOUNDED, Flow, Hub, Processor, processor
 from reactive_aio.errors import SourceConsumedError
 from reactive_aio.testing import run_virtual
 from tests.subscribers import ByHand, Recorder, idle
@@ -128,7 +128,7 @@ async def test_the_flow_is_cancelled_when_all_that_read_it_have_left() -> None:
 
 
 async def test_a_processor_with_a_lag_serves_several_and_gives_the_end_to_those_who_come_later() -> None:
-    doubled = processor(lambda flow: flow.map(lambda n: 2 * n), lag=4)
+    doubled: Processor[int, int] = processor(lambda flow: flow.map(lambda n: 2 * n), lag=4)
     one, two = Recorder(UNBOUNDED), Recorder(UNBOUNDED)
     doubled.subscribe(one)
     doubled.subscribe(two)
@@ -143,7 +143,7 @@ async def test_a_processor_with_a_lag_serves_several_and_gives_the_end_to_those_
 
 async def test_a_processor_that_all_have_left_cancels_upstream_and_serves_nobody_any_more() -> None:
     publisher = ByHand()
-    passing = processor(lambda flow: flow, lag=4)
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
     one, two = Recorder(1), Recorder(1)
     passing.subscribe(one)
     passing.subscribe(two)

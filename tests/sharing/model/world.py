@@ -4,7 +4,18 @@ The code is the library's own: `Sharing`, `Run`, `Log`, `Reader`, `Delivery`. Wh
 until the model lets it come, one for each subscription, so that events come in any order among each other; regions that record what they are
 given; and a source that delivers, ends, and is done with its cleanup whenever it likes.
 
-The invariants are those of the design, I1 to I8; each check names the one it is of.
+The invariants are I1 to I8 and I10 below; each check names the one it is of.
+
+- I1: the fastest is no more than lag + replay elements ahead of the slowest.
+- I2: a reader is given no more than it asked for, without a gap, from where the replay began when it joined; the first who comes to a run that
+  is held open, from what nobody has had.
+- I3: the source is asked for no more than the fastest wants, and never behind its end or a cancel.
+- I4: at most one run may be joined, at most one connection is open.
+- I5: a run that has been left, or that has ended, is closed to newcomers, unless it is a cache.
+- I6: where nothing is under way and somebody wants what the window allows, the source owes an element.
+- I7: each reader that stays hears exactly one end, behind all that is kept for it.
+- I8: where nothing is under way and nobody is there, the source has been left.
+- I10: nobody else's code runs under the lock.
 """
 
 from __future__ import annotations
@@ -61,6 +72,7 @@ class Loop:
     timers: list[Timer] = field(factory=list)
 
     def call_soon(self, call: Callable[..., None], *args: Any, context: Context | None = None) -> None:
+        self.world.check_lock()
         self.events.append(lambda: call(*args))
 
     call_soon_threadsafe = call_soon
@@ -107,6 +119,7 @@ class Source:
     cleaned: bool = False
 
     def request(self, n: int) -> None:
+        self.world.check_lock()
         check(not self.over, "I3: the source is asked behind its end")
         check(not self.cancelled, "I3: the source is asked behind a cancel")
         self.asked += n
@@ -114,6 +127,7 @@ class Source:
         check(self.asked <= wanted, "I3: more is asked for than the fastest wants")
 
     def cancel(self) -> None:
+        self.world.check_lock()
         check(not self.cancelled, "the source is cancelled twice")
         self.cancelled = True
 
@@ -175,6 +189,7 @@ class Inlet:
         return self._release
 
     def _release(self) -> None:
+        self.subscriber.world.check_lock()
         check(not self.released, "a hold is released twice")
         self.released = True
 
@@ -182,6 +197,7 @@ class Inlet:
         self.loop.call_soon(handle, value)
 
     def on_chunk(self, items: list[Any]) -> None:
+        self.subscriber.world.check_lock()
         check(not self.ended, "I7: elements come behind the end")
         check(not self.left, "a reader that has left is given elements")
         check(
@@ -198,6 +214,7 @@ class Inlet:
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
+        self.subscriber.world.check_lock()
         check(not self.ended, "I7: the end is told twice")
         check(not self.left, "a reader that has left hears of the end")
         run = self.reader.broadcast
@@ -304,6 +321,7 @@ class World:
 
     def connect(self, _: Any, receiver: Run, *, context: Context, ended: Callable[[], None]) -> Subscription:
         """Stand for the engine: begin with the source."""
+        self.check_lock()
         check(all(each.cleaned for each in self.sources), "I4: two connections are open")
         source = Source(self, receiver, ended)
         self.sources.append(source)
@@ -377,6 +395,9 @@ class World:
                 check(not closed, "I5: a run that has ended can be joined")
         if not any(loop.events for loop in self.loops):
             self.check_quiet()
+
+    def check_lock(self) -> None:
+        check(not self.sharing.mutex.is_mine, "I10: somebody else's code runs under the lock")
 
     def check_quiet(self) -> None:
         for inlet in self.inlets:

@@ -1,0 +1,261 @@
+"""The permits of a hub: every order in which emitters come, wait, are woken and are cancelled, while readers take and leave.
+
+The code is the library's own, from `Emission` down. The invariant is I9: the permits that are reserved and those that unread elements take are no more
+than the lag; nobody waits while a permit is free; who comes first is served first; and what has been taken is delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from reactive_aio._core import budgets
+from reactive_aio.errors import HubClosedError
+from reactive_aio.operators.sharing.emission import Emission, Idle, Waiter
+from reactive_aio.operators.sharing.log import Log
+from reactive_aio.operators.sharing.mutex import Mutex
+from reactive_aio.operators.sharing.reader import Reader
+from tests.schedules import Choices, Known, Move, Violation, check, explore
+
+from .test_model import Plant
+from .world import Loop
+
+EMITTERS = 3
+
+
+@define(eq=False)
+class Emitter:
+    """A task that emits one element: it enters, may wait, is woken, and goes on when its turn comes, unless it is cancelled before."""
+
+    world: Hub
+    number: int
+    state: str = "new"
+    waiter: Waiter | None = None
+
+    def moves(self) -> Iterator[Move]:
+        if self.state == "new":
+            yield f"{self.number} emits", self.emit
+        if self.state in {"waits", "woken"}:
+            yield f"{self.number} is cancelled", self.cancel
+        if self.state == "woken":
+            yield f"{self.number} goes on", self.go_on
+
+    def emit(self) -> None:
+        try:
+            self.waiter = self.world.emission._enter(self.number, self.wake)
+        except HubClosedError:
+            self.state = "refused"
+            return
+        if self.waiter is None:
+            self.taken()
+        elif self.state == "new":  # it may have been woken inside
+            self.state = "waits"
+
+    def wake(self) -> None:
+        check(not self.world.emission.mutex.is_mine, "I10: somebody is woken under the lock")
+        if not self.world.emission.log.ended:
+            first = next((each for each in self.world.line if each.state == "waits"), self)
+            check(first is self, "I9: one who came later is served first")
+        if self.state in {"new", "waits"}:
+            self.state = "woken"
+
+    def cancel(self) -> None:
+        assert self.waiter is not None
+        self.state = "cancelled"
+        self.world.emission._withdraw(self.waiter)
+
+    def go_on(self) -> None:
+        try:
+            self.world.emission._add_with_permit(self.number)
+        except HubClosedError:
+            self.state = "refused"
+        else:
+            self.taken()
+
+    def taken(self) -> None:
+        self.state = "emitted"
+        self.world.emitted.append(self.number)
+
+
+@define(eq=False)
+class Region:
+    """A region that reads the hub."""
+
+    loop: Loop
+    context: Any = field(factory=copy_context)
+    given: list[int] = field(factory=list)
+    asked: int = 0
+    from_: int = 0
+    ended: bool = False
+    left: bool = False
+    reader: Reader = field(init=False)
+
+    def hold(self) -> Any:
+        return lambda: None
+
+    def post(self, handle: Any, value: Any) -> None:
+        self.loop.call_soon(handle, value)
+
+    def on_chunk(self, items: list[int]) -> None:
+        check(not self.left, "a reader that has left is given elements")
+        self.given += items
+
+    def on_complete(self) -> None:
+        self.ended = True
+
+
+@define(eq=False)
+class Hub:
+    """A hub with some emitters and one reader, who may leave and come again."""
+
+    choices: Choices
+    idle: Idle
+    emission: Emission = field(init=False)
+    emitters: list[Emitter] = field(init=False)
+    line: list[Emitter] = field(factory=list)
+    """In the order in which they came."""
+    emitted: list[int] = field(factory=list)
+    regions: list[Region] = field(factory=list)
+    absences: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.emission = Emission(1, Log(0), Mutex(), self.idle)
+        self.emitters = [Emitter(self, n) for n in range(EMITTERS)]
+
+    def check_lock(self) -> None:
+        check(not self.emission.mutex.is_mine, "I10: an event is posted under the lock")
+
+    # -- what may happen
+
+    @property
+    def region(self) -> Region | None:
+        return next((each for each in self.regions if not each.left and not each.ended), None)
+
+    def moves(self) -> list[Move]:
+        found = [(f"an event of reader {n}", each.loop.come) for n, each in enumerate(self.regions) if each.loop.events]
+        for emitter in self.emitters:
+            found += emitter.moves()
+        region = self.region
+        if region is None and len(self.regions) < 2:
+            found.append(("somebody reads", self.read))
+        if region is not None:
+            found.append(("the reader leaves", partial(self.leave, region)))
+            if region.asked < 2:
+                found.append(("the reader asks", partial(self.ask, region)))
+        if not self.emission.log.ended:
+            found.append(("the hub ends", lambda: self.emission.close(None)))
+        return found
+
+    def read(self) -> None:
+        region = Region(Loop(self))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as much of a world as it takes
+        region.reader = self.emission.join(region)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - likewise
+        region.from_ = region.reader.cursor.at
+        self.regions.append(region)
+
+    def ask(self, region: Region) -> None:
+        region.asked += 1
+        region.reader.request(1)
+
+    def leave(self, region: Region) -> None:
+        region.left = True
+        region.reader.cancel()
+
+    def run(self, known: set[object]) -> None:
+        while moves := self.moves():
+            label, move = moves[self.choices.choose(len(moves))]
+            for emitter in self.emitters:
+                if label == f"{emitter.number} emits":
+                    self.line.append(emitter)
+            self.choices.make("", label, move)
+            if self.choices.free:
+                self.check()
+                state = self.state()
+                if state in known:
+                    raise Known
+                known.add(state)
+
+    # -- what must hold
+
+    def check(self) -> None:
+        emission, log = self.emission, self.emission.log
+        reserved = sum(each.state == "woken" for each in self.emitters) if not log.ended else 0
+        window = log.window
+        goes_by = self.idle == "drop" and not log.readers
+        if not goes_by and not log.ended:
+            there = window + reserved <= emission.lag or self.idle == "drop"
+            check(there, "I9: more permits are given than there are")
+            waits = any(each.state == "waits" for each in self.emitters)
+            check(not waits or window + reserved >= emission.lag, "I9: a permit is free, and somebody waits")
+        if goes_by or log.ended:
+            check(not any(each.state == "waits" for each in self.emitters), "I9: somebody waits for nothing")
+        for region in self.regions:
+            check(len(region.given) <= region.asked, "more is given than was asked for")
+        kept = self.idle == "wait" and len(self.regions) <= 1
+        if kept and (region := self.region) is not None and not region.loop.events:
+            wanted = self.emitted[: region.asked]
+            check(region.given == wanted, "I9: what has been taken is not delivered")
+
+    def state(self) -> object:
+        log, region = self.emission.log, self.region
+        reader = None if region is None else (log.made - region.reader.cursor.at, region.asked, region.reader.is_due)
+        rest = None if log.rest is None else log.made - log.rest.at
+        waiting = tuple(each.state for each in self.line if each.state in {"waits", "woken"})
+        new = sum(each.state == "new" for each in self.emitters)
+        events = tuple(len(each.loop.events) for each in self.regions)
+        return waiting, new, reader, rest, log.ended, events, len(self.regions), self.emission._reserved
+
+
+def tried(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Try all; give the number of situations."""
+    met: set[object] = set()
+
+    def run(choices: Choices, known: set[object]) -> None:
+        try:
+            Hub(choices, idle).run(known)
+        finally:
+            met.update(known)
+
+    monkeypatch.setattr(budgets, "clock", lambda: 0.0)
+    explore(run, "run(Choices({numbers}), set())")
+    return len(met)
+
+
+@pytest.mark.parametrize("idle", ["wait", "drop"])
+def test_the_permits_add_up_in_every_order_of_events(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried(idle, monkeypatch) > 100
+
+
+PLANTS = {
+    "the permit of one who is cancelled is lost": Plant(
+        Emission, "_withdraw", "self._reserved -= 1\n            if", "if", "I9",
+    ),
+    "it does not go to the next": Plant(
+        Emission, "_withdraw", "then = self._settle()", "then = None", "I9",
+    ),
+    "the latest is served first": Plant(
+        Emission, "_grant", "popleft()", "pop()", "I9",
+    ),
+    "those who wait do not hear of the end": Plant(
+        Emission, "close", "_wake(refused)", "pass", "I9",
+    ),
+    "one who comes does not heed those who wait": Plant(
+        Emission, "_enter", "not self._in_turn", "self._room <= -9", "I9",
+    ),
+    "nobody is woken when the last reader has left": Plant(
+        Emission, "_deserted", "(then := self._settle()) is not None", "False", "I9", "drop",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant = PLANTS[name]
+    plant.sow(monkeypatch)
+
+    with pytest.raises(Violation, match=plant.said):
+        tried("drop" if plant.world == "drop" else "wait", monkeypatch)
