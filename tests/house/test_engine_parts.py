@@ -22,6 +22,7 @@ CATCHES_ALL: dict[str, str] = {}
 RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("operators/observing/do_on_discard.py", "call"): "tells the hook, which looks after failures itself",
     ("operators/observing/peek.py", "self.listener.on_subscribe"): "the source can't be opened if it raises",
+    ("operators/sharing/multicast.py", "self.fn"): "the source can't be opened if it raises",
     ("operators/sharing/run.py", "tell"): "tells a hook, which looks after failures itself",
     ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",

@@ -53,6 +53,7 @@ class Multicast(Pushed[T]):
         deferred = Deferred(inlet)
         deferred.advance(flow)
         Gate(sharing, inlet).wait()
+        inlet.after_end(sharing.forget)
         return deferred
 
 

@@ -120,6 +120,12 @@ class Sharing:
         if then is not None:
             then()
 
+    def forget(self) -> None:
+        """Let go of a run that has ended: nobody will come any more."""
+        with self.mutex:
+            run, self.current = self.current, None
+        del run
+
     # -- what a run says, with the lock
 
     def leave(self, run: Run) -> None:

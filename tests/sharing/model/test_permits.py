@@ -193,8 +193,8 @@ class Hub:
             check(not waits or window + reserved >= emission.lag, "I9: a permit is free, and somebody waits")
         if goes_by or log.ended:
             check(not any(each.state == "waits" for each in self.emitters), "I9: somebody waits for nothing")
-        for region in self.regions:
-            check(len(region.given) <= region.asked, "more is given than was asked for")
+        for each in self.regions:
+            check(len(each.given) <= each.asked, "more is given than was asked for")
         kept = self.idle == "wait" and len(self.regions) <= 1
         if kept and (region := self.region) is not None and not region.loop.events:
             wanted = self.emitted[: region.asked]
