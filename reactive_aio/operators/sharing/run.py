@@ -138,6 +138,8 @@ class Run(Broadcast):
             yield from self.close()
             for delivery in self._end(error):
                 yield delivery.post
+        elif not self.log.readers:
+            yield from self._discarded(None, 0)  # nobody will come any more to hear of the end
 
     def then(self, call: Then) -> bool:
         """Have something called when all has been cleaned up; False if there is nothing to wait for. With the lock."""

@@ -121,10 +121,12 @@ class Sharing:
             then()
 
     def forget(self) -> None:
-        """Let go of a run that has ended: nobody will come any more."""
+        """Let go of the run: nobody will come any more."""
         with self.mutex:
             run, self.current = self.current, None
-        del run
+            calls = () if run is None else tuple(run.fail(_closed()))
+        for call in calls:
+            call()
 
     # -- what a run says, with the lock
 
