@@ -125,6 +125,7 @@ class Broadcast(ABC):
         del delivery.readers[reader]
         if not delivery.readers:
             del self.deliveries[delivery.loop]
+            yield delivery.unwatch
         if not log.readers:
             yield from self._deserted(node, number)
         elif (then := self._settle()) is not None:

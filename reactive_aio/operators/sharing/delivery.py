@@ -14,6 +14,7 @@ from attrs import Factory, define, field
 
 from ..._core import budgets
 from ..._core.budgets import Budget
+from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
     from .broadcast import Broadcast
@@ -33,6 +34,8 @@ class Delivery:
     """All that are there."""
     due: deque[Reader] = field(init=False, factory=deque["Reader"])
     """Those for whom there is something, in the order in which they are told."""
+    watch: Attachment | None = field(init=False, default=None)
+    """What tells that the event loop has ended on which the elements are made, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a callback is scheduled, or at work."""
     _ident: int = field(init=False, factory=get_ident)
@@ -80,6 +83,12 @@ class Delivery:
         if again:
             self.post()
 
+    def unwatch(self) -> None:
+        """Look after that loop no more, as no reader is left here; from any thread."""
+        watch, self.watch = self.watch, None
+        if watch is not None:
+            watch.detach(_released)
+
     def _strand(self) -> None:
         """Count all as gone, since their loop has been closed; their regions find that out by an event that can't be posted."""
         for reader in tuple(self.readers):
@@ -91,6 +100,10 @@ def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: ob
     """Have something called on a loop, from any thread; nothing more where the loop has been closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call, *args)
+
+
+def _released(join: Callable[[], None] | None = None) -> None:
+    """Nothing waits for the end of a look-out."""
 
 
 def _nothing(_: None) -> None:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, field
 
+from ..._plan import Plan
 from ...errors import SchedulerClosedError
 from ...hooks import discard, drop_error
+from ...schedulers.current import Current
+from ...schedulers.loop import LoopScheduler
 from ...spec import Subscription, quarter
 from .ages import Ages
 from .broadcast import Broadcast, Then, post
@@ -20,6 +23,7 @@ from .mutex import Mutex
 from .reader import Reader
 
 if TYPE_CHECKING:
+    from ...schedulers.base import Scheduler
     from .shared import Sharing
 
 
@@ -47,6 +51,8 @@ class Run(Broadcast):
     """Whether it has been cancelled."""
     started: bool = field(init=False, default=False)
     """Whether as many readers have come as it waits for."""
+    home: asyncio.AbstractEventLoop | None = field(init=False, default=None)
+    """The event loop where a part of the flow runs that is placed nowhere."""
     asked: int = field(init=False, default=0)
     """How many elements have been requested in all."""
     _upstream: Subscription | None = field(init=False, default=None)
@@ -158,7 +164,27 @@ class Run(Broadcast):
             if self.begun or self.left or self.sharing.connected is not None:
                 return
             self.begun, self.sharing.connected = True, self
+            if any(placed_nowhere(region.scheduler) for region in Plan.of(self.sharing.flow).regions):
+                self.home = asyncio.get_running_loop()
         connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
+
+    def look_after_home(self, reader: Reader) -> None:
+        """Have a reader on another event loop hear if that of the flow ends in the middle; called on the reader's loop."""
+        home, delivery = self.home, reader.delivery
+        if home is None or home is delivery.loop or delivery.watch is not None or reader.over:
+            return
+        try:
+            delivery.watch = LoopScheduler(home).attach(self._lost)
+        except SchedulerClosedError as error:
+            self._lost(error)
+
+    def _lost(self, cause: BaseException) -> None:
+        if not self.log.ended and not self.left:
+            error = SchedulerClosedError(
+                "the event loop has ended on which a shared flow ran: place the flow, or hold it open on a loop that goes on"
+            )
+            error.__cause__ = cause
+            self.on_error(error)
 
     def cannot_begin(self, cause: BaseException) -> None:
         """Fail, because the event loop is closed on which the run was to begin."""
@@ -230,3 +256,8 @@ class Run(Broadcast):
         post(deliveries)
         if unheard and error is not None:
             drop_error(error)
+
+
+def placed_nowhere(scheduler: Scheduler | None) -> bool:
+    """Tell whether a region runs wherever the flow is subscribed to."""
+    return scheduler is None or scheduler == Current()

@@ -92,6 +92,7 @@ class Sharing:
             calls = [*run.admit(reader), *self._begun(run)]
         for call in calls:
             call()
+        run.look_after_home(reader)
         return reader
 
     def _check(self, context: Context) -> None:
