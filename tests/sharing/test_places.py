@@ -19,11 +19,26 @@ from tests.subscribers import Recorder, idle
 class Frozen(list[Any]):
     """A list that nobody may write to."""
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("a list that was handed out is written to")
 
-    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+def refuse(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a list that was handed out is written to")
+
+
+for method in (
+    "append",
+    "extend",
+    "insert",
+    "remove",
+    "pop",
+    "clear",
+    "sort",
+    "reverse",
+    "__setitem__",
+    "__delitem__",
+    "__iadd__",
+    "__imul__",
+):
+    setattr(Frozen, method, refuse)
 
 
 @pytest.mark.parametrize("lag", [1, 7, 256])

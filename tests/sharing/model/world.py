@@ -28,7 +28,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from reactive_aio import Flow, hooks
+from reactive_aio import Flow, hooks, schedulers
 from reactive_aio.operators.sharing.reader import Reader
 from reactive_aio.operators.sharing.run import Run
 from reactive_aio.operators.sharing.shared import Holder, Restart, Sharing
@@ -36,6 +36,8 @@ from reactive_aio.spec import Subscription
 from tests.schedules import Choices, Known, Move, check
 
 FAILURE = OSError("of the source")
+FLOW = Flow.never().subscribe_on(schedulers.thread("nowhere"))
+"""What is shared; the source of the model stands for it."""
 
 
 @frozen
@@ -312,7 +314,7 @@ class World:
         linger = 1.0 if bounds.linger else None
         with hooks.using(on_error_dropped=self.dropped.append):
             self.sharing = Sharing(
-                Flow.never(), bounds.lag, bounds.replay, None, bounds.start, bounds.restart, linger
+                FLOW, bounds.lag, bounds.replay, None, bounds.start, bounds.restart, linger
             )  # fmt: skip
         self.home = Loop(self)
         self.subscribers = [Subscriber(self, n) for n in range(bounds.subscribers)]
