@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from ._plan.snapshot import InnerSnapshot as InnerSnapshot
     from ._plan.snapshot import OverflowSnapshot as OverflowSnapshot
     from ._plan.snapshot import RegionSnapshot as RegionSnapshot
+    from ._plan.snapshot import SharedSnapshot as SharedSnapshot
     from ._plan.snapshot import Snapshot as Snapshot
+    from ._plan.snapshot import SubscriberSnapshot as SubscriberSnapshot
     from .operators.recovering.backoff import Backoff as Backoff
     from .operators.sharing.emission import Offer as Offer
     from .operators.sourcing.callback import Emitter as Emitter
@@ -71,7 +73,9 @@ else:
             "InnerSnapshot": "._plan.snapshot",
             "OverflowSnapshot": "._plan.snapshot",
             "RegionSnapshot": "._plan.snapshot",
+            "SharedSnapshot": "._plan.snapshot",
             "Snapshot": "._plan.snapshot",
+            "SubscriberSnapshot": "._plan.snapshot",
             "Backoff": ".operators.recovering.backoff",
             "Offer": ".operators.sharing.emission",
             "Emitter": ".operators.sourcing.callback",

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Generic, TypeVar, get_args
 
 from .._fusion import Placed, calling_line
-from .._plan import Nodes
+from .._plan import Nodes, SharedSnapshot
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ..operators.sharing.emission import Emission, HubFlow, Idle, Offer
 from ..operators.sharing.log import Log
@@ -120,6 +120,10 @@ class Hub(Generic[T]):
     def subscribers(self) -> int:
         """How many there are."""
         return self._emission.log.readers
+
+    def snapshot(self) -> SharedSnapshot:
+        """Look at how much has been emitted and is kept, and how far each subscriber is behind; from any thread, at any time."""
+        return self._emission.look()
 
     async def __aenter__(self) -> Hub[T]:
         """Give the hub, to be ended behind the block."""

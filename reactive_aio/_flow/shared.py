@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
+from .._plan import SharedSnapshot
 from ..operators.sharing.shared import Sharing
 from .flow import Flow
 
@@ -37,6 +38,11 @@ class Shared(Flow[T_co]):
         """How many there are of the run that may be joined."""
         run = self._sharing.current
         return 0 if run is None else run.log.readers
+
+    def snapshot(self) -> SharedSnapshot:
+        """Look at how much has been made and is kept, and how far each subscriber is behind; from any thread, at any time."""
+        run = self._sharing.current
+        return SharedSnapshot(0, 0, ()) if run is None else run.look()
 
     async def __aenter__(self) -> Shared[T_co]:
         """Hold a run open."""

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from .snapshot import InnerSnapshot as InnerSnapshot
     from .snapshot import OverflowSnapshot as OverflowSnapshot
     from .snapshot import RegionSnapshot as RegionSnapshot
+    from .snapshot import SharedSnapshot as SharedSnapshot
     from .snapshot import Snapshot as Snapshot
+    from .snapshot import SubscriberSnapshot as SubscriberSnapshot
     from .snapshot import TasksSnapshot as TasksSnapshot
 else:
     from .._core.later import later
@@ -46,6 +48,8 @@ else:
             "BoundarySnapshot": ".snapshot",
             "InnerSnapshot": ".snapshot",
             "OverflowSnapshot": ".snapshot",
+            "SharedSnapshot": ".snapshot",
+            "SubscriberSnapshot": ".snapshot",
             "RegionSnapshot": ".snapshot",
             "Snapshot": ".snapshot",
             "TasksSnapshot": ".snapshot",

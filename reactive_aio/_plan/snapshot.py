@@ -106,3 +106,25 @@ class Snapshot:
     def dropped(self) -> int:
         """The elements that have been dropped for want of demand and room, in all."""
         return sum(region.overflow.dropped for region in self.regions if region.overflow is not None)
+
+
+@frozen
+class SubscriberSnapshot:
+    """One of several subscribers of a shared flow or a hub, at one moment."""
+
+    behind: int
+    """Elements that have been made and that it has not taken."""
+    demand: int
+    """Elements that it has asked for and not been given; ``UNBOUNDED`` at most."""
+
+
+@frozen
+class SharedSnapshot:
+    """What a shared flow or a hub has made and keeps, at one moment."""
+
+    made: int
+    """Elements that have come, in all."""
+    kept: int
+    """Elements that are kept, for subscribers and for those who come later."""
+    subscribers: tuple[SubscriberSnapshot, ...]
+    """Those who are there, in no certain order; the slowest is the one that is most behind."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from attrs import define, field
 
+from ..._plan import SharedSnapshot, SubscriberSnapshot
+from ...spec import subtract_demand
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
@@ -136,6 +138,14 @@ class Broadcast(ABC):
     def everybody(self) -> list[Reader]:
         """All readers that are there, to be asked for with the lock."""
         return [reader for delivery in self.deliveries.values() for reader in delivery.readers]
+
+    def look(self) -> SharedSnapshot:
+        """Look at how far the readers are; from any thread."""
+        with self.mutex:
+            made, kept = self.log.made, self.log.kept
+            places = [(each.cursor.at, each.cursor.goal) for each in self.everybody]
+        there = (SubscriberSnapshot(made - at, subtract_demand(goal, at)) for at, goal in places)
+        return SharedSnapshot(made, kept, tuple(there))
 
     # -- the writer
 
