@@ -13,7 +13,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Flow, Shared, SourceCancelledError, hooks, schedulers
-from reactive_aio.testing import TestPublisher, run_virtual
+from reactive_aio.testing import TestPublisher, no_leaks, run_virtual
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -457,6 +457,45 @@ async def test_one_comes_in_the_turn_in_which_the_last_leaves(comes_first: bool)
     await idle()
 
     assert ("complete", 9) == (two.kinds[-1], two.items[-1])
+
+
+async def test_a_cleanup_that_subscribes_to_what_it_cleans_up_is_refused_by_name() -> None:
+    refused: list[BaseException] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            try:
+                await shared.to_list()
+            except RuntimeError as error:
+                refused.append(error)
+
+    shared = Flow.from_async_iterable(numbers()).share()
+    assert [1] == await asyncio.wait_for(shared.take(1).to_list(), 30.0)
+    assert "would wait for its own end" in str(refused[0])
+
+
+def test_no_timer_is_left_for_a_replay_that_nobody_can_be_given() -> None:
+    async def main() -> None:
+        async with no_leaks():
+            assert [0, 1, 2] == await Flow.range(3).share(replay=3, replay_for=1000.0).to_list()
+
+    run_virtual(main())
+
+
+async def test_a_failure_that_nobody_came_to_hear_goes_to_the_hook_when_the_block_is_left() -> None:
+    dropped: list[BaseException] = []
+    publisher, failure = ByHand(), OSError("down")
+    with hooks.using(on_error_dropped=dropped.append):
+        async with Flow.from_publisher(publisher).share(restart="never"):
+            await idle()
+            publisher.error(failure)
+            await idle()
+            assert [] == dropped
+
+    assert [failure] == dropped
 
 
 # -- held open

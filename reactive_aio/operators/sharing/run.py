@@ -253,7 +253,10 @@ class Run(Broadcast):
                     self.sharing.leave(self)
                     unheard = not self.log.readers
                 deliveries = self._end(error)
+            may_be_joined = self.sharing.current is self
         post(deliveries)
+        if self._ages is not None and not may_be_joined:
+            self._ages.stop()
         if unheard and error is not None:
             drop_error(error)
 
