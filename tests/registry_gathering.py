@@ -77,6 +77,6 @@ wide(
 )
 wide(
     "multicast",
-    lambda n, via, _: via(via(Flow.range(n)).multicast(lambda flow: via(flow.map(same)), lag=4)),
+    lambda n, via, _: via(via(Flow.range(n)).multicast(via, lag=4)),
     lambda _, via, __: via(failed(via).multicast(same)),
 )

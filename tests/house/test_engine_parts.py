@@ -22,7 +22,7 @@ CATCHES_ALL: dict[str, str] = {}
 RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("operators/observing/do_on_discard.py", "call"): "tells the hook, which looks after failures itself",
     ("operators/observing/peek.py", "self.listener.on_subscribe"): "the source can't be opened if it raises",
-    ("operators/sharing/multicast.py", "self.fn"): "the source can't be opened if it raises",
+    ("operators/sharing/multicast.py", "self._made"): "the source can't be opened if it raises",
     ("operators/sharing/run.py", "tell"): "tells a hook, which looks after failures itself",
     ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",
@@ -401,6 +401,7 @@ RECEIVERS: dict[tuple[str, str], str] = {
     ): "passes on what the one flow of its region gives: it asks for nothing",
     ("operators/overflow/intake.py", "Intake"): "takes all that comes, and has a backlog in the place of demand",
     ("operators/scheduling/_worker_boundary.py", "WorkerBoundary"): "hands on to workers, who ask by credit",
+    ("operators/sharing/inside.py", "Inside"): "has readers, who ask for what is asked of the flow",
     ("operators/sharing/run.py", "Run"): "is a run of its own, for subscribers on several event loops",
 }
 """What else is subscribed to a flow by an operator, and why it is no `Inner`."""

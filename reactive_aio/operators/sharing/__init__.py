@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from ..._fusion import calling_line
 from .._fluent import Fluent, check_count, check_function, check_seconds
 
 if TYPE_CHECKING:
@@ -77,25 +78,33 @@ class Sharing(Fluent[T_co]):
         flow = self._as_flow()
         return shared_by(Runs(flow, lag, replay, replay_for, start, restart, linger), flow, prefetch)
 
-    def multicast(self, fn: Callable[[Flow[T_co]], Flow[U]], *, lag: int = 256) -> Flow[U]:
-        """Emit what ``fn`` makes of this flow, which it may read several times: each subscription runs this flow once.
+    def multicast(
+        self, fn: Callable[[Flow[T_co]], Flow[U]], *, lag: int = 256, stall_after: float | None = None
+    ) -> Flow[U]:
+        """Emit what ``fn`` makes of this flow, which it can use several times: all of its uses have one subscription.
 
-        ``fn(flow)`` is called for each subscription, in the subscriber's context. What reads this flow when it has ended is
-        given its end.
-        Demand: as for `share`, within one subscription: the slowest reader lets the others be ``lag`` elements ahead. A flow that waits for
-        one reader before it reads the other, such as ``concat``, waits for ever where there is more than that.
-        Errors: what ``fn`` raises, and TypeError if it gives no flow. An ``async def`` and a ``lag`` below 1 are refused when the flow is built.
-        Cancel: this flow is cancelled when all that read it have left.
-        Spark: runs after the boundary.
-        (Reactor, RxJava: ``publish`` with a function; RxPY: ``publish`` with a mapper; RxJS: ``connect``.)
+        ``fn`` is called for each subscriber, and given a flow that only that subscription can read. The fastest use may be ``lag`` elements
+        ahead of the slowest. Uses that begin together are given all elements. One that begins later, behind another one or from another
+        thread, is given what is made from then on; where there is no other, what none has asked for. All are read on the event loop on which this flow
+        ends; ``publish_on`` behind a use moves on from there. With ``stall_after`` the flow fails when a use has waited so many seconds for another one
+        that asks for nothing, while nothing has moved; it is to be longer than whatever a use awaits.
+        Demand: what the use wants that wants most, and no more than the slowest lets it have. No more than ``lag`` elements are kept.
+        Completion: with the flow that ``fn`` returns. That cancels this one; so does the cancel of the whole.
+        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of its flow; StalledError, which names who waits and who is
+        waited for. The failure of this flow goes to all uses, behind the elements. An ``async def``, a ``lag`` below 1 and a ``stall_after``
+        that is not above 0 are refused when the flow is built.
+        (Reactor, RxJava: ``publish(fn)``; RxJS: ``connect``.)
 
         >>> from reactive_aio import Flow
-        >>> Flow.range(5).multicast(lambda numbers: numbers.zip(numbers.skip(1))).run_sync()
-        [(0, 1), (1, 2), (2, 3), (3, 4)]
+        >>> def lengths_and_words(words):
+        ...     return Flow.zip(words.map(len), words.map(str.upper))
+        >>> Flow.of("a", "bcd").multicast(lengths_and_words).run_sync()
+        [(1, 'A'), (3, 'BCD')]
         """
         from .multicast import Multicast
 
-        check_function("multicast", fn, "an ordinary function is needed")
+        check_function("multicast", fn, "it builds a flow, and awaits nothing")
         check_count("multicast", "lag", lag, 1)
-        source: Multicast[U] = Multicast(self._as_flow(), fn, lag)
-        return self._begin(source)
+        if stall_after is not None:
+            check_seconds("multicast", "stall_after", stall_after, above=True)
+        return self._begin(Multicast[U](self._as_flow(), fn, lag, stall_after, calling_line()))

@@ -34,6 +34,8 @@ class Broadcast(ABC):
     log: Log
     mutex: Mutex
     deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=dict[AbstractEventLoop, Delivery])
+    joined: int = field(init=False, default=0)
+    """How many readers have come in all."""
     heard: bool = field(init=False, default=False)
     """Whether somebody has heard of the end."""
 
@@ -43,6 +45,11 @@ class Broadcast(ABC):
     @abstractmethod
     def keeps(self) -> bool:
         """Whether it goes on when nobody is there, and keeps what nobody has had."""
+
+    @property
+    def _keeps_now(self) -> bool:
+        """Whether it keeps what nobody has had if the last reader leaves now; what has ended gives that up."""
+        return self.keeps and not self.log.ended
 
     @abstractmethod
     def _settle(self) -> Then | None:
@@ -65,6 +72,8 @@ class Broadcast(ABC):
             delivery = self.deliveries[loop] = Delivery(self, loop)
         delivery.readers[reader] = None
         reader.delivery = delivery
+        self.joined += 1
+        reader.number = self.joined
         self.log.join(reader.cursor)
         if self.log.ended and delivery.note(reader):
             yield delivery.post
@@ -123,7 +132,7 @@ class Broadcast(ABC):
         cursor, delivery, log = reader.cursor, reader.delivery, self.log
         node, number = cursor.node, cursor.at
         reader.over = True
-        log.leave(cursor, keeps=self.keeps and not log.ended)
+        log.leave(cursor, keeps=self._keeps_now)
         del delivery.readers[reader]
         if not delivery.readers:
             del self.deliveries[delivery.loop]

@@ -148,6 +148,11 @@ class Log:
         """How many elements are kept, for readers and for the replay."""
         return max(self.window, self.made - self.head.first)
 
+    def is_held_up(self, lag: int) -> bool:
+        """Tell whether somebody has taken all there is and more is wanted, and the slowest does not let it be made."""
+        made = self.made
+        return self.goals.greatest > made >= self.places.least + lag and made in self.places and not self.ended
+
     # -- the writer
 
     def put(self, items: list[Any]) -> None:

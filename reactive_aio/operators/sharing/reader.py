@@ -25,6 +25,8 @@ class Reader:
     broadcast: Broadcast
     inlet: Inlet[Any]
     cursor: Cursor = field(init=False, factory=Cursor)
+    number: int = field(init=False, default=0)
+    """How many had come before it, and itself."""
     delivery: Delivery = field(init=False)
     is_due: bool = field(init=False, default=False)
     """Whether an event of this reader is scheduled."""

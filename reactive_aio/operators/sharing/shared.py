@@ -113,22 +113,6 @@ class Sharing:
         holder = self.holder
         return (run.begin,) if holder is None else (partial(_begin_on, holder.loop, run),)
 
-    def wait_no_more(self) -> None:
-        """Have the run that there is ask for what is wanted, however few have come."""
-        with self.mutex:
-            self.start = 1
-            then = None if self.current is None else self.current.start()
-        if then is not None:
-            then()
-
-    def forget(self) -> None:
-        """Let go of the run: nobody will come any more."""
-        with self.mutex:
-            run, self.current = self.current, None
-            calls = () if run is None else tuple(run.fail(_closed()))
-        for call in calls:
-            call()
-
     # -- what a run says, with the lock
 
     def leave(self, run: Run) -> None:

@@ -1,0 +1,179 @@
+"""What several uses of one flow share inside one subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+from attrs import define, field
+
+from ..._plan import Inlet
+from ...errors import SourceConsumedError
+from ...hooks import discard, drop_error
+from ...spec import Subscription
+from .broadcast import Broadcast, Then, post
+from .log import Log, Node
+from .mutex import Mutex
+from .reader import Reader
+
+
+@define(eq=False)
+class Inside(Broadcast):
+    """The log of a flow that is subscribed to once for all of its uses, inside the subscription that the inlet belongs to (a Receiver).
+
+    It lasts as long as that one: when nobody is there it pauses, and who comes then begins with what nobody has had.
+    Its readers are on the event loop of the inlet.
+    """
+
+    inlet: Inlet[Any] | None
+    """Until the subscription ends: its flow leads back to here."""
+    context: Context
+    lag: int
+    log: Log = field(init=False, factory=lambda: Log(0))
+    mutex: Mutex = field(init=False, factory=Mutex)
+    started: bool = field(init=False, default=False)
+    """Whether the flow may be asked for elements."""
+    over: bool = field(init=False, default=False)
+    """Whether the subscription has ended."""
+    held_up: Then | None = field(init=False, default=None)
+    """Is called when one holds the others up."""
+    _asked: int = field(init=False, default=0)
+    _upstream: Subscription | None = field(init=False, default=None)
+
+    # -- the uses
+
+    def join(self, inlet: Inlet[Any]) -> Reader:
+        """Have one more reader; on its loop."""
+        with self.mutex:
+            if self.over:
+                raise SourceConsumedError("what multicast() gives its function can be read until the whole has ended")
+            reader = Reader(self, inlet)
+            calls = tuple(self._join(reader))
+        for call in calls:
+            call()
+        return reader
+
+    @property
+    def readers(self) -> list[Reader]:
+        """All that are there."""
+        with self.mutex:
+            return self.everybody
+
+    @property
+    def slowest(self) -> list[Reader]:
+        """Those who hold the others up; none where nobody is held up."""
+        with self.mutex:
+            last = self.log.places.least
+            return [each for each in self.everybody if each.cursor.at == last] if self.log.is_held_up(self.lag) else []
+
+    @property
+    def keeps(self) -> bool:
+        """Until the subscription ends."""
+        return not self.over
+
+    @property
+    def _keeps_now(self) -> bool:
+        return not self.over
+
+    def _settle(self) -> Then | None:
+        log = self.log
+        if self._upstream is None or log.ended or not self.started:
+            return None
+        missing = min(log.goals.greatest, log.places.least + self.lag) - self._asked
+        if missing > 0:
+            self._asked += missing
+            return partial(self._upstream.request, missing)
+        return self.held_up if self.held_up is not None and log.is_held_up(self.lag) else None
+
+    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
+        return self._discarded(node, number) if self.over else ()
+
+    def _released(self, reader: Reader) -> Iterable[Then]:
+        return (reader.release,)
+
+    def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
+        error, self.log.error = self.log.error, None  # by its traceback it may lead back to here
+        if error is not None and not self.heard:
+            yield partial(self._drop, error)
+        if unread := self.log.unread(node, number):
+            yield partial(self._discard, unread)
+
+    def _drop(self, error: BaseException) -> None:
+        if self.inlet is not None:
+            self.inlet.dropped(error)
+        else:
+            self.context.copy().run(drop_error, error)
+
+    def _discard(self, items: list[Any]) -> None:
+        self.context.copy().run(discard, items)
+
+    # -- the subscription they are inside of, on its loop
+
+    def start(self) -> None:
+        """Ask the flow for what is wanted by now, and for all that will be."""
+        self._change(started=True)
+
+    def close(self) -> None:
+        """Cancel the flow, with the end of the subscription; what nobody has had is discarded."""
+        with self.mutex:
+            if self.over:
+                return
+            self.over, self.held_up = True, None
+            upstream, self._upstream = self._upstream, None
+            rest = self.log.rest
+            calls = () if rest is None else tuple(self._discarded(rest.node, rest.at))
+        if upstream is not None:
+            upstream.cancel()
+        for call in calls:
+            call()
+        self.inlet = None
+
+    # -- what the flow signals, on that loop
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription, and ask for what is wanted by now."""
+        if self.over:
+            subscription.cancel()
+        else:
+            self._upstream = subscription
+            self._change(started=self.started)
+
+    def _change(self, *, started: bool) -> None:
+        with self.mutex:
+            self.started = started
+            then = self._settle()
+        if then is not None:
+            then()
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Add elements to the log."""
+        if self.over:
+            discard(items)
+            return
+        head = self.log.head  # it is let go of behind the lock
+        with self.mutex:
+            deliveries = self._put(items)
+            then = self._settle()
+        del head
+        post(deliveries)
+        if then is not None:
+            then()
+
+    def on_error(self, error: BaseException) -> None:
+        """Add the failure to the log, behind the elements."""
+        if self.over:
+            drop_error(error)
+        else:
+            self._over(error)
+
+    def on_complete(self) -> None:
+        """Add the end to the log, behind the elements."""
+        self._over(None)
+
+    def _over(self, error: BaseException | None) -> None:
+        with self.mutex:
+            self._upstream = None
+            deliveries = self._end(error)
+        post(deliveries)
