@@ -13,6 +13,7 @@
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── HubClosedError                    an element was emitted to a hub that has ended
+    ├── SlowSubscriberError               a subscriber of a shared flow held up the others for too long
     ├── StalledError                      what is held back waits for what is not read
     ├── UnsupportedOnSparkError           an operator that has no meaning on a cluster
     ├── SparkJobError                     the job of a Spark region failed for good
@@ -68,6 +69,10 @@ class LimitExceededError(FlowError):
 
 class HubClosedError(FlowError):
     """An element was emitted to a hub that has ended."""
+
+
+class SlowSubscriberError(FlowError):
+    """A subscriber of a shared flow held up the others for longer than they were to wait; it fails alone."""
 
 
 class StalledError(FlowError):

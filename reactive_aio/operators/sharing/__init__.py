@@ -31,6 +31,7 @@ class Sharing(Fluent[T_co]):
         start: int = 1,
         restart: Restart = "always",
         linger: float | None = None,
+        evict_after: float | None = None,
         prefetch: int | None = None,
     ) -> Shared[T_co]:
         """Run this flow once for all who subscribe meanwhile; the slowest of them lets the others be ``lag`` elements ahead.
@@ -43,7 +44,9 @@ class Sharing(Fluent[T_co]):
         in which this is called, or in that of the block.
         Demand: what the subscriber wants who wants most, and no more than the slowest lets it have; nothing before there are ``start``
         subscribers. No more than ``lag + replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
-        subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this.
+        subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this. With ``evict_after`` one for
+        which others have to wait, and that has not taken within so many seconds what was there when they began to, fails alone with SlowSubscriberError,
+        and they go on. Seconds in which its event loop is blocked do not count. Without it one line in the log tells of five seconds.
         Errors: the failure of this flow is that of all who are there, behind the elements. A subscriber with a ``linger``, for which
         a run goes on when nobody is there, is refused with RuntimeError where no block holds the flow open. Numbers below 1, a ``replay`` below 0
         and seconds that are not above 0 are refused with ValueError when the flow is built.
@@ -72,11 +75,13 @@ class Sharing(Fluent[T_co]):
             check_seconds("share", "replay_for", replay_for, above=True)
         if linger is not None:
             check_seconds("share", "linger", linger, above=True)
+        if evict_after is not None:
+            check_seconds("share", "evict_after", evict_after, above=True)
         if prefetch is not None:
             check_count("share", "prefetch", prefetch, 1)
         check_restart(restart)
         flow = self._as_flow()
-        return shared_by(Runs(flow, lag, replay, replay_for, start, restart, linger), flow, prefetch)
+        return shared_by(Runs(flow, lag, replay, replay_for, start, restart, linger, evict_after), flow, prefetch)
 
     def multicast(
         self, fn: Callable[[Flow[T_co]], Flow[U]], *, lag: int = 256, stall_after: float | None = None

@@ -128,6 +128,10 @@ class Broadcast(ABC):
         del node
         _do(gone)
 
+    def evict(self, reader: Reader) -> Iterable[Then]:
+        """Have a reader not be there any more, whatever it has asked for; with the lock."""
+        return () if reader.over else self._gone(reader)
+
     def _gone(self, reader: Reader) -> Iterable[Then]:
         cursor, delivery, log = reader.cursor, reader.delivery, self.log
         node, number = cursor.node, cursor.at

@@ -32,6 +32,8 @@ class Reader:
     """Whether an event of this reader is scheduled."""
     over: bool = field(init=False, default=False)
     """Whether it has left, or is about to hear of the end."""
+    cancelled: bool = field(init=False, default=False)
+    """Whether it has left by itself."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
 
@@ -46,9 +48,15 @@ class Reader:
 
     def cancel(self) -> None:
         """Leave; what only this reader has kept is let go of."""
+        self.cancelled = True
         self.broadcast.leave(self)
 
-    # -- an event on its loop
+    # -- events on its loop
+
+    def fail(self, error: BaseException) -> None:
+        """Give the region the failure of this reader alone, which has been taken out."""
+        if not self.cancelled:
+            self.inlet.on_error(error)
 
     def deliver(self) -> None:
         """Take what there is and is wanted, and give it to the region, with the end behind the last element."""

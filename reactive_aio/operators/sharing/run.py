@@ -20,6 +20,7 @@ from .broadcast import Broadcast, Then, post
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
+from .patience import Patience
 from .reader import Reader
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Run(Broadcast):
     _releases: list[Then] = field(init=False, factory=list[Then])
     """Of those who are not to be told that all has ended before it has."""
     _ages: Ages | None = field(init=False, default=None)
+    _patience: Patience | None = field(init=False, default=None)
 
     @property
     def keeps(self) -> bool:
@@ -81,7 +83,7 @@ class Run(Broadcast):
     def _settle(self) -> Then | None:
         missing = self._missing()
         if not missing:
-            return None
+            return None if self._patience is None else self._patience.note()
         assert self._upstream is not None
         self.asked += missing
         return partial(self._upstream.request, missing)
@@ -126,6 +128,8 @@ class Run(Broadcast):
             yield upstream.cancel
         if self._ages is not None:
             yield self._ages.stop
+        if self._patience is not None and self._patience.watching:
+            yield self._patience.stop
         yield from self._discarded(node, number)
 
     def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
@@ -196,6 +200,7 @@ class Run(Broadcast):
         """Take note that all has been cleaned up, on whatever thread: the next run may begin."""
         with self.mutex:
             self.finished, self.sharing.connected = True, None
+            self._patience = None  # it leads back to here
             releases, self._releases = self._releases, []
             following = tuple(self.sharing.begun_next())
         for call in (*releases, *following):
@@ -206,6 +211,7 @@ class Run(Broadcast):
         with self.mutex:
             if not self.left:
                 self._upstream = subscription
+                self._patience = Patience.here(self, self.sharing.evict_after)
             then = subscription.cancel if self.left else self._settle()
         if then is not None:
             then()
@@ -257,6 +263,8 @@ class Run(Broadcast):
         post(deliveries)
         if self._ages is not None and not may_be_joined:
             self._ages.stop()
+        if self._patience is not None and self._patience.watching:
+            self._patience.stop()
         if unheard and error is not None:
             drop_error(error)
 

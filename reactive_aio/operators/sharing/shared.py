@@ -61,6 +61,7 @@ class Sharing:
     start: int
     restart: Restart
     linger: float | None
+    evict_after: float | None = None
     _made_in: Context = field(init=False, factory=copy_context)
     mutex: Mutex = field(init=False, factory=Mutex)
     current: Run | None = field(init=False, default=None)

@@ -1,0 +1,161 @@
+"""What becomes of a reader for which the others have to wait too long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from ...errors import SlowSubscriberError
+from .delivery import Delivery, soon
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from .broadcast import Broadcast, Then
+
+PARTS: Final = 4
+"""In how many parts a time is counted."""
+
+TOLD_AFTER: Final = 5.0
+"""Seconds after which a line in the log tells of a reader for which the others wait, where none is evicted."""
+
+_logger = logging.getLogger("reactive_aio")
+
+
+@define(eq=False)
+class Watch:
+    """A time, from the moment on when somebody had to wait."""
+
+    mark: int
+    """How many elements there were: who has not taken these when the time is up is too slow."""
+    joined: int
+    """How many readers had come."""
+    turns: dict[Delivery, int] = field(init=False, factory=dict[Delivery, int])
+    """How many turns the event loops of the readers have been seen to have."""
+    asked: set[Delivery] = field(init=False, factory=set[Delivery])
+    """Those that are to have one, and have not."""
+
+    def is_up(self, reader: Reader) -> bool:
+        """Tell whether a reader has had the time to take what there was, and has not."""
+        return (
+            reader.cursor.at < self.mark
+            and reader.number <= self.joined
+            and self.turns.get(reader.delivery, 0) >= PARTS
+        )
+
+
+@define(eq=False)
+class Patience:
+    """Sees to it that no reader has the others wait for longer than so many seconds of an event loop's clock.
+
+    ::
+
+        QUIET ──somebody has to wait──► WATCHING ──nobody has to any more──► QUIET
+                                           │ └── all have taken what there was: the time begins anew
+                                           └──── the time is up: the slow ones are evicted
+
+    The time is counted in parts. A part counts for a reader when its event loop has had a turn since the one before: those whose loop is
+    blocked are not to blame. So it is no more exact than a part where somebody waits again and again.
+    """
+
+    broadcast: Broadcast
+    loop: asyncio.AbstractEventLoop
+    evict_after: float | None
+    watching: bool = field(init=False, default=False)
+    _timer: asyncio.TimerHandle | None = field(init=False, default=None)
+
+    @classmethod
+    def here(cls, broadcast: Broadcast, evict_after: float | None) -> Patience | None:
+        """Give one by the clock of the running event loop; without a loop there is no time to be counted."""
+        try:
+            return cls(broadcast, asyncio.get_running_loop(), evict_after)
+        except RuntimeError:
+            return None
+
+    @property
+    def seconds(self) -> float:
+        """How long it is waited."""
+        return TOLD_AFTER if self.evict_after is None else self.evict_after
+
+    def note(self) -> Then | None:
+        """Begin to watch, if somebody has to wait; with the lock, on whatever thread."""
+        if self.watching or not self.broadcast.log.is_held_up(self.broadcast.lag):
+            return None
+        self.watching = True
+        return partial(soon, self.loop, self._begin)
+
+    def stop(self) -> None:
+        """Watch no more, as the run is over; from any thread."""
+        soon(self.loop, self._stop)
+
+    def _stop(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    # -- on the loop
+
+    def _begin(self) -> None:
+        with self.broadcast.mutex:
+            watch = self._watch()
+        self._wait(watch)
+
+    def _watch(self) -> Watch:
+        return Watch(self.broadcast.log.made, self.broadcast.joined)
+
+    def _wait(self, watch: Watch) -> None:
+        with self.broadcast.mutex:
+            deliveries = [each for each in self.broadcast.deliveries.values() if each not in watch.asked]
+        for delivery in deliveries:
+            watch.asked.add(delivery)
+            soon(delivery.loop, self._has_turn, watch, delivery)
+        self._timer = self.loop.call_later(self.seconds / PARTS, self._look, watch)
+
+    def _has_turn(self, watch: Watch, delivery: Delivery) -> None:
+        soon(self.loop, self._count, watch, delivery)
+
+    def _count(self, watch: Watch, delivery: Delivery) -> None:
+        watch.asked.discard(delivery)
+        watch.turns[delivery] = watch.turns.get(delivery, 0) + 1
+
+    def _look(self, watch: Watch) -> None:
+        self._timer = None
+        broadcast, calls = self.broadcast, list[Callable[[], object]]()
+        with broadcast.mutex:
+            if not broadcast.log.is_held_up(broadcast.lag):
+                self.watching = False
+                return
+            if slow := list(filter(watch.is_up, broadcast.everybody)):
+                calls += self._told(slow) if self.evict_after is None else self._evicted(slow)
+            goes_on = not (slow and self.evict_after is None)
+            if slow or broadcast.log.places.least >= watch.mark:
+                watch = self._watch()
+        if goes_on:
+            self._wait(watch)
+        for call in calls:
+            call()
+
+    def _evicted(self, slow: list[Reader]) -> Iterable[Then]:
+        for reader in slow:
+            behind = self.broadcast.log.made - reader.cursor.at
+            yield partial(reader.inlet.post, reader.fail, self._error(reader, behind))
+            yield from self.broadcast.evict(reader)
+
+    def _error(self, reader: Reader, behind: int) -> SlowSubscriberError:
+        return SlowSubscriberError(
+            f"this subscriber has held up the others for {self.seconds:g} s, and is {behind} elements behind: {reader.inlet.where}. "
+            "on_backpressure_buffer(), _drop() or _latest() behind the shared flow has it hold nobody up"
+        )
+
+    def _told(self, slow: list[Reader]) -> Iterable[Then]:
+        where, number = slow[0].inlet.where, len(slow)
+        yield partial(
+            _logger.warning,
+            "%d of the subscribers of a shared flow have held up the others for %g s: %s. evict_after has them fail, and "
+            "on_backpressure_buffer(), _drop() or _latest() behind the shared flow has them hold nobody up",
+            number, self.seconds, where,
+        )  # fmt: skip

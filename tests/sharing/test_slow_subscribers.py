@@ -1,0 +1,282 @@
+"""A subscriber for which the others have to wait: it fails alone, or is told of, and nobody else is to blame."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, SlowSubscriberError, hooks
+from reactive_aio.operators.sharing import delivery, patience
+from reactive_aio.testing import run_virtual
+from tests.subscribers import ByHand, Recorder, idle
+
+
+def read(shared: Flow[Any], request: int = 0) -> Recorder:
+    recorder = Recorder(request)
+    shared.subscribe(recorder)
+    return recorder
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def seconds(recorder: Recorder) -> float:
+    """Wait for the end, and give the time of it."""
+    await recorder.over.wait()
+    return now()
+
+
+def test_who_has_not_taken_in_time_what_there_was_fails_alone_and_the_others_go_on_at_once() -> None:
+    async def main() -> None:
+        shared = Flow.range(100).share(lag=5, evict_after=3.0)
+        fast, slow = read(shared, UNBOUNDED), read(shared)
+        await asyncio.sleep(2.9)
+        assert (5, ["subscribe"]) == (len(fast.items), slow.kinds)
+
+        assert 3.0 == await seconds(slow)
+        await idle()
+        assert isinstance(slow.error, SlowSubscriberError)
+        assert (100, "complete") == (len(fast.items), fast.kinds[-1])
+
+    run_virtual(main())
+
+
+def test_the_error_says_how_far_behind_it_was_and_what_helps() -> None:
+    async def main() -> str:
+        shared = Flow.range(100).share(lag=5, evict_after=3.0)
+        read(shared, UNBOUNDED)
+        slow = read(shared, 2)
+        await seconds(slow)
+        return str(slow.error)
+
+    text = run_virtual(main())
+    assert "held up the others for 3 s, and is 5 elements behind" in text
+    assert f"share(lag=5), chained at {__file__}" in text
+    assert "on_backpressure_buffer(), _drop() or _latest()" in text
+
+
+def test_all_who_are_too_slow_fail_at_the_same_time_wherever_they_are() -> None:
+    async def main() -> None:
+        shared = Flow.range(100).share(lag=5, evict_after=3.0)
+        fast, slow, slower = read(shared, UNBOUNDED), read(shared, 4), read(shared, 1)
+        assert [3.0, 3.0] == [await seconds(slow), await seconds(slower)]
+        await idle()
+        assert 100 == len(fast.items)
+
+    run_virtual(main())
+
+
+def test_who_takes_a_few_elements_now_and_then_is_too_slow() -> None:
+    async def main() -> float:
+        shared = Flow.range(1000).share(lag=20, evict_after=4.0)
+        read(shared, UNBOUNDED)
+        trickling = read(shared)
+        while not trickling.over.is_set():
+            await asyncio.sleep(0.9)
+            trickling.request(1)
+            await idle()
+        return now()
+
+    assert 4.0 <= run_virtual(main()) <= 5.5
+
+
+def test_who_takes_in_time_what_there_was_is_not_too_slow_though_others_wait() -> None:
+    async def main() -> tuple[int, int]:
+        shared = Flow.range(200).share(lag=5, evict_after=4.0)
+        fast, slower = read(shared, UNBOUNDED), read(shared)
+        while not slower.over.is_set():
+            await asyncio.sleep(1.9)
+            slower.request(5)
+            await idle()
+        return len(fast.items), len(slower.items)
+
+    assert (200, 200) == run_virtual(main())
+
+
+def test_who_was_in_time_once_is_too_slow_when_it_stops() -> None:
+    async def main() -> float:
+        shared = Flow.range(200).share(lag=5, evict_after=4.0)
+        read(shared, UNBOUNDED)
+        stopping = read(shared)
+        await asyncio.sleep(1.5)
+        stopping.request(5)
+        return await seconds(stopping)
+
+    assert 5.5 <= run_virtual(main()) <= 6.5  # counted in parts of a second
+
+
+def test_nobody_is_to_blame_while_nobody_else_wants_more() -> None:
+    async def main() -> tuple[list[str], list[str]]:
+        shared = Flow.range(100).share(lag=5, evict_after=3.0)
+        fast, slow = read(shared, 5), read(shared)
+        await asyncio.sleep(100)
+        return fast.kinds[-1:], slow.kinds
+
+    assert (["next"], ["subscribe"]) == run_virtual(main())
+
+
+def test_nobody_is_to_blame_for_a_source_that_has_nothing_to_give() -> None:
+    async def main() -> list[str]:
+        publisher = ByHand()
+        shared = Flow.from_publisher(publisher).share(lag=5, evict_after=3.0)
+        read(shared, UNBOUNDED)
+        behind = read(shared)
+        await idle()
+        publisher.next(1, 2, 3, 4)  # one less than the lag
+        await asyncio.sleep(100)
+        return behind.kinds
+
+    assert ["subscribe"] == run_virtual(main())
+
+
+def test_nobody_is_to_blame_behind_the_end() -> None:
+    async def main() -> list[str]:
+        shared = Flow.range(5).share(lag=5, evict_after=3.0)
+        read(shared, UNBOUNDED)
+        behind = read(shared)
+        await asyncio.sleep(100)
+        behind.request(5)
+        await idle()
+        return behind.kinds
+
+    assert ["subscribe", *["next"] * 5, "complete"] == run_virtual(main())
+
+
+def test_one_who_has_come_since_has_as_much_time() -> None:
+    async def main() -> None:
+        shared = Flow.range(100).share(lag=5, replay=5, evict_after=3.0)
+        read(shared, UNBOUNDED)
+        slow = read(shared)
+        await asyncio.sleep(2.0)
+        late = read(shared)
+        assert 3.0 == await seconds(slow)
+        assert ["subscribe"] == late.kinds
+        assert 6.0 == await seconds(late)
+
+    run_virtual(main())
+
+
+def test_who_leaves_before_it_is_too_late_is_told_of_nothing() -> None:
+    dropped: list[BaseException] = []
+
+    async def main() -> list[str]:
+        with hooks.using(on_error_dropped=dropped.append):
+            shared = Flow.range(100).share(lag=5, evict_after=3.0)
+            read(shared, UNBOUNDED)
+            slow = read(shared)
+            await asyncio.sleep(2.9)
+            slow.cancel()
+            await asyncio.sleep(10)
+            return slow.kinds
+
+    assert (["subscribe"], []) == (run_virtual(main()), dropped)
+
+
+def test_the_last_of_the_others_leaves_in_the_meantime() -> None:
+    async def main() -> list[Any]:
+        shared = Flow.range(100).share(lag=5, evict_after=3.0)
+        fast, slow = read(shared, UNBOUNDED), read(shared)
+        await asyncio.sleep(2.9)
+        fast.cancel()
+        await asyncio.sleep(10)
+        slow.request(7)
+        await idle()
+        return slow.items
+
+    assert list(range(7)) == run_virtual(main())
+
+
+def test_what_is_put_behind_the_shared_flow_holds_nobody_up() -> None:
+    async def main() -> tuple[int, str]:
+        shared = Flow.range(100).share(lag=5, start=2, evict_after=3.0)
+        fast, latest = read(shared, UNBOUNDED), read(shared.on_backpressure_latest())
+        await asyncio.sleep(10)
+        latest.request(1)
+        await idle()
+        return len(fast.items), str(latest.items)
+
+    assert (100, "[99]") == run_virtual(main())
+
+
+def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked, turns = [True], list[Callable[[], None]]()
+
+    def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+        """Have the loop of the readers do nothing that it is asked to do, as long as it is blocked."""
+        if call.__name__ == "_has_turn" and blocked[0]:
+            turns.append(lambda: delivery.soon(loop, call, *args))
+        else:
+            delivery.soon(loop, call, *args)
+
+    monkeypatch.setattr(patience, "soon", soon)
+
+    async def main() -> None:
+        shared = Flow.range(100).share(lag=5, evict_after=4.0)
+        fast, slow = read(shared, UNBOUNDED), read(shared)
+        await asyncio.sleep(1000.5)
+        assert (5, ["subscribe"], 1) == (len(fast.items), slow.kinds, len(turns))
+
+        blocked[0] = False
+        turns.pop()()
+        assert 1004.0 == await seconds(slow)
+
+    run_virtual(main())
+
+
+# -- where nobody is evicted
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture, main: Coroutine[Any, Any, object]) -> list[str]:
+    with caplog.at_level(logging.WARNING, "reactive_aio"):
+        run_virtual(main)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(("waited", "lines"), [(4.9, 0), (5.1, 1), (1000.0, 1)])
+def test_one_line_in_the_log_tells_of_five_seconds(caplog: pytest.LogCaptureFixture, waited: float, lines: int) -> None:
+    async def main() -> None:
+        shared = Flow.range(100).share(lag=5)
+        for request in (UNBOUNDED, 0):
+            read(shared, request)
+        await asyncio.sleep(waited)
+
+    told = warnings_of(caplog, main())
+    assert lines == len(told)
+    assert all(f"share(lag=5), chained at {__file__}" in line and "for 5 s" in line for line in told)
+
+
+def test_where_nobody_is_evicted_it_goes_on_as_soon_as_the_slow_one_does() -> None:
+    async def main() -> tuple[int, int]:
+        shared = Flow.range(100).share(lag=5)
+        fast, slow = read(shared, UNBOUNDED), read(shared)
+        await asyncio.sleep(1000)
+        slow.request(UNBOUNDED)
+        await idle()
+        return len(fast.items), len(slow.items)
+
+    assert (100, 100) == run_virtual(main())
+
+
+def test_no_timer_is_left_behind_the_end() -> None:
+    async def main() -> float:
+        shared = Flow.range(100).share(lag=5, evict_after=1000.0)
+        both = read(shared, UNBOUNDED), read(shared)
+        await asyncio.sleep(1)
+        for each in both:
+            each.cancel()
+        await idle()
+        loop: Any = asyncio.get_running_loop()
+        return sum(not each.cancelled() for each in loop._scheduled)
+
+    assert 0 == run_virtual(main())
+
+
+@pytest.mark.parametrize("refused", [0, -1.0, float("inf")])
+def test_seconds_that_are_none_are_refused(refused: float) -> None:
+    with pytest.raises(ValueError, match="evict_after"):
+        Flow.of(1).share(evict_after=refused)
