@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._flow.hub import Hub as Hub
     from ._flow.processor import processor as processor
     from ._flow.shared import Shared as Shared
+    from ._flow.state import State as State
     from ._plan.snapshot import BoundarySnapshot as BoundarySnapshot
     from ._plan.snapshot import InnerSnapshot as InnerSnapshot
     from ._plan.snapshot import OverflowSnapshot as OverflowSnapshot
@@ -70,6 +71,7 @@ else:
             "Hub": "._flow.hub",
             "processor": "._flow.processor",
             "Shared": "._flow.shared",
+            "State": "._flow.state",
             "BoundarySnapshot": "._plan.snapshot",
             "InnerSnapshot": "._plan.snapshot",
             "OverflowSnapshot": "._plan.snapshot",

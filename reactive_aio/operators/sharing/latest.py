@@ -1,0 +1,136 @@
+"""The latest value, for readers on any event loops: nothing is kept but that one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..._plan import Inlet, Pushed
+from ...schedulers.base import Released
+from ...spec import Subscription, add_demand, subtract_demand
+from .mutex import Mutex
+
+
+@define(eq=False)
+class Latest:
+    """A value that any thread may replace. A reader that asks is given the one that there is, if it has not had that yet."""
+
+    value: Any
+    version: int = field(init=False, default=1)
+    closed: bool = field(init=False, default=False)
+    mutex: Mutex = field(init=False, factory=Mutex)
+    readers: dict[LatestReader, None] = field(init=False, factory=dict["LatestReader", None])
+
+    def put(self, value: Any) -> None:
+        """Replace the value, and have all told who are there."""
+        if self.mutex.is_mine:  # a finalizer, in the middle of a change
+            self.mutex.later(partial(self.put, value))
+            return
+        with self.mutex:
+            if self.closed:
+                raise RuntimeError("the state has been closed: it takes no more values")
+            before, self.value = self.value, value
+            self.version += 1
+            due = self._due()
+        del before  # its finalizer is somebody else's code, which does not run under the lock
+        _tell(due)
+
+    def close(self) -> None:
+        """Have nothing come behind the value that there is."""
+        if self.mutex.is_mine:
+            self.mutex.later(self.close)
+            return
+        with self.mutex:
+            self.closed = True
+            due = self._due()
+        _tell(due)
+
+    def _due(self) -> list[LatestReader]:
+        """Give those who are to be told, and have not been; with the lock."""
+        due = [each for each in self.readers if not each.posted]
+        for each in due:
+            each.posted = True
+        return due
+
+
+@define(eq=False)
+class LatestReader:
+    """One who reads it: the Subscription of a region, on its event loop."""
+
+    latest: Latest
+    inlet: Inlet[Any]
+    posted: bool = field(init=False, default=True)
+    """Whether an event of this reader is on its way."""
+    _had: int = field(init=False, default=0)
+    """The version that it has been given most lately."""
+    _demand: int = field(init=False, default=0)
+    _release: Released = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._release = self.inlet.hold()
+
+    def request(self, n: int) -> None:
+        """Ask for values; what there is comes in an event."""
+        self._demand = add_demand(self._demand, n)
+        with self.latest.mutex:
+            posted, self.posted = self.posted, True
+        if not posted:
+            self.tell()
+
+    def cancel(self) -> None:
+        """Leave."""
+        if self.latest.mutex.is_mine:
+            self.latest.mutex.later(self.cancel)
+            return
+        with self.latest.mutex:
+            there = self in self.latest.readers
+            self.latest.readers.pop(self, None)
+        if there:
+            self._release()
+
+    def tell(self) -> None:
+        """Schedule an event, from any thread."""
+        self.inlet.post(self._look, None)
+
+    def _look(self, _: None) -> None:
+        """Give what there is, as far as it is wanted and new, and the end behind it."""
+        latest = self.latest
+        with latest.mutex:
+            self.posted = False
+            if self not in latest.readers:
+                return
+            version, value, closed = latest.version, latest.value, latest.closed
+        if version != self._had and self._demand:
+            self._had = version
+            self._demand = subtract_demand(self._demand, 1)
+            self.inlet.on_chunk([value])
+        if closed and version == self._had:
+            self.cancel()
+            self.inlet.on_complete()
+
+
+def _tell(due: list[LatestReader]) -> None:
+    for each in due:
+        each.tell()
+
+
+@frozen(eq=False)
+class StateFlow(Pushed[Any]):
+    """Source of ``State.flow``."""
+
+    latest: Latest = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What plans call it."""
+        return "state"
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read."""
+        reader = LatestReader(self.latest, inlet)
+        with self.latest.mutex:
+            self.latest.readers[reader] = None
+        reader.tell()
+        return reader
