@@ -89,6 +89,7 @@ by_function("scan", "fn, from a start", lambda flow, fn: flow.scan(fn, 0), lambd
 by_function("sort_by", "key", lambda flow, fn: flow.sort_by(fn), lambda item: item)
 by_function("handle", "fn", lambda flow, fn: flow.handle(fn), lambda item, sink: sink.next(item))
 by_function("map_batches", "fn", lambda flow, fn: flow.map_batches(fn, size=1), lambda items: items)
+flow("multicast", "fn", lambda code: code.numbers().multicast(code.calls(lambda shared: shared)))
 by_function("flat_map_iterable", "fn", lambda flow, fn: flow.flat_map_iterable(fn), lambda item: (item,))
 by_function("buffer_until_changed", "key", lambda flow, fn: flow.buffer_until_changed(fn), lambda item: item)
 flow(
