@@ -116,6 +116,10 @@ async def test_who_leaves_is_forgotten() -> None:
     class Thing:
         """Something that can be seen to be gone."""
 
+    def readers() -> int:
+        return sum(type(each).__name__ == "LatestReader" for each in gc.get_objects())
+
+    before = readers()
     state = State(Thing())
     seen = weakref.ref(state.value)
     gc.disable()
@@ -123,6 +127,7 @@ async def test_who_leaves_is_forgotten() -> None:
         assert 1 == await state.flow.take(1).count()
         state.set(Thing())
         assert seen() is None
+        assert before == readers()
     finally:
         gc.enable()
 
