@@ -24,7 +24,7 @@ class Node:
     __slots__ = ("behind", "first", "items")
 
     def __init__(self, first: int) -> None:
-        self.first = first
+        self.first: int = first
         self.items: list[Any] = []
         self.behind: Node | None = None
 
@@ -49,8 +49,8 @@ class Cursor:
 
     def __init__(self) -> None:
         self.node: Node | None = None
-        self.at = 0
-        self.goal = 0
+        self.at: int = 0
+        self.goal: int = 0
 
     @property
     def is_due(self) -> bool:
@@ -69,8 +69,8 @@ class Counts:
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
-        self.least = 0
-        self.greatest = 0
+        self.least: int = 0
+        self.greatest: int = 0
 
     def __contains__(self, number: int) -> bool:
         return number in self._counts
