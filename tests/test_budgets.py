@@ -100,7 +100,7 @@ async def test_busy_flows_hold_their_loop_no_longer_when_they_begin(kind: str, s
     bed = worked(still, 100)
     await bed.run([KINDS[kind](bed.work(who)) for who in range(100)], 30)
 
-    assert max(bed.steps(since=0)) <= 250  # what has been lent to tasks is used in the next turn of the loop
+    assert max(bed.steps(since=0)) <= 300  # what has been lent to tasks is used in the next turn of the loop, and slices go on
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,11 +165,15 @@ async def test_ten_busy_flows_go_on_evenly(still: list[float]) -> None:
         assert max(progress) <= 2 * min(progress)
 
 
-async def test_a_flow_that_is_alone_has_all_the_time(still: list[float]) -> None:
+@pytest.mark.parametrize("kind", ["a source", "a boundary"])
+async def test_a_flow_that_is_alone_has_all_the_time(kind: str, still: list[float]) -> None:
     bed = worked(still, 1)
-    await bed.run([Flow.range(10**9).map(bed.work(0))], 60)
+    await bed.run([KINDS[kind](bed.work(0))], 60)
 
-    assert 100 <= min(bed.steps()) <= max(bed.steps()) <= 164  # a slice may go on behind the end
+    # A slice may go on behind the end. The task of an end waits for its turn in one turn of the loop, and works in the next.
+    working = [step for step in bed.steps() if step]
+    assert 100 <= min(working) <= max(working) <= 164
+    assert len(bed.steps()) <= 2 * len(working) + 1
 
 
 async def test_a_flow_has_all_the_time_again_when_the_others_have_gone(still: list[float]) -> None:
@@ -178,7 +182,7 @@ async def test_a_flow_has_all_the_time_again_when_the_others_have_gone(still: li
     again = worked(still, 1)
     await again.run([Flow.range(10**9).map(again.work(0))], 60)
 
-    assert 100 <= min(again.steps())
+    assert 100 <= min(step for step in again.steps() if step)
 
 
 # -- the budget by itself

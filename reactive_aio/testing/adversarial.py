@@ -25,11 +25,11 @@ from contextvars import Context
 from threading import get_ident
 from typing import Any, Final, ParamSpec, TypeVarTuple, Unpack, cast
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from .._clocks.virtual import VirtualTimeLoop
 from .._clocks.windows import callback_of
-from .._runtime.driver import RegionDriver
+from .._core.budgets import BUDGET, Budget, Taker
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -50,20 +50,38 @@ class _Call:
 
 
 def owner_of(callback: Any) -> object | None:
-    """Return the task whose step a callback is, or the region whose turn, or the thread it is from; else None.
+    """Return the task whose step a callback is, or the budget of which regions take their turns, or the thread it is from; else None.
 
     >>> owner_of(print)
     """
     if isinstance(callback, _Call):
         return owner_of(callback.callback) or callback.thread
     owner: object = getattr(callback, "__self__", None)
-    return cast(object, owner) if isinstance(owner, (asyncio.Task, RegionDriver)) else None
+    return cast(object, owner) if isinstance(owner, (asyncio.Task, Budget)) else None
 
 
 def _may_wait(callback: Any) -> bool:
     """Return whether what the callback was waiting for might as well have come later."""
-    owner = getattr(callback, "__self__", None)
-    return isinstance(owner, RegionDriver) or getattr(callback, "__name__", "") in WAKEUPS
+    return getattr(callback, "__name__", "") in WAKEUPS
+
+
+@define(eq=False)
+class _PermutingBudget(Budget):
+    """The queue of turns; those who wait are put in a new order before each callback, and some sit it out."""
+
+    _rng: random.Random
+    _hold: float
+
+    def _arranged(self) -> int:
+        waiting = self._waiting
+        everybody = [waiting.popleft() for _ in range(len(waiting))]  # others may be added by threads meanwhile
+        self._rng.shuffle(everybody)
+        held: list[Taker] = [each for each in everybody if self._rng.random() < self._hold]
+        ready = [each for each in everybody if each not in held] or everybody
+        waiting.extendleft(reversed(ready))
+        if ready is not everybody:
+            waiting.extend(held)
+        return len(ready)
 
 
 class _Shuffled(deque[asyncio.Handle]):
@@ -167,7 +185,9 @@ class AdversarialLoop(VirtualTimeLoop):
         super().__init__(virtual=virtual)
         self.seed = seed
         self._home = get_ident()
-        self._ready = _Shuffled(random.Random(seed), hold)
+        rng = random.Random(seed)
+        self._ready = _Shuffled(rng, hold)
+        setattr(self, BUDGET, _PermutingBudget(self, rng, hold))
 
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None

@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "type": (int, [*OBJECT, "int"]),
     "Errors": (OSError, [*OBJECT, "OSError", (5,)]),
     "Overflow": ("error", [*OBJECT, "best"]),
+    "Restart": ("never", [*OBJECT, "best"]),
     "Scheduler": (schedulers.current(), [*OBJECT, "thread"]),
     "Iterable": ([1], [*OBJECT, elements, later]),
     "AsyncIterable": (elements, [*OBJECT, [1], later]),
