@@ -296,6 +296,12 @@ def several(k: int) -> list[Step]:
             lambda ns: [n + k for n in ns[-1:]],
         ),
         Step("race", lambda f: f.race(Flow.never()), lambda ns: ns),
+        Step(f"share({k + 1})", lambda f: f.share(lag=k + 1), lambda ns: ns),
+        Step(
+            f"multicast({k + 1})",
+            lambda f: f.multicast(lambda each: each.zip(each), lag=k + 1).map(sum),
+            lambda ns: [2 * n for n in ns],
+        ),
         Step("take_until_other", lambda f: f.take_until_other(Flow.never()), lambda ns: ns),
         Step(f"window({k + 1}) flat", lambda f: f.window(k + 1).concat_map(lambda part: part), lambda ns: ns),
         Step("group_by flat", lambda f: f.group_by(lambda _: "all").concat_map(lambda part: part), lambda ns: ns),

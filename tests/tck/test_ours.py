@@ -94,7 +94,7 @@ def has_nothing_to_do(pool: ThreadPool | ProcessPool) -> bool:
     if isinstance(pool, ThreadPool):
         return pool._team is None or pool._team in pool._team
     members: list[Any] = list(pool._members)
-    return not any(chunks for member in members if not member.loop.is_closed() for chunks in member._lines.values())
+    return not any(chunks for member in members if not member.loop.is_closed() for chunks in member._channels.values())
 
 
 def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEventLoop]]:
