@@ -21,6 +21,8 @@ from tests.schedules import Choices, Violation, explore
 
 from .world import Bounds, World
 
+pytestmark = pytest.mark.stress  # what the orders of events give is no matter of the Python
+
 WORLDS = {
     "two who come and go": Bounds(fails=False, late=True),
     "two who retry": Bounds(completes=False),

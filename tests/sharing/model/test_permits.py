@@ -25,6 +25,8 @@ from tests.schedules import Choices, Known, Move, Violation, check, explore
 from .test_model import Plant
 from .world import Loop
 
+pytestmark = pytest.mark.stress  # what the orders of events give is no matter of the Python
+
 EMITTERS = 3
 
 
