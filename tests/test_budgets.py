@@ -100,7 +100,9 @@ async def test_busy_flows_hold_their_loop_no_longer_when_they_begin(kind: str, s
     bed = worked(still, 100)
     await bed.run([KINDS[kind](bed.work(who)) for who in range(100)], 30)
 
-    assert max(bed.steps(since=0)) <= 300  # what has been lent to tasks is used in the next turn of the loop, and slices go on
+    assert (
+        max(bed.steps(since=0)) <= 300
+    )  # what has been lent to tasks is used in the next turn of the loop, and slices go on
 
 
 @pytest.mark.parametrize("kind", KINDS)
