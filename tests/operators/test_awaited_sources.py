@@ -60,7 +60,10 @@ WAITS: dict[str, Callable[[int], bool]] = {
 
 
 @pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
-async def test_exactly_what_was_requested_is_made_wherever_the_iterator_suspends(waits: Callable[[int], bool]) -> None:
+@pytest.mark.parametrize("every", [1, 2], ids=["without a stage", "behind a filter"])
+async def test_exactly_what_was_requested_is_made_wherever_the_iterator_suspends(
+    waits: Callable[[int], bool], every: int
+) -> None:
     made: list[int] = []
 
     async def numbers() -> AsyncIterator[int]:
@@ -70,39 +73,16 @@ async def test_exactly_what_was_requested_is_made_wherever_the_iterator_suspends
             made.append(n)
             yield n
 
-    recorder = Recorder()
-    even = Flow.from_async_iterable(numbers()).filter(lambda n: n % 2 == 0)
-    even.publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
+    recorder, flow = Recorder(), Flow.from_async_iterable(numbers())
+    wanted = flow if every == 1 else flow.filter(lambda n: n % every == 0)
+    wanted.publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
     await idle()
-    assert [*range(39)] == made
+    assert [*range(19 * every + 1)] == made
 
     recorder.request(15)  # three quarters, so that as many are asked for again
     await idle()
-    assert [*range(0, 30, 2)] == recorder.items
-    assert [*range(69)] == made
-    recorder.cancel()
-
-
-@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
-async def test_without_a_stage_exactly_what_was_requested_is_made_too(waits: Callable[[int], bool]) -> None:
-    made: list[int] = []
-
-    async def numbers() -> AsyncIterator[int]:
-        for n in range(100):
-            if waits(n):
-                await asyncio.sleep(0)
-            made.append(n)
-            yield n
-
-    recorder = Recorder()
-    Flow.from_async_iterable(numbers()).publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
-    await idle()
-    assert [*range(20)] == made
-
-    recorder.request(15)
-    await idle()
-    assert [*range(15)] == recorder.items
-    assert [*range(35)] == made
+    assert [*range(0, 15 * every, every)] == recorder.items
+    assert [*range(34 * every + 1)] == made
     recorder.cancel()
 
 
