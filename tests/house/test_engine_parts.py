@@ -36,6 +36,7 @@ OWN = {
     "drop_error",
     "self._end_without_turns",
     "self.driver.host.cleanup_failed",
+    "self.host.dropped",
     "self.host.cleanup_failed",
     "self.lifetime.unawaited",
 }
@@ -206,7 +207,6 @@ BY_HAND: dict[str, tuple[int, str]] = {
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
     "operators/sourcing/task.py": (1, "each element of a coroutine comes through"),
-    "_runtime/owner.py": (1, "a pass that is to give all goes on behind a list that it has given"),
     "_runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
     "_runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
     "_runtime/inputs.py": (
