@@ -99,8 +99,16 @@ class AwaitedInput:
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
         """List elements for a region without stages, as far as the iterator does not suspend; None where none are listed."""
-        if self.ended or self.run.pace.awaiting is not None or self._answers or (demand < MANY and not self._lists):
-            return None
+        listed = self._listed
+        if not listed:  # else those come first which the iterator has given when it was told of a cancel
+            if self.ended or self.run.pace.awaiting is not None or self._answers or (demand < MANY and not self._lists):
+                return None
+            self._fill(demand)
+        taken, listed[:] = listed[:], ()
+        return taken or None
+
+    def _fill(self, demand: int) -> None:
+        """List elements until there are enough, the time is up, or the iterator suspends or ends."""
         budget, listed, then = self._budget, self._listed, budgets.clock()
         until = budget.until or then + budget.part
         while self._list(demand - len(listed)) and len(listed) < demand:
@@ -109,8 +117,6 @@ class AwaitedInput:
             if now >= until:
                 break
             then = now
-        taken, listed[:] = listed[:], ()
-        return taken or None
 
     def _list(self, most: int) -> bool:
         """List some elements; False where the iterator has suspended or ended."""
@@ -218,7 +224,9 @@ class AwaitedInput:
                 self.run.pace.awaiting = (it,)
             elif it is ANSWERED:
                 self.interrupted = False
-            elif it is not LISTED:
+            elif it is LISTED:
+                self._lists = 0
+            else:
                 self._answers.append(it)
             if self.left:
                 self._discard()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from itertools import count, pairwise
 from types import coroutine
@@ -605,3 +605,33 @@ async def test_a_failure_of_the_cleanup_alone_fails_the_end_though_the_flow_has_
     flow = Flow.defer(lambda: Flow.from_async_iterable(numbers())).take_while(lambda n: n < 6)
     with pytest.raises(OSError, match="cleanup"):
         await flow.to_list()
+
+
+@pytest.mark.parametrize("length", [14, 100])
+async def test_an_iterator_that_swallows_a_cancel_in_the_middle_of_a_list_loses_nothing_and_makes_no_more(
+    length: int,
+) -> None:
+    tasks: list[asyncio.Task[Any] | None] = []
+    made: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        tasks.append(asyncio.current_task())
+        for n in range(length):
+            if n == 12:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+            made.append(n)
+            yield n
+
+    recorder = Recorder(8)
+    Flow.from_async_iterable(numbers()).publish_on(schedulers.current(), prefetch=20).subscribe(recorder)
+    await idle()
+    assert tasks[0] is not None
+    tasks[0].cancel()
+    await idle()
+    assert [*range(min(length, 20))] == made
+
+    recorder.request(6)
+    await idle()
+    assert [*range(14)] == recorder.items
+    recorder.cancel()
