@@ -23,7 +23,7 @@ class Hub(Generic[T]):
 
     It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
     may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
-    is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it goes by, and ``hooks.on_discard`` is told.
+    is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it is discarded, and goes to ``hooks.on_discard``.
     Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag + replay`` elements are
     kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
     Errors: numbers below 1, a ``replay`` below 0 and another ``idle`` are refused with ValueError.
@@ -99,7 +99,7 @@ class Hub(Generic[T]):
         self._emission.close(None)
 
     def error(self, error: BaseException) -> None:
-        """End the hub by a failure, behind the elements that are kept; from any thread. Behind its end the hook is told."""
+        """End the hub with a failure, after the elements that are kept; from any thread. After its end the error goes to the hook."""
         if not isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"error() takes an exception, not {type(error).__name__}")
         self._emission.close(error)
