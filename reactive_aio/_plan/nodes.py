@@ -104,21 +104,36 @@ class Ended:
 
 def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | None:
     """Return where the last region of a flow runs, by its source and its steps."""
-    moved: Scheduler | None = None
     for step in reversed(steps):
         if isinstance(step.operator, PublishOn):
             return _unless_it_stays(step.operator.scheduler)
+    return followed(source) or moved_by(steps)
+
+
+def moved_by(steps: tuple[Step, ...]) -> Scheduler | None:
+    """Return where `subscribe_on` has moved the last region; of several the one nearest to the source counts."""
+    moved: Scheduler | None = None
+    for step in reversed(steps):
+        if isinstance(step.operator, PublishOn):
+            return None
         if isinstance(step.operator, SubscribeOn):
             moved = step.operator.scheduler
-    return followed(source) or _unless_it_stays(moved)
+    return _unless_it_stays(moved)
 
 
 def followed(source: Source[Any]) -> Scheduler | None:
-    """Return where a combinator runs for being called on a flow that ends there."""
-    if reads_nothing(type(source)):
-        return None
-    flow = source.followed
-    return None if flow is None else flow.__nodes__.scheduler
+    """Return where a combinator runs for being called on a flow: `publish_on` moves what follows.
+
+    `subscribe_on` does not. A source may block the thread that it has been moved to, and a combinator would wait there with it.
+    Only a scheduler with a clock of its own keeps the combinators, so that they go by that clock.
+    """
+    while not reads_nothing(type(source)) and (flow := source.followed) is not None:
+        nodes = flow.__nodes__
+        moved = moved_by(nodes.steps)
+        if moved is None or getattr(moved, "has_clock", False):
+            return nodes.scheduler
+        source = nodes.source.operator
+    return None
 
 
 @lru_cache(maxsize=512)

@@ -220,7 +220,7 @@ class Source(ABC, Generic[T_co]):
 
     @property
     def followed(self) -> FlowLike | None:
-        """The flow that a combinator was called on, where whose last region runs it runs too; None where it stays apart."""
+        """The flow that a combinator was called on, and whose `publish_on` moves it; None where it stays apart."""
         inner = self.inner
         return inner[0] if inner else None
 

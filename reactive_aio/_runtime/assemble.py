@@ -9,7 +9,7 @@ from functools import partial
 from operator import length_hint
 from typing import Any, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from .._core.guard import FAILURES
 from .._fusion import Placed, RegionRun
@@ -19,6 +19,7 @@ from ..schedulers.base import Released, Scheduler
 from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
+from .crossing import Crossing, Gathering
 from .driver import RegionDriver
 from .given import Given, PassedOn
 from .host import FlowHost, begun
@@ -127,6 +128,7 @@ class RegionHost:
             FlowHost(lifetime, self.driver.host),
             context,
             home=self._home,
+            leaves=self.driver.place.leaves,
             called=at_once,
             company=self.driver.company,
         )
@@ -213,32 +215,6 @@ class _Hold:
             release(join)
 
 
-@frozen(eq=False)
-class Crossing:
-    """The boundary between two regions, seen from upstream (a Receiver): each signal is an event downstream.
-
-    Fusion must not carry a user's function across it: in ``map(f).publish_on(s).map(g)`` the scheduler was
-    asked for so that ``g`` runs on ``s`` and ``f`` does not. Chunks keep their order, and the end stays behind
-    them; what is under way is bounded by what the downstream region has requested.
-    """
-
-    on_chunk: Callable[[list[Any]], None]
-    on_error: Callable[[BaseException], None]
-    on_complete: Callable[[], None]
-
-    @classmethod
-    def to(cls, driver: RegionDriver) -> Crossing:
-        """Give the one to a region."""
-        return cls(
-            on_chunk=partial(driver.hand, driver.upstream.add),
-            on_error=partial(driver.post, driver.take_end),
-            on_complete=partial(driver.post, driver.take_end, None),
-        )
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Nothing: the drivers were linked when they were made."""
-
-
 def assemble(
     plan: Plan,
     receiver: Receiver[Any],
@@ -247,15 +223,17 @@ def assemble(
     *,
     home: Scheduler | None = None,
     each: bool = False,
+    leaves: bool = False,
     called: bool = False,
     company: Company | None = None,
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
     What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
-    With ``each`` an element is delivered before the next is made. The result is the driver of the last region,
-    which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. The regions on the loop of ``company`` join it. What is placed
-    nowhere runs at ``home``, on the running loop if there is none.
+    With ``each`` an element is delivered before the next is made. So it is with ``leaves``, which says that the elements leave for another
+    event loop behind the receiver, where a source may block. The result is the driver of the last region, which is the receiver's
+    Subscription. With ``called`` its first turn is the caller's to take. The regions on the loop of ``company`` join it. What is
+    placed nowhere runs at ``home``, on the running loop if there is none.
     """
     home = home or here()
     lone = placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None
@@ -274,7 +252,8 @@ def assemble(
         drivers = _row(plan, runs, places, context, receiver, host)
         _introduce(plan, drivers, company)
     last = drivers[0]
-    last.each = each
+    last.place.leaves = leaves or not last.runs_here()
+    last.each = each or (last.place.leaves and _may_block(plan, plan.regions[-1]))
     _begin(plan, drivers, receiver, host, called, home)
     return last
 
@@ -309,23 +288,31 @@ def _row(
     drivers: list[RegionDriver] = []
     lifetime = host.lifetime
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
-        downstream = Crossing.to(drivers[-1]) if drivers else receiver
         attachment = place.attachment
+        leaves = bool(drivers) and drivers[-1].loop is not attachment.loop
+        downstream = _crossing(plan, region, attachment.loop, drivers[-1]) if drivers else receiver
         if drivers:
             # A region posts to the next one to the last: a failure behind the end too. So that keeps its loop for it.
             lifetime = drivers[-1].lifetime = host.lifetime.part()
         release = partial(attachment.detach, lifetime.hold())
         driver = place.driver = _driver(plan, region, run, attachment.loop, context.copy(), downstream, host, release)
         if drivers:
-            if driver.loop is not drivers[-1].loop and _may_block(plan, region):
+            driver.place.leaves = leaves
+            if leaves and _may_block(plan, region):
                 driver.hand_over(drivers[-1])
             drivers[-1].upstream.upstream = drivers[-1].place.before = driver
         drivers.append(driver)
     return drivers
 
 
+def _crossing(plan: Plan, region: Region, loop: asyncio.AbstractEventLoop, downstream: RegionDriver) -> Receiver[Any]:
+    """Return what is between a region on a loop and the next one."""
+    pushed = region.boundary is None and isinstance(plan.source.operator, Pushed)
+    return Gathering.to(downstream, loop) if pushed and downstream.loop is not loop else Crossing.to(downstream)
+
+
 def _may_block(plan: Plan, region: Region) -> bool:
-    """Tell whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
+    """Return whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
     source = plan.source.operator
     return region.boundary is None and isinstance(source, Pulled) and not source.plain
 

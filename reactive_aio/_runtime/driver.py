@@ -143,7 +143,7 @@ class RegionDriver(Emission):
     def hand_over(self, downstream: RegionDriver) -> None:
         """Have the loop of the next region take what has been made, while a function keeps the thread of this one."""
         give = partial(downstream.hand, downstream.upstream.add)
-        handover = self.handover = Handover(downstream.loop, downstream.context, give)
+        handover = self.handover = downstream.place.handover = Handover(downstream.loop, downstream.context, give)
         self.run.pace.idle, self.run.pace.arm = handover.idle, handover.arm
 
     def begin(
@@ -155,13 +155,14 @@ class RegionDriver(Emission):
         is scheduled: whoever calls, on this loop, is to take it.
         """
         begun(self.loop).add(self)
-        if self._running_here():
+        if self.runs_here():
             self._awake = called
             self._start(receiver, open_source)
         else:
             self.post(lambda _: self._start(receiver, open_source), None)
 
-    def _running_here(self) -> bool:
+    def runs_here(self) -> bool:
+        """Return whether its loop is the running one."""
         try:
             return asyncio.get_running_loop() is self.loop
         except RuntimeError:
@@ -351,9 +352,8 @@ class RegionDriver(Emission):
             self.host.reader = None
         if self.handover is not None:
             self.handover.close()
-        before = self.place.before
-        if before is not None and before.handover is not None:
-            before.handover.stop()
+        if self.place.handover is not None:
+            self.place.handover.stop()
         items, self.run.current = self.run.current, None
         close = getattr(items, "close", None)
         closers = (self.run.close, self._input.close)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .._plan import Elsewhere, Gauge, TasksSnapshot
     from .driver import RegionDriver
     from .given import Given, PassedOn
+    from .handover import Handover
 
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
@@ -17,11 +18,13 @@ DEEPEST: Final = 16
 class Place:
     """Where a region stands in the tree; confined to its event loop."""
 
-    __slots__ = ("before", "depth", "hops", "inners", "is_transparent", "outer")
+    __slots__ = ("before", "depth", "handover", "hops", "inners", "is_transparent", "leaves", "outer")
 
     def __init__(self) -> None:
         self.before: RegionDriver | None = None
         """The region that feeds this one."""
+        self.handover: Handover | None = None
+        """What takes to this region what is held in front of it."""
         self.inners: dict[RegionDriver, None] = {}  # an empty one is smaller than a set
         """The last regions of the flows that a combinator here reads and that have not ended."""
         self.outer: RegionDriver | None = None
@@ -31,6 +34,8 @@ class Place:
         self.depth = 0
         self.hops = False
         """Whether a signal waits for a turn here, so that the stack stays flat."""
+        self.leaves = False
+        """Whether what is made here leaves for another event loop, behind this region or behind one that reads it."""
 
     def nest(self, outer: RegionDriver) -> None:
         """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.

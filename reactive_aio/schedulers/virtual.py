@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import ClassVar
 from weakref import WeakSet
 
 from attrs import define, field
@@ -33,6 +34,8 @@ class _RegionLoop(VirtualTimeLoop):
 class VirtualTimeScheduler(ThreadScheduler):
     """A thread with an event loop on virtual time, shared by the regions that are placed on it."""
 
+    has_clock: ClassVar[bool] = True
+    """Whether operators go by its clock that are called on a source which `subscribe_on` has moved here."""
     _homes: WeakSet[asyncio.AbstractEventLoop] = field(init=False, factory=WeakSet[asyncio.AbstractEventLoop])
 
     @property

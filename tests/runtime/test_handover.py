@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, hooks, schedulers
 from reactive_aio._runtime.handover import DELAY, Handover
 
 PATIENCE = 20.0
@@ -115,6 +115,23 @@ async def test_a_failure_comes_behind_what_has_been_handed_over() -> None:
         await Flow.from_iterable(failing()).subscribe_on(schedulers.thread("failing")).for_each(take)
 
     assert ([0, 1, 2, 3, 4], []) == (taken, source.late)
+
+
+async def test_of_what_a_combinator_on_the_thread_gives_each_element_is_taken_or_discarded() -> None:
+    discarded: list[int] = []
+    taken: list[int] = []
+    source = Quiet((300, 300, 300))
+
+    def take(n: int) -> None:
+        taken.append(n)
+        source.take(n)
+
+    flow = Flow.defer(lambda: Flow.from_iterable(source)).subscribe_on(schedulers.thread("quiet"))
+    with hooks.using(on_discard=discarded.append):
+        await flow.take(450).for_each(take)
+
+    assert ([], list(range(450))) == (source.late, taken)
+    assert list(range(source.made)) == sorted(taken + discarded)
 
 
 @pytest.mark.stress

@@ -124,7 +124,7 @@ async def test_the_uses_of_a_flow_that_is_placed_elsewhere_are_read_there() -> N
     def noting(shared: Flow[int]) -> Flow[Any]:
         return shared.do_on_next(lambda _: seen.add(threading.current_thread().name)).merge(shared)
 
-    flow = Flow.range(2000).subscribe_on(schedulers.thread("feed")).multicast(noting)
+    flow = Flow.range(2000).publish_on(schedulers.thread("feed")).multicast(noting)
     assert 4000 == await flow.count()
     assert ["feed"] == [name.split("-")[0] for name in seen]
 

@@ -49,9 +49,10 @@ class Scheduling(Fluent[T_co]):
         return self._place(PublishOn(_checked("publish_on", scheduler), prefetch))
 
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
-        """Run the source, and what follows it up to the next boundary, on ``scheduler``.
+        """Run the source, and the steps that are fused with it, on ``scheduler``.
 
-        Wherever it stands in the chain it speaks of the source; of several the one nearest to the source counts.
+        An operator that reads flows or awaits, such as `flat_map` or `map_async`, is moved too where it stands before this, and
+        stays on the subscriber's loop where it stands behind. Of several the one nearest to the source counts.
         Demand: passed on one for one.
         Errors: when the loop or thread ends in the middle the flow fails with SchedulerClosedError. A pool of workers,
         which has no loop to run a source on, is refused with TypeError when the flow is built.
