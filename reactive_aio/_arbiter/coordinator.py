@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, Failed
 from .._plan.nodes import FlowLike
 from .arbiter import SubscriptionArbiter
 from .drain import Drain
@@ -76,10 +76,12 @@ class Coordinator(Drain):
             inner.on_error(error)
         return self._next is not None
 
-    def _pass_on(self, items: list[Any]) -> None:
+    def _pass_on(self, items: list[Any] | Failed) -> None:
         """Pass on the elements of a source that are given, and its end, unless it has been left by then."""
         inner = self._inner = self._given
-        if items:
+        if isinstance(items, Failed):
+            inner.error = items.take()
+        elif items:
             self.on_chunk(inner, items)
         if self._inner is inner:
             self.on_end(inner)

@@ -19,6 +19,7 @@ from ..spec import Subscription
 from .capabilities import LOOP, Capabilities
 
 if TYPE_CHECKING:
+    from .._core.guard import Failed
     from .._fusion.origin import Placed
     from .._fusion.stage import Stage
     from ..schedulers.base import Released
@@ -127,10 +128,11 @@ class Host(Protocol):
     def dropped(self, error: BaseException) -> None:
         """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
 
-    def given(self, flow: FlowLike, most: int) -> list[Any] | None:
-        """Return the elements of an inner flow that has no others than given ones, ``most`` of them at most, and can be passed on now.
+    def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
+        """Return the elements of an inner flow of given ones, ``most`` of them at most, that can be passed on now.
 
-        Nothing is run for them, and there is nothing to be cleaned up: so nobody has to subscribe. None for all other flows.
+        A single one may go through stateless stages, which may fail. There is nothing to be cleaned up: so nobody has to subscribe.
+        None for all other flows.
         """
         ...
 

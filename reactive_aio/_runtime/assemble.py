@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field
 
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, Failed
 from .._fusion import Placed, RegionRun
 from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
@@ -25,6 +25,7 @@ from .given import Given, PassedOn
 from .host import FlowHost, begun
 from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
 from .lifetime import Lifetime
+from .on_the_spot import is_one_for_one, run_on_the_spot
 from .owner import AwaitedDriver
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .tree import View
@@ -111,7 +112,12 @@ class RegionHost:
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         at_once = at_once and not self.driver.place.hops
-        if ended is None and context is None and (items := self._given_by(flow)) is not None:
+        if (
+            ended is None
+            and context is None
+            and not flow.__nodes__.steps
+            and (items := self._given_by(flow)) is not None
+        ):
             given = _view(self.driver).inner = Given((self.driver, receiver), items)
             given.begin(receiver, at_once=at_once)
             return
@@ -140,22 +146,28 @@ class RegionHost:
         if at_once:
             driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
 
-    def given(self, flow: FlowLike, most: int) -> list[Any] | None:
+    def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""
         items = self._given_by(flow)
-        if items is None or length_hint(items) > min(most, LONGEST_CHUNK) or self.driver.place.hops:
+        if items is None or self.driver.place.hops:
             return None
-        view, chunk = self.driver.view, list(items)
+        count, nodes = length_hint(items), flow.__nodes__
+        if count > min(most, LONGEST_CHUNK) or (count > 1 and nodes.steps):
+            return None
+        made = run_on_the_spot(nodes, items, self.context) if nodes.steps else list(items)
+        view = self.driver.view
         if view is not None:
             view.inner = self._passed_on
-            self._passed_on.delivered = len(chunk)
-        return chunk
+            self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
+        return made
 
     def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
-        """Return the elements of a flow of given elements, without any step, that belongs here; None for all others."""
+        """Return the elements of a flow of given elements that belongs here, with stateless stages at most; None for all others."""
         nodes = flow.__nodes__
         source = nodes.source.operator
-        if nodes.steps or not source.at_hand or (id(flow) in self._given and not self._belonging.is_here()):
+        if not source.at_hand or (id(flow) in self._given and not self._belonging.is_here()):
+            return None
+        if nodes.steps and not is_one_for_one(tuple([type(step.operator) for step in nodes.steps])):
             return None
         pulled: Any = source
         items: Iterator[Any] = pulled.iterate()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._core.guard import Failed
 from reactive_aio._plan import FlowLike
 from reactive_aio._runtime import assemble
 from reactive_aio._runtime.assemble import RegionHost
@@ -26,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         found.append(subscription)
         return subscription
 
-    def pass_on(host: RegionHost, flow: FlowLike, most: int) -> list[Any] | None:
+    def pass_on(host: RegionHost, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         items = given(host, flow, most)
         if items is not None:
             found.append(items)

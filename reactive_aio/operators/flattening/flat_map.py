@@ -73,6 +73,8 @@ class FlatMapping(Merging):
         items = None if self.ready else self.inlet.given(flow, min(self.demand, self.ahead))
         if items is None:
             self.add(flow, self.ahead, self.mapper.index)
+        elif isinstance(items, Failed):
+            self.enter(self.ahead, self.mapper.index).on_error(items.take())
         else:
             self.several = True
             if items:

@@ -43,6 +43,10 @@ class OneByOne(Gathering):
             self.fail(flow.take())
             return
         items = self.inlet.given(flow, self.arbiter.requested)
+        if isinstance(items, Failed):
+            self.current = self.enter(None, self.mapper.index, self.arbiter)
+            self.current.on_error(items.take())
+            return
         if items is not None:
             self.several = True
             if items:
