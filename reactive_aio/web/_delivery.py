@@ -1,0 +1,141 @@
+"""The delivery of a body to a client: one chunk at a time, for as long as the client is there and takes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Final, TypeVar
+
+from attrs import define, field
+
+Scope = Mapping[str, object]
+Receive = Callable[[], Awaitable[Mapping[str, object]]]
+Send = Callable[[dict[str, object]], Awaitable[None]]
+Body = AbstractAsyncContextManager[AsyncIterator[bytes]]
+Headers = list[tuple[bytes, bytes]]
+
+U = TypeVar("U")
+
+LONGEST_LOOK: Final = 60.0
+"""Seconds after which a client that does not read is looked at again, at most."""
+
+
+@define(eq=False)
+class Delivery:
+    """Sends a body, and ends with it, with its failure, or when the client has gone or stalls."""
+
+    _send: Send
+    _status: int
+    _headers: Headers
+    send_timeout: float | None
+    """Seconds that a client may take for a chunk."""
+    heartbeat: float | None = None
+    """Seconds after which a client that has been sent nothing gets `_idle`."""
+    idle: bytes = b""
+    """What says nothing, and shows that the connection is there."""
+    _begun: bool = field(init=False, default=False)
+    _sending: float | None = field(init=False, default=None)
+    """Since when a chunk has been on its way to the client; None while none is."""
+    _sent: float = field(init=False, default=0.0)
+    """When the last one had been taken."""
+
+    async def run(self, body: Body, receive: Receive) -> None:
+        """Send the body; return when all of it has been closed, whatever cancels this meanwhile."""
+        self._sent = asyncio.get_running_loop().time()
+        sending = asyncio.create_task(self._all(body))
+        gone = asyncio.create_task(disconnected(receive))
+        try:
+            while not sending.done() and not gone.done() and not self._stalled:
+                await asyncio.wait((sending, gone), timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+                if not sending.done() and not gone.done():
+                    await self._beat()
+        finally:
+            by_client = not sending.done()
+            gone.cancel()
+            if by_client:
+                sending.cancel()
+            await settled(sending, gone)
+        if not (by_client and sending.cancelled()):
+            await sending  # its failure is the server's to log, and to show by a body that is cut short
+
+    # -- the body
+
+    async def _all(self, body: Body) -> None:
+        async with body as chunks:
+            async for chunk in chunks:
+                await self._put(chunk)
+        await self.begin()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def begin(self) -> None:
+        """Send the status and the headers, once. It waits for the first chunk: a body that fails before has an honest status."""
+        if not self._begun:
+            self._begun = True
+            await self._send({"type": "http.response.start", "status": self._status, "headers": self._headers})
+
+    async def _put(self, chunk: bytes) -> None:
+        await self.begin()
+        clock = asyncio.get_running_loop().time
+        self._sending = clock()
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        self._sending = None
+        self._sent = clock()
+
+    # -- the client
+
+    @property
+    def _patience(self) -> float:
+        """Return in how many seconds there is something to look at."""
+        now, waits = asyncio.get_running_loop().time(), [LONGEST_LOOK]
+        if self.send_timeout is not None:
+            waits.append(self.send_timeout if self._sending is None else self._sending + self.send_timeout - now)
+        if self.heartbeat is not None and self._sending is None:
+            waits.append(self._sent + self.heartbeat - now)
+        return max(min(waits), 0.0)
+
+    @property
+    def _stalled(self) -> bool:
+        """Whether the client has not taken a chunk in time."""
+        since, most = self._sending, self.send_timeout
+        return since is not None and most is not None and asyncio.get_running_loop().time() >= since + most
+
+    async def _beat(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self.heartbeat is not None and self._sending is None and now >= self._sent + self.heartbeat:
+            self._sent = now
+            await self.begin()
+            await self._send({"type": "http.response.body", "body": self.idle, "more_body": True})
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def settled(*tasks: asyncio.Task[None]) -> None:
+    """Wait until tasks have ended; a cancel is put off till then, as often as it comes."""
+    put_off: asyncio.CancelledError | None = None
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as cancelled:
+            put_off = cancelled
+    if put_off is not None:
+        raise put_off
+
+
+def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:
+    """Return the headers of a response; raise ValueError for one that would end a line."""
+    given = {"content-type": media_type, **{name.lower(): value for name, value in more.items()}}
+    for name, value in given.items():
+        if not name or not name.isascii() or any(letter in "\r\n\0" for letter in name + value):
+            raise ValueError(f"the header {name!r} has an empty name, or a line break or NUL: {value!r}")
+    return [(name.encode("ascii"), value.encode("latin-1")) for name, value in given.items()]
+
+
+def check_http(scope: Scope, what: str) -> None:
+    """Refuse what is no HTTP request."""
+    if scope["type"] != "http":
+        raise TypeError(f"{what} answers HTTP requests, not a scope of type {scope['type']!r}")

@@ -1,0 +1,117 @@
+"""Server-Sent Events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from .._flow.flow import Flow
+from ..operators._fluent import check_flow, check_function, check_seconds
+from ._delivery import Delivery, Receive, Scope, Send, check_http, headers_of
+
+BREAK: Final = re.compile("\r\n|\r|\n")
+"""What ends a line of an event stream."""
+COMMENT: Final = b":\n\n"
+
+
+@frozen
+class Event:
+    r"""An event of an event stream.
+
+    ``data`` may have several lines. ``event`` is its type, which is "message" where there is none; ``id`` is what the client sends back as
+    ``Last-Event-ID`` when it connects again; ``retry`` tells it after how many milliseconds to do so.
+    Errors: a line break in ``event`` or ``id``, which would be another field, a NUL in ``id``, which clients ignore, and a negative
+    ``retry`` are refused with ValueError. (HTML: Server-sent events.)
+
+    >>> from reactive_aio.web import Event
+    >>> Event("hello\nworld", id="7").encode()
+    b'id: 7\ndata: hello\ndata: world\n\n'
+    """
+
+    data: str = ""
+    event: str | None = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    retry: int | None = field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in (("event", self.event), ("id", self.id)):
+            if value is not None and (BREAK.search(value) or "\0" in value):
+                raise ValueError(f"Event({name}={value!r}): a line break or a NUL is not allowed there")
+        if self.retry is not None and self.retry < 0:
+            raise ValueError(f"Event(retry={self.retry}): retry is a number of milliseconds of at least 0")
+
+    def encode(self) -> bytes:
+        """Return the event as it is sent."""
+        lines = [] if self.event is None else [f"event: {self.event}"]
+        if self.id is not None:
+            lines.append(f"id: {self.id}")
+        if self.retry is not None:
+            lines.append(f"retry: {self.retry}")
+        lines += [f"data: {line}" for line in BREAK.split(self.data)]
+        return ("\n".join(lines) + "\n\n").encode()
+
+
+class EventStream:
+    """Answer a request by Server-Sent Events, and go on where a client left off.
+
+    ``open(last_id)`` is called for each request and returns the flow of its events. ``last_id`` is the ``Last-Event-ID`` that the client has
+    sent, None at its first visit. `Resumable` is such a function for a stream that has several readers.
+    Demand: one event is asked for when the client has been sent the one before. A client that is sent nothing for ``heartbeat`` seconds
+    gets an empty comment, so that what is between does not close the connection.
+    Cancel: when the client disconnects, when it takes longer than ``send_timeout`` seconds for an event, and when the server cancels the
+    request. The flow has been closed, and its cleanup has ended, when the call returns.
+    Errors: what ``open`` raises comes before anything is sent. A failure of the flow is raised too: the server closes the connection, and the
+    client connects again. An element that is no Event is a TypeError. (Starlette has none; sse-starlette: ``EventSourceResponse``.)
+
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.web import Event, EventStream
+    >>> events = Flow.interval(1.0).on_backpressure_latest().map(lambda n: Event(str(n)))
+    >>> stream = EventStream(lambda last_id: events)
+    """
+
+    def __init__(
+        self,
+        open: Callable[[str | None], Flow[Event]],
+        *,
+        heartbeat: float | None = 15.0,
+        send_timeout: float | None = 30.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        check_function("EventStream", open, "return a flow, such as Flow.defer() of a coroutine function")
+        for name, seconds in (("heartbeat", heartbeat), ("send_timeout", send_timeout)):
+            if seconds is not None:
+                check_seconds("EventStream", name, seconds, above=True)
+        self._open = open
+        self._heartbeat = heartbeat
+        self._send_timeout = send_timeout
+        fixed = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        self._headers = headers_of("text/event-stream", {**fixed, **(headers or {})})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request (an ASGI application)."""
+        check_http(scope, "EventStream")
+        flow = self._open(last_event_id(scope))
+        check_flow("EventStream(open)", flow)
+        if scope["method"] == "HEAD":
+            flow = Flow[Event].empty()
+        delivery = Delivery(send, 200, self._headers, self._send_timeout, heartbeat=self._heartbeat, idle=COMMENT)
+        body = flow.map(encoded).open()
+        await delivery.begin()  # a client waits for this to know that it is connected
+        await delivery.run(body, receive)
+
+
+def encoded(event: object) -> bytes:
+    """Return an event as it is sent."""
+    if not isinstance(event, Event):
+        raise TypeError(f"an EventStream sends Events, not {type(event).__name__}")
+    return event.encode()
+
+
+def last_event_id(scope: Scope) -> str | None:
+    """Return what the client says it has had last."""
+    headers: Any = scope["headers"]
+    found = [bytes(value) for name, value in headers if name.lower() == b"last-event-id"]
+    return (found[0].decode(errors="replace") or None) if found else None

@@ -1,0 +1,117 @@
+"""Events that a client can go on with where it left off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from secrets import token_hex
+from types import TracebackType
+from typing import Final, Generic, TypeVar
+
+from attrs import define, evolve, field
+
+from .._flow.flow import Flow
+from .._flow.shared import Shared
+from ..operators._fluent import check_count, check_flow, check_function
+from ._events import Event
+
+T = TypeVar("T")
+
+MOST_DIGITS: Final = 20
+"""Of a number that a client sends; no longer one is ours."""
+
+
+@define(eq=False)
+class Resumable(Generic[T]):
+    """Share one stream with all clients, number its events, and let each client go on behind the last that it has had.
+
+    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``; ``event`` makes an Event of an element, and its ``id``
+    is set here. The latest ``replay`` events are kept for those who come back, as long as some client is there. Opened by ``async with``, as in
+    the lifespan of an application, it keeps them also while none is.
+    A client that comes first gets what comes from then on. One that comes back goes on behind its last event if that is still kept. Where events are missing, because they are kept no
+    more or because another run has begun, it first gets an Event of the type "reset", and then what is kept: a gap is never silent.
+    Demand: the slowest client has the others wait when it is ``lag`` events behind; with ``evict_after`` it does so for so many seconds, and then
+    its response ends; it comes back, and goes on or is reset.
+
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.web import Event, EventStream, Resumable
+    >>> ticks = Flow.interval(0.1).on_backpressure_latest()
+    >>> resumable = Resumable(ticks, lambda n: Event(str(n)), replay=1000)
+    >>> stream = EventStream(resumable)
+    >>> async def lifespan(application):
+    ...     async with resumable:
+    ...         yield
+    """
+
+    flow: Flow[T]
+    event: Callable[[T], Event]
+    replay: int = field(kw_only=True)
+    lag: int = field(default=256, kw_only=True)
+    evict_after: float | None = field(default=None, kw_only=True)
+    _shared: Shared[tuple[str, int, T]] = field(init=False, repr=False)
+    _latest: tuple[str, int] = field(init=False, default=("", -1), repr=False)
+    """The run that has begun most lately, and the number of its latest event."""
+
+    def __attrs_post_init__(self) -> None:
+        check_flow("Resumable", self.flow)
+        check_function("Resumable", self.event)
+        check_count("Resumable", "replay", self.replay, 1)
+        self._shared = Flow.defer(self._run).share(lag=self.lag, replay=self.replay, evict_after=self.evict_after)
+
+    async def __aenter__(self) -> Resumable[T]:
+        """Keep what is kept until the end of the block."""
+        await self._shared.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the responses that there are, and wait for the cleanup."""
+        await self._shared.__aexit__(kind, error, traceback)
+
+    def __call__(self, last_id: str | None) -> Flow[Event]:
+        """Return the events of a client that has had the one with this id last, or none yet."""
+        return Flow.defer(lambda: self._shared.flat_map_iterable(self._behind(last_id)))
+
+    def _behind(self, last_id: str | None) -> _Behind[T]:
+        if last_id is None:
+            run, number = self._latest
+            return _Behind(self.event, run, number, returning=False)
+        run, _, text = last_id.rpartition("-")
+        known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
+        return _Behind(self.event, run if known else "", int(text) if known else -1, returning=True)
+
+    def _run(self) -> Flow[tuple[str, int, T]]:
+        # Numbers of one run mean nothing in the next: so they have a name of the run with them.
+        run = token_hex(4)
+
+        def numbered(indexed: tuple[int, T]) -> tuple[str, int, T]:
+            number, item = indexed
+            self._latest = (run, number)
+            return run, number, item
+
+        return self.flow.index().map(numbered)
+
+
+@define(eq=False)
+class _Behind(Generic[T]):
+    """Makes the events of one client, without those that it has had."""
+
+    event: Callable[[T], Event]
+    run: str
+    had: int
+    """The number of the last event that it has had, in that run."""
+    returning: bool = field(kw_only=True)
+    """Whether it is to be told of a gap."""
+
+    def __call__(self, numbered: tuple[str, int, T]) -> list[Event]:
+        run, number, item = numbered
+        made: list[Event] = []
+        if run != self.run or number > self.had + 1:
+            if self.returning:
+                made.append(Event(event="reset"))
+            self.run, self.had = run, number - 1
+        self.returning = False
+        if number > self.had:
+            self.had = number
+            made.append(evolve(self.event(item), id=f"{run}-{number}"))
+        return made
