@@ -110,7 +110,6 @@ class _Behind(Generic[T]):
             if self.returning:
                 made.append(Event(event="reset"))
             self.run, self.had = run, number - 1
-        self.returning = False
         if number > self.had:
             self.had = number
             made.append(evolve(self.event(item), id=f"{run}-{number}"))

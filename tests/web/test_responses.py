@@ -68,6 +68,7 @@ async def test_nothing_is_made_for_a_head_request() -> None:
     await client.ask(FlowResponse(Flow.range(3).do_on_next(called.append).map(str)))
 
     assert (b"", True, []) == (client.body, client.complete, called)
+    assert ["http.response.start", "http.response.body"] == [message["type"] for message in client.messages]
 
 
 async def test_lines_of_json() -> None:
