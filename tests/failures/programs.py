@@ -44,6 +44,8 @@ class Operator:
     recovers: bool = False
     remembers: bool = False
     """Whether what it makes of an element depends on those before it."""
+    stops: bool = False
+    """Whether it may end before its input does."""
     mixes: bool = False
     """Whether the order of the elements is a matter of time."""
 
@@ -210,7 +212,7 @@ OPERATORS: Final = [
         filtered,
         lambda item: item % 2,
     ),
-    Operator("take", lambda flow, _, n: flow.take(n), taken, remembers=True),
+    Operator("take", lambda flow, _, n: flow.take(n), taken, remembers=True, stops=True),
     Operator("skip", lambda flow, _, n: flow.skip(n), skipped, remembers=True),
     Operator(
         "scan",
@@ -242,6 +244,7 @@ OPERATORS: Final = [
         taken_while,
         lambda item: item % 7 != 6,
         remembers=True,
+        stops=True,
     ),
     Operator("start_with", lambda flow, _, n: flow.start_with(n, n + 1), before),
     Operator("concat", lambda flow, _, n: flow.concat(Flow.of(n, n + 1)), behind),
@@ -352,6 +355,16 @@ class Program:
             any(step.operator.eager for step in steps)
             and any(step.operator.recovers for step in steps)
             and any(step.operator.remembers for step in steps)
+        )
+
+    @property
+    def may_answer_what_plain_python_does_not_reach(self) -> bool:
+        """Whether a failure may overtake the element with which an operator would have ended, and be answered behind that."""
+        steps = iter(self.steps)  # one behind the other
+        return (
+            any(step.operator.eager for step in steps)
+            and any(step.operator.stops for step in steps)
+            and any(step.operator.recovers for step in steps)
         )
 
     @property

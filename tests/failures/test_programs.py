@@ -333,6 +333,7 @@ class Judge:
         if (
             self.run.blind
             or (self.program.remembers_the_overtaken and self.run.raised)
+            or (self.program.may_answer_what_plain_python_does_not_reach and self.run.raised)
             # A producer's late failure has been answered, by what the operator gives.
             or (self.program.source == "create" and self.program.recovers and self.run.raised and not self.plain.failed)
         ):
