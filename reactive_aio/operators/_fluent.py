@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from inspect import CO_COROUTINE, iscoroutinefunction
 from math import isfinite
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from .._fusion import Stage, label
@@ -96,6 +96,8 @@ def is_async(fn: Callable[..., object]) -> bool:
     """Tell whether calling ``fn`` gives a coroutine."""
     if type(fn) is FunctionType and not fn.__dict__:
         return bool(fn.__code__.co_flags & CO_COROUTINE)  # as below, without the calls: most functions are such
+    if type(fn) is BuiltinFunctionType or isinstance(fn, type):
+        return False  # a class gives an instance, even one that is awaited when it is called
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
 
 

@@ -1,11 +1,21 @@
-"""Flows as responses of a web service: streamed bodies, lines of JSON and Server-Sent Events, as ASGI applications.
+"""Flows in web services: the bodies of requests, responses, Server-Sent Events and WebSockets, under demand.
 
-No framework is imported. What is here is an ASGI application, which any server runs, and which Starlette takes as the response of
+No framework is imported. A response is an ASGI application, which any server runs, and which Starlette takes as the response of
 an endpoint. Every response closes its flow itself, before it returns: at the end, at a failure and when the client disconnects.
 """
 
+from ._connection import Connection as Connection
+from ._connection import RemoteError as RemoteError
+from ._connection import StreamError as StreamError
 from ._events import Event as Event
 from ._events import EventStream as EventStream
+from ._requests import ClientDisconnectedError as ClientDisconnectedError
+from ._requests import TooLargeError as TooLargeError
+from ._requests import decompress as decompress
+from ._requests import json_lines as json_lines
+from ._requests import request_body as request_body
+from ._requests import split_lines as split_lines
 from ._responses import FlowResponse as FlowResponse
 from ._responses import JSONLinesResponse as JSONLinesResponse
 from ._resumable import Resumable as Resumable
+from ._sockets import StreamSocket as StreamSocket

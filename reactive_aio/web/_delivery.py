@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -14,8 +14,6 @@ Receive = Callable[[], Awaitable[Mapping[str, object]]]
 Send = Callable[[dict[str, object]], Awaitable[None]]
 Body = AbstractAsyncContextManager[AsyncIterator[bytes]]
 Headers = list[tuple[bytes, bytes]]
-
-U = TypeVar("U")
 
 LONGEST_LOOK: Final = 60.0
 """Seconds after which a client that does not read is looked at again, at most."""
@@ -114,7 +112,7 @@ async def disconnected(receive: Receive) -> None:
         pass
 
 
-async def settled(*tasks: asyncio.Task[None]) -> None:
+async def settled(*tasks: asyncio.Task[Any]) -> None:
     """Wait until tasks have ended; a cancel is put off till then, as often as it comes."""
     put_off: asyncio.CancelledError | None = None
     while not all(task.done() for task in tasks):

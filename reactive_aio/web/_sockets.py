@@ -1,0 +1,128 @@
+"""WebSockets that carry demand: an ASGI application that speaks ``reactive-streams.v1``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from .._flow.flow import Flow
+from ..operators._fluent import check_count, check_function
+from ._connection import Connection
+from ._delivery import Receive, Scope, Send, settled
+from ._frames import PROTOCOL, FrameError
+from ._requests import ClientDisconnectedError
+
+T = TypeVar("T")
+
+POLICY = 1008
+TOO_BIG = 1009
+PROTOCOL_ERROR = 1002
+UNSUPPORTED = 1003
+
+
+class StreamSocket:
+    """Offer streams on a WebSocket, with demand, and read those that the client offers.
+
+    ``offers`` has a function for each name of a stream. It is called with what the client says for ``args``, a JSON value, for each subscription, and
+    returns a flow whose elements are JSON values. ``on_connect(connection)`` runs beside, for as long as the client is there;
+    ``connection.read(name, args)`` is a flow of a stream that the client offers. The protocol is on the page "The WebSocket protocol".
+    Demand: an element is asked for when the client has requested it, and sent then; a client that requests and does not read stops the source too.
+    Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns.
+    Errors: a client is told that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
+    ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` characters, end the connection. More than
+    ``max_streams`` subscriptions at a time are refused. What ``on_connect`` raises ends the connection, and is raised.
+    Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in "https://example.org"; "*" lets all in.
+
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.web import StreamSocket
+    >>> app = StreamSocket({"numbers": lambda args: Flow.range(args["stop"])}, origins=["https://example.org"])
+    """
+
+    def __init__(
+        self,
+        offers: Mapping[str, Callable[[Any], Flow[T]]],
+        *,
+        on_connect: Callable[[Connection], Awaitable[object]] | None = None,
+        origins: Iterable[str] = (),
+        max_frame: int = 1_048_576,
+        max_streams: int = 100,
+    ) -> None:
+        for name, offer in offers.items():
+            check_function(f"StreamSocket({name!r})", offer, "return a flow")
+        if isinstance(origins, str):
+            raise TypeError(f"StreamSocket(origins={origins!r}): origins is a list of them")
+        check_count("StreamSocket", "max_frame", max_frame, 1)
+        check_count("StreamSocket", "max_streams", max_streams, 1)
+        self._offers = dict(offers)
+        self._on_connect = on_connect
+        self._origins = frozenset(origins)
+        self._max_frame = max_frame
+        self._max_streams = max_streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a connection (an ASGI application)."""
+        if scope["type"] != "websocket":
+            raise TypeError(f"StreamSocket answers WebSockets, not a scope of type {scope['type']!r}")
+        await receive()  # what asks to be let in
+        protocols: Any = scope.get("subprotocols") or ()
+        if not self._lets_in(scope) or PROTOCOL not in protocols:
+            await send({"type": "websocket.close", "code": POLICY, "reason": ""})
+            return
+        await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
+
+        async def put(text: str) -> None:
+            try:
+                await send({"type": "websocket.send", "text": text})
+            except OSError as error:  # by which some servers say so
+                raise ClientDisconnectedError("the client has gone") from error
+
+        connection = Connection(put, self._offers, self._max_streams)
+        code, reason = await self._served(connection, receive)
+        if code:
+            await send({"type": "websocket.close", "code": code, "reason": reason})
+
+    def _lets_in(self, scope: Scope) -> bool:
+        """Return whether the page of a browser may connect; what says no origin is no browser."""
+        headers: Any = scope["headers"]
+        named = {name.lower(): bytes(value).decode("latin-1") for name, value in headers}
+        origin = named.get(b"origin")
+        if origin is None or "*" in self._origins or origin in self._origins:
+            return True
+        return urlsplit(origin).netloc == named.get(b"host") != ""
+
+    async def _served(self, connection: Connection, receive: Receive) -> tuple[int, str]:
+        """Serve until the end; return the code and the reason with which the connection is to be closed, 0 if it is."""
+        hearing = asyncio.create_task(self._heard(connection, receive))
+        beside = asyncio.create_task(self._beside(connection))
+        try:
+            await asyncio.wait((hearing, beside), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            beside.cancel()
+            hearing.cancel()
+            closing = asyncio.create_task(connection.close())
+            await settled(closing, beside, hearing)
+        if not beside.cancelled() and (error := beside.exception()) is not None:
+            raise error
+        return (0, "") if hearing.cancelled() else hearing.result()
+
+    async def _beside(self, connection: Connection) -> None:
+        if self._on_connect is not None:
+            await self._on_connect(connection)
+        await asyncio.get_running_loop().create_future()  # for as long as the client is there
+
+    async def _heard(self, connection: Connection, receive: Receive) -> tuple[int, str]:
+        while True:
+            message: Any = await receive()
+            if message["type"] == "websocket.disconnect":
+                return 0, ""
+            text: str | None = message.get("text")
+            if text is None:
+                return UNSUPPORTED, "frames are texts"
+            if len(text) > self._max_frame:
+                return TOO_BIG, f"a frame has at most {self._max_frame} characters"
+            try:
+                connection.hear(text)
+            except FrameError as error:
+                return PROTOCOL_ERROR, str(error)[:120]
