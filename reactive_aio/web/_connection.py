@@ -54,12 +54,14 @@ class Reading:
     items: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
     ended: bool = field(init=False, default=False)
+    by_publisher: bool = field(init=False, default=False)
+    """Whether the other side has ended it, and so need not be told."""
     error: BaseException | None = field(init=False, default=None)
 
-    def end(self, error: BaseException | None) -> None:
+    def end(self, error: BaseException | None, *, by_publisher: bool = False) -> None:
         """Note the end, which stands behind the elements."""
         if not self.ended:
-            self.ended, self.error = True, error
+            self.ended, self.error, self.by_publisher = True, error, by_publisher
             self.more.set()
 
 
@@ -111,7 +113,7 @@ class Connection:
                     await self._send(write_frame(type="request", id=number, n=wanted))
         finally:
             self._reading.pop(number, None)
-            if not reading.ended and not self._closed:
+            if not reading.by_publisher and not self._closed:
                 with suppress(ClientDisconnectedError):
                     await self._send(write_frame(type="cancel", id=number))
         error, reading.error = reading.error, None
@@ -163,9 +165,9 @@ class Connection:
         if reading is None or reading.ended:
             return  # it has been cancelled, which the other side did not know
         if frame.type == "complete":
-            reading.end(None)
+            reading.end(None, by_publisher=True)
         elif frame.type == "error":
-            reading.end(RemoteError(frame.message))
+            reading.end(RemoteError(frame.message), by_publisher=True)
         elif not reading.outstanding:
             reading.end(ProtocolViolation(f"rule 1.1: an element of stream {frame.id} that was not requested"))
         else:

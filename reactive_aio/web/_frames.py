@@ -53,7 +53,7 @@ def read_frame(text: str) -> Frame:
     found = cast("dict[str, Any]", value)
     kind = found.get("type")
     wanted = FIELDS.get(kind) if isinstance(kind, str) else None
-    if wanted is None:
+    if not isinstance(kind, str) or wanted is None:
         raise FrameError(f"the type of a frame is one of {', '.join(FIELDS)}")
     for name, what in wanted.items():
         if name not in found or (what is not object and type(found[name]) is not what):  # a bool is no number here
