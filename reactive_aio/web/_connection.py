@@ -16,9 +16,9 @@ from .._flow.flow import Flow
 from ..errors import ProtocolViolation
 from ..hooks import drop_error
 from ..operators._fluent import check_count
-from ..spec import UNBOUNDED, add_demand, refill_after
+from ..spec import add_demand, refill_after, subtract_demand
 from ._delivery import settled
-from ._frames import Frame, FrameError, credit, read_frame, write_frame
+from ._frames import Frame, FrameError, read_frame, write_frame
 from ._requests import ClientDisconnectedError
 
 Offer = Callable[[Any], "Flow[Any]"]
@@ -140,7 +140,7 @@ class Connection:
     def _subscribed(self, frame: Frame) -> None:
         if frame.id in self._serving:
             raise FrameError(f"the subscription {frame.id} is there already")
-        serving = self._serving[frame.id] = Serving(credit(max(frame.n, 0)))
+        serving = self._serving[frame.id] = Serving(max(frame.n, 0))
         if frame.n < 0:
             serving.refused = RULE_3_9
         elif len(self._serving) > self._max_streams:
@@ -157,7 +157,7 @@ class Connection:
             serving.refused = RULE_3_9
             serving.task.cancel()
         else:
-            serving.credit = add_demand(serving.credit, credit(frame.n))
+            serving.credit = add_demand(serving.credit, frame.n)
             serving.more.set()
 
     def _signalled(self, frame: Frame) -> None:
@@ -211,8 +211,7 @@ class Connection:
                         item = await anext(items)
                     except StopAsyncIteration:
                         return write_frame(type="complete", id=number)
-                    if serving.credit != UNBOUNDED:
-                        serving.credit -= 1
+                    serving.credit = subtract_demand(serving.credit, 1)
                     await self._send(write_frame(type="next", id=number, item=item))
         except StreamError as error:
             return write_frame(type="error", id=number, message=str(error))

@@ -7,11 +7,9 @@ from typing import Any, Final, cast
 
 from attrs import frozen
 
-from ..spec import UNBOUNDED
-
 PROTOCOL: Final = "reactive-streams.v1"
-MOST_CREDIT: Final = 2**53 - 1
-"""The largest demand of a frame, which is the largest whole number of JavaScript; it stands for an unbounded one."""
+LARGEST: Final = 2**53 - 1
+"""The largest number of a frame, which is the largest whole number of JavaScript."""
 
 FIELDS: Final[dict[str, dict[str, type[object]]]] = {
     "subscribe": {"id": int, "stream": str, "n": int},
@@ -58,15 +56,10 @@ def read_frame(text: str) -> Frame:
     for name, what in wanted.items():
         if name not in found or (what is not object and type(found[name]) is not what):  # a bool is no number here
             raise FrameError(f"a frame of type {kind} has the field {name}, which is {what.__name__}")
-    if not 0 < found["id"] <= MOST_CREDIT:
+    if not 0 < found["id"] <= LARGEST:
         raise FrameError("an id is a number from 1 to 2**53 - 1")
     fields = {name: found[name] for name in (*wanted, "args") if name in found}
     return Frame(kind, **fields)
-
-
-def credit(n: int) -> int:
-    """Return the demand that a number of a frame stands for."""
-    return UNBOUNDED if n >= MOST_CREDIT else n
 
 
 def write_frame(**fields: object) -> str:

@@ -23,6 +23,7 @@ from reactive_aio.web import (
     request_body,
     split_lines,
 )
+from tests.subscribers import Recorder, idle
 
 SCOPE: dict[str, object] = {"type": "http", "headers": []}
 
@@ -125,6 +126,17 @@ async def test_a_chunk_is_asked_for_when_the_lines_of_the_one_before_are_taken()
             await anext(lines)
             assert 1 == len(asked)
         assert b"d" == await anext(lines)
+
+
+async def test_for_several_lines_that_are_wanted_one_chunk_is_asked_for() -> None:
+    asked: list[bytes] = []
+    recorder = Recorder()
+    split_lines(Flow.of(b"a\nb\nc\n", b"d\n").do_on_next(asked.append)).subscribe(recorder)
+    recorder.request(3)
+    await idle()
+
+    assert ([b"a", b"b", b"c"], 1) == (recorder.items, len(asked))
+    recorder.cancel()
 
 
 @pytest.mark.parametrize("chunks", [[b"123456"], [b"123", b"456"], [b"1\n123", b"456\n"]])

@@ -206,10 +206,12 @@ def test_a_stream_of_the_client_is_read_under_demand() -> None:
             assert [] == await browser.say(type="next", id=1, item="a")
             await browser.say(type="next", id=1, item="b")
             assert [{"type": "request", "id": 1, "n": 3}] == await browser.say(type="next", id=1, item="c")
+            for item in "def":
+                await browser.say(type="next", id=1, item=item)
             await browser.say(type="complete", id=1)
 
     run_virtual(main())
-    assert ["a", "b", "c"] == taken
+    assert [*"abcdef"] == taken
 
 
 @pytest.mark.parametrize(
