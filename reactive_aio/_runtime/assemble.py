@@ -128,6 +128,8 @@ class RegionHost:
             self._plan = Plan.of(at_home(flow, self._home, None if ahead else PREFETCH))
         lifetime = self.lifetime if ended is None else self.lifetime.part()
         context = context or self.context
+        if self.driver.place.leaves and _may_block(self._plan, self._plan.regions[-1]):
+            Gathering.begin(self.driver)
         driver = assemble(
             self._plan,
             receiver,
@@ -302,7 +304,7 @@ def _row(
     for region, run, place in zip(reversed(plan.regions), reversed(runs), reversed(places), strict=True):
         attachment = place.attachment
         leaves = bool(drivers) and drivers[-1].loop is not attachment.loop
-        downstream = _crossing(plan, region, attachment.loop, drivers[-1]) if drivers else receiver
+        downstream = Crossing.to(drivers[-1]) if drivers else receiver
         if drivers:
             # A region posts to the next one to the last: a failure behind the end too. So that keeps its loop for it.
             lifetime = drivers[-1].lifetime = host.lifetime.part()
@@ -315,12 +317,6 @@ def _row(
             drivers[-1].upstream.upstream = drivers[-1].place.before = driver
         drivers.append(driver)
     return drivers
-
-
-def _crossing(plan: Plan, region: Region, loop: asyncio.AbstractEventLoop, downstream: RegionDriver) -> Receiver[Any]:
-    """Return what is between a region on a loop and the next one."""
-    pushed = region.boundary is None and isinstance(plan.source.operator, Pushed)
-    return Gathering.to(downstream, loop) if pushed and downstream.loop is not loop else Crossing.to(downstream)
 
 
 def _may_block(plan: Plan, region: Region) -> bool:

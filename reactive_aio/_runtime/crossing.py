@@ -23,6 +23,7 @@ class Crossing:
     them; what is under way is bounded by what the downstream region has requested.
     """
 
+    downstream: RegionDriver
     on_chunk: Callable[[list[Any]], None]
     on_error: Callable[[BaseException], None]
     on_complete: Callable[[], None]
@@ -31,6 +32,7 @@ class Crossing:
     def to(cls, driver: RegionDriver) -> Crossing:
         """Return the one to a region."""
         return cls(
+            downstream=driver,
             on_chunk=partial(driver.hand, driver.upstream.add),
             on_error=partial(driver.post, driver.take_end),
             on_complete=partial(driver.post, driver.take_end, None),
@@ -42,9 +44,9 @@ class Crossing:
 
 @define(eq=False)
 class Gathering:
-    """The boundary behind a combinator on a thread (a Receiver): what a turn there gives crosses as one list.
+    """The boundary behind a combinator that reads a blocking iterator on a thread (a Receiver): what a turn gives crosses as one list.
 
-    The combinator reads flows on its thread, one of which may be a blocking iterator. That gives each element before it makes the
+    The iterator gives each element before it makes the
     next, so that nothing waits with it; and a list for each element would cost a wake-up each. A handover takes the list
     to the next region while the thread is blocked.
     """
@@ -57,11 +59,15 @@ class Gathering:
     """What has not crossed yet, since this turn began."""
 
     @classmethod
-    def to(cls, driver: RegionDriver, loop: AbstractEventLoop) -> Gathering:
-        """Return the one to a region, from a combinator on a loop."""
-        crossing = Crossing.to(driver)
-        handover = driver.place.handover = Handover(driver.loop, driver.context, crossing.on_chunk)
-        return cls(loop, crossing, handover)
+    def begin(cls, driver: RegionDriver) -> None:
+        """Have it stand behind the combinator that is the last one on the loop of a region, from now on."""
+        while driver.place.outer is not None:
+            driver = driver.place.outer
+        crossing = driver.receiver
+        if isinstance(crossing, Crossing):
+            next_one = crossing.downstream
+            handover = next_one.place.handover = Handover(next_one.loop, next_one.context, crossing.on_chunk)
+            driver.receiver = cls(driver.loop, crossing, handover)
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Nothing: the drivers were linked when they were made."""

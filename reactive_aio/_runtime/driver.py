@@ -271,7 +271,7 @@ class RegionDriver(Emission):
             self._fail(error)
 
     def _complete(self) -> None:
-        receiver = self._receiver
+        receiver = self.receiver
         failures: list[BaseException] = []
         try:
             self.run.check_over()
@@ -303,7 +303,7 @@ class RegionDriver(Emission):
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         if locate:
             self.run.locate(error)
-        receiver = self._receiver
+        receiver = self.receiver
         self.host.failed = True
         failures = [error, *self._late_failure(), *self._end()]
         try:
@@ -342,7 +342,7 @@ class RegionDriver(Emission):
     def _end(self) -> list[BaseException]:
         """Stop upstream and forget downstream; return what the cleanup of the source raises."""
         self.life = CLOSED
-        self._receiver = self._open_source = None
+        self.receiver = self._open_source = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
             # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.

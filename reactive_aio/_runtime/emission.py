@@ -41,8 +41,8 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_receiver", "_refills",
-        "cancelled", "delivered", "each", "handover", "life", "run",
+        "_demand", "_draining", "_gather", "_input", "_refills",
+        "cancelled", "delivered", "each", "handover", "life", "receiver", "run",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +57,7 @@ class Emission(Turns):
         self.run = run
         self._input: Input = source
         self._refills = isinstance(source, PushedInput)
-        self._receiver: Receiver[Any] | None = receiver
+        self.receiver: Receiver[Any] | None = receiver
         self._demand: int = 0
         self._draining = False
         self._gather: Call | None = None
@@ -230,12 +230,12 @@ class Emission(Turns):
             self._demand -= count
         if self.handover is not None:
             out = self.handover.rest(out)
-        if self._receiver is not None and out:
-            self._receiver.on_chunk(out)
+        if self.receiver is not None and out:
+            self.receiver.on_chunk(out)
 
     def _emit_each(self, items: Iterator[Any]) -> bool:
         """Emit one by one, each before the next is made; True when the pass has ended."""
-        while self._demand and not self.cancelled and self._receiver is not None:
+        while self._demand and not self.cancelled and self.receiver is not None:
             try:
                 item = next(items, NOTHING)
             except FAILURES as error:

@@ -343,7 +343,7 @@ class World:
         )
 
 
-IGNORED = {"context", "loop", "region", "run", "before", "inner", "_receiver", "_release", "abandoned"}
+IGNORED = {"context", "loop", "region", "run", "before", "inner", "receiver", "_release", "abandoned"}
 
 
 def state_of(value: Any) -> object:

@@ -134,6 +134,22 @@ async def test_of_what_a_combinator_on_the_thread_gives_each_element_is_taken_or
     assert list(range(source.made)) == sorted(taken + discarded)
 
 
+@pytest.mark.usefixtures("still")  # a turn whose time is up gives a list
+async def test_what_a_turn_gives_behind_a_combinator_crosses_as_one_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists: list[list[Any]] = []
+    begin = Handover.begin
+
+    def begun(handover: Handover) -> list[Any]:
+        lists.append(begin(handover))
+        return lists[-1]
+
+    monkeypatch.setattr(Handover, "begin", begun)
+    flow = Flow.defer(lambda: Flow.from_iterable(n for n in range(1000))).subscribe_on(schedulers.thread("turns"))
+
+    assert [*range(1000)] == await flow.to_list()
+    assert ([*range(1000)], 50) == ([n for each in lists for n in each], max(50, len(lists)))
+
+
 @pytest.mark.stress
 async def test_all_arrives_once_and_in_order_whatever_is_handed_over() -> None:
     pause = threading.Event()
