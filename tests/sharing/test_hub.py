@@ -141,7 +141,7 @@ async def test_an_emitter_that_is_cancelled_has_emitted_nothing_and_its_permit_g
     await two
     await idle()
 
-    assert ["first", "two"] if cancelled else ["first", "one", "two"] == reader.items
+    assert (["first", "two"] if cancelled else ["first", "one", "two"]) == reader.items
 
 
 async def test_one_who_waits_when_the_hub_ends_is_refused() -> None:
