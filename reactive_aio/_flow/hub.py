@@ -26,7 +26,10 @@ class Hub(Generic[T]):
     is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it is discarded, and goes to ``hooks.on_discard``.
     Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag + replay`` elements are
     kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
-    Errors: numbers below 1, a ``replay`` below 0 and another ``idle`` are refused with ValueError.
+    With ``evict_after`` one for which other subscribers have to wait, and that has not taken within so many seconds what was there when they
+    began to, fails alone with SlowSubscriberError, and they go on. Seconds in which its event loop is blocked do not count. Without it one
+    line in the log tells of five seconds.
+    Errors: numbers below 1, a ``replay`` below 0, seconds that are not above 0 and another ``idle`` are refused with ValueError.
     (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)
 
     >>> import asyncio
@@ -44,14 +47,24 @@ class Hub(Generic[T]):
 
     __slots__ = ("_emission", "_prefetch")
 
-    def __init__(self, *, idle: Idle, lag: int = 256, replay: int = 0, prefetch: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        idle: Idle,
+        lag: int = 256,
+        replay: int = 0,
+        evict_after: float | None = None,
+        prefetch: int | None = None,
+    ) -> None:
         check_count("Hub", "lag", lag, 1)
         check_count("Hub", "replay", replay, 0)
         if idle not in get_args(Idle):
             raise ValueError(f"Hub(idle={idle!r}): choose one of {', '.join(map(repr, get_args(Idle)))}")
+        if evict_after is not None:
+            check_seconds("Hub", "evict_after", evict_after, above=True)
         if prefetch is not None:
             check_count("Hub", "prefetch", prefetch, 1)
-        self._emission = Emission(lag, Log(replay), Mutex(), idle)
+        self._emission = Emission(lag, Log(replay), Mutex(), idle, evict_after)
         self._prefetch = prefetch
 
     # -- what a program calls

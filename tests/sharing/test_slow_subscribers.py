@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, SlowSubscriberError, hooks
-from reactive_aio.operators.sharing import delivery, patience
+from reactive_aio import UNBOUNDED, Flow, Hub, SlowSubscriberError, hooks
+from reactive_aio.operators.sharing.delivery import Delivery
+from reactive_aio.spec import Publisher
 from reactive_aio.testing import run_virtual
 from tests.subscribers import ByHand, Recorder, idle
 
 
-def read(shared: Flow[Any], request: int = 0) -> Recorder:
+def read(shared: Publisher[Any], request: int = 0) -> Recorder:
     recorder = Recorder(request)
     shared.subscribe(recorder)
     return recorder
@@ -23,6 +24,11 @@ def read(shared: Flow[Any], request: int = 0) -> Recorder:
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def timers() -> int:
+    loop: Any = asyncio.get_running_loop()
+    return sum(not each.cancelled() for each in loop._scheduled)
 
 
 async def seconds(recorder: Recorder) -> float:
@@ -204,16 +210,16 @@ def test_what_is_put_behind_the_shared_flow_holds_nobody_up() -> None:
 
 
 def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked, turns = [True], list[Callable[[], None]]()
+    blocked, turns, send = [True], list[Callable[[], None]](), Delivery.send
 
-    def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    def sends(delivery: Delivery, call: Callable[..., object], *args: object) -> None:
         """Have the loop of the readers do nothing that it is asked to do, as long as it is blocked."""
-        if call.__name__ == "_has_turn" and blocked[0]:
-            turns.append(lambda: delivery.soon(loop, call, *args))
+        if blocked[0]:
+            turns.append(lambda: send(delivery, call, *args))
         else:
-            delivery.soon(loop, call, *args)
+            send(delivery, call, *args)
 
-    monkeypatch.setattr(patience, "soon", soon)
+    monkeypatch.setattr(Delivery, "send", sends)
 
     async def main() -> None:
         shared = Flow.range(100).share(lag=5, evict_after=4.0)
@@ -226,6 +232,100 @@ def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: p
         assert 1004.0 == await seconds(slow)
 
     run_virtual(main())
+
+
+# -- of a hub
+
+
+def test_who_has_not_taken_in_time_what_was_emitted_fails_alone_and_the_emitter_goes_on_at_once() -> None:
+    async def main() -> None:
+        hub: Hub[int] = Hub(idle="drop", lag=5, evict_after=3.0)
+        fast, slow = read(hub, UNBOUNDED), read(hub, 1)
+        await asyncio.wait_for(hub.feed(Flow.range(100)), 100.0)
+        assert 3.0 == now()
+
+        await idle()
+        assert ([0], SlowSubscriberError) == (slow.items, type(slow.error))
+        assert (list(range(100)), 1) == (fast.items, hub.subscribers)
+
+    run_virtual(main())
+
+
+def test_an_emitter_is_no_subscriber_who_has_to_wait() -> None:
+    async def main() -> list[str]:
+        hub: Hub[int] = Hub(idle="drop", lag=5, evict_after=3.0)
+        alone = read(hub, 1)
+        feeding = asyncio.ensure_future(hub.feed(Flow.range(100)))
+        await asyncio.sleep(1000)
+        feeding.cancel()
+        return alone.kinds
+
+    assert ["subscribe", "next"] == run_virtual(main())
+
+
+def test_the_time_goes_on_though_the_loop_has_been_left_by_whose_clock_it_is_counted() -> None:
+    async def main() -> float:
+        hub: Hub[int] = Hub(idle="drop", lag=5, evict_after=3.0)
+        slow, first = read(hub), Recorder(UNBOUNDED)
+        await idle()
+        elsewhere = asyncio.new_event_loop()
+
+        async def come() -> None:
+            hub.subscribe(first)
+            for n in range(5):
+                hub.offer(n)
+            await idle()
+
+        async def leave() -> None:
+            first.cancel()
+            await idle()
+
+        await asyncio.to_thread(elsewhere.run_until_complete, come())
+        read(hub, UNBOUNDED)
+        await idle()
+        await asyncio.to_thread(elsewhere.run_until_complete, leave())
+        elsewhere.close()
+        return await asyncio.wait_for(seconds(slow), 100.0)
+
+    assert 3.0 == run_virtual(main())
+
+
+def test_who_reads_on_a_loop_that_has_been_closed_counts_as_left_when_others_have_to_wait() -> None:
+    async def main() -> None:
+        hub: Hub[int] = Hub(idle="drop", lag=2, evict_after=4.0)
+        loop = asyncio.new_event_loop()
+
+        async def subscribe() -> None:
+            read(hub)
+            await idle()
+
+        await asyncio.to_thread(loop.run_until_complete, subscribe())
+        loop.close()
+        there = read(hub, UNBOUNDED)
+        await asyncio.wait_for(hub.feed(Flow.range(5)), 100.0)
+        await idle()
+        assert (list(range(5)), 1) == (there.items, hub.subscribers)
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("end", ["complete", "cancel"])
+def test_no_timer_is_left_behind_a_hub(end: str) -> None:
+    async def main() -> float:
+        hub: Hub[int] = Hub(idle="drop", lag=5, evict_after=1000.0)
+        both = read(hub, UNBOUNDED), read(hub)
+        await idle()
+        assert [True] * 5 == [bool(hub.offer(n)) for n in range(5)]
+        await asyncio.sleep(1)
+        assert 1 == timers()
+        if end == "complete":
+            hub.complete()
+        for each in both if end == "cancel" else ():
+            each.cancel()
+        await idle()
+        return timers()
+
+    assert 0 == run_virtual(main())
 
 
 # -- where nobody is evicted
@@ -270,8 +370,7 @@ def test_no_timer_is_left_behind_the_end() -> None:
         for each in both:
             each.cancel()
         await idle()
-        loop: Any = asyncio.get_running_loop()
-        return sum(not each.cancelled() for each in loop._scheduled)
+        return timers()
 
     assert 0 == run_virtual(main())
 
@@ -280,3 +379,5 @@ def test_no_timer_is_left_behind_the_end() -> None:
 def test_seconds_that_are_none_are_refused(refused: float) -> None:
     with pytest.raises(ValueError, match="evict_after"):
         Flow.of(1).share(evict_after=refused)
+    with pytest.raises(ValueError, match="evict_after"):
+        Hub(idle="drop", evict_after=refused)

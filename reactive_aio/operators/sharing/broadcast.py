@@ -15,6 +15,7 @@ from ...spec import subtract_demand
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
+from .patience import Patience
 from .reader import Reader
 
 Then = Callable[[], object]
@@ -38,6 +39,8 @@ class Broadcast(ABC):
     """How many readers have come in all."""
     heard: bool = field(init=False, default=False)
     """Whether somebody has heard of the end."""
+    patience: Patience | None = field(init=False, default=None)
+    """Counts for how long somebody has to wait already."""
 
     # -- what a kind of broadcast says, with the lock
 
@@ -114,7 +117,7 @@ class Broadcast(ABC):
             reader.delivery.post()
         if then is not None:
             then()
-        _do(gone)
+        do(gone)
         return items, has_ended, error
 
     def leave(self, reader: Reader) -> None:
@@ -126,7 +129,7 @@ class Broadcast(ABC):
         with self.mutex:
             gone = () if reader.over else tuple(self._gone(reader))
         del node
-        _do(gone)
+        do(gone)
 
     def evict(self, reader: Reader) -> Iterable[Then]:
         """Have a reader not be there any more, whatever it has asked for; with the lock."""
@@ -141,11 +144,26 @@ class Broadcast(ABC):
         if not delivery.readers:
             del self.deliveries[delivery.loop]
             yield delivery.unwatch
+            if self.patience is not None and self.patience.loop is delivery.loop:
+                yield from self._counts_no_more()
         if not log.readers:
             yield from self._deserted(node, number)
         elif (then := self._settle()) is not None:
             yield then
         yield from self._released(reader)
+
+    def _counts(self, evict_after: float | None) -> Then | None:
+        """Have it counted for how long somebody has to wait, if somebody has to."""
+        counting = self.patience is not None and not self.patience.loop.is_closed()
+        if counting or not self.log.is_held_up(self.lag):
+            return None
+        patience = self.patience = Patience.of(self, evict_after)
+        return None if patience is None else patience.begin
+
+    def _counts_no_more(self) -> Iterable[Then]:
+        patience, self.patience = self.patience, None
+        if patience is not None:
+            yield patience.stop
 
     @property
     def everybody(self) -> list[Reader]:
@@ -167,10 +185,13 @@ class Broadcast(ABC):
         self.log.put(items)
         return [each for each in self.deliveries.values() if each.note_all()]
 
-    def _end(self, error: BaseException | None) -> list[Delivery]:
-        """Add the end; give those whose readers are to be told."""
+    def _end(self, error: BaseException | None) -> Iterable[Then]:
+        """Add the end, and have the readers told."""
         self.log.end(error)
-        return [each for each in self.deliveries.values() if each.note_all(end=True)]
+        yield from self._counts_no_more()
+        for delivery in self.deliveries.values():
+            if delivery.note_all(end=True):
+                yield delivery.post
 
 
 def post(deliveries: Iterable[Delivery]) -> None:
@@ -179,6 +200,7 @@ def post(deliveries: Iterable[Delivery]) -> None:
         delivery.post()
 
 
-def _do(calls: Iterable[Then]) -> None:
+def do(calls: Iterable[Then]) -> None:
+    """Do what was to be done when the lock has been released."""
     for call in calls:
         call()

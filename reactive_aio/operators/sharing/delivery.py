@@ -83,6 +83,13 @@ class Delivery:
         if again:
             self.post()
 
+    def send(self, call: Callable[..., object], *args: object) -> None:
+        """Have something called on the loop, from any thread and without the lock."""
+        try:
+            self.loop.call_soon_threadsafe(call, *args)
+        except RuntimeError:
+            self._strand()
+
     def unwatch(self) -> None:
         """Look after that loop no more, as no reader is left here; from any thread."""
         watch, self.watch = self.watch, None

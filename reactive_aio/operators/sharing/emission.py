@@ -17,7 +17,7 @@ from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import discard, drop_error
 from ...spec import UNBOUNDED, Subscription
-from .broadcast import Broadcast, Then, post
+from .broadcast import Broadcast, Then, do, post
 from .delivery import soon
 from .log import Node
 from .reader import Distance, Reader
@@ -61,6 +61,7 @@ class Emission(Broadcast):
     """
 
     idle: Idle
+    evict_after: float | None = None
     unwanted: int = field(init=False, default=0)
     """How many elements have gone by."""
     context: Context = field(init=False, factory=copy_context)
@@ -90,7 +91,7 @@ class Emission(Broadcast):
 
     def _settle(self) -> Then | None:
         if not self._waiting or self._room <= 0:
-            return None
+            return self._counts(self.evict_after)
         granted = [self._grant() for _ in range(min(self._room, len(self._waiting)))]
         return partial(_wake, granted)
 
@@ -224,9 +225,9 @@ class Emission(Broadcast):
             return
         with self.mutex:
             late = self.log.ended
-            deliveries = [] if late else self._end(error)
+            calls = () if late else tuple(self._end(error))
             refused = [] if late else [self._grant() for _ in range(len(self._waiting))]
-        post(deliveries)
+        do(calls)
         _wake(refused)
         if late and error is not None:
             self.context.copy().run(drop_error, error)

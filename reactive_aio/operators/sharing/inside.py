@@ -13,7 +13,7 @@ from ..._plan import Inlet
 from ...errors import SourceConsumedError
 from ...hooks import discard, drop_error
 from ...spec import Subscription
-from .broadcast import Broadcast, Then, post
+from .broadcast import Broadcast, Then, do, post
 from .log import Log, Node
 from .mutex import Mutex
 from .reader import Reader
@@ -175,5 +175,5 @@ class Inside(Broadcast):
     def _over(self, error: BaseException | None) -> None:
         with self.mutex:
             self._upstream = None
-            deliveries = self._end(error)
-        post(deliveries)
+            calls = tuple(self._end(error))
+        do(calls)

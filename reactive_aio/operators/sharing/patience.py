@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -50,59 +51,58 @@ class Watch:
 
 @define(eq=False)
 class Patience:
-    """Sees to it that no reader has the others wait for longer than so many seconds of an event loop's clock.
+    """Sees to it that nobody has to wait for longer than so many seconds for readers who have not taken what there was.
 
     ::
 
-        QUIET ──somebody has to wait──► WATCHING ──nobody has to any more──► QUIET
-                                           │ └── all have taken what there was: the time begins anew
-                                           └──── the time is up: the slow ones are evicted
+        somebody has to wait ──► WATCHING ──nobody has to any more──► OVER
+                                    │ └── all have taken what there was: the time begins anew
+                                    └──── the time is up: the slow ones are evicted
 
-    The time is counted in parts. A part counts for a reader when its event loop has had a turn since the one before: those whose loop is
-    blocked are not to blame. So it is no more exact than a part where somebody waits again and again.
+    The time is that of an event loop on which somebody reads. It is counted in parts. A part counts for a reader when its event loop has had
+    a turn since the one before: those whose loop is blocked are not to blame. So it is no more exact than a part where somebody waits again
+    and again.
     """
 
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
     evict_after: float | None
-    watching: bool = field(init=False, default=False)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
 
     @classmethod
-    def here(cls, broadcast: Broadcast, evict_after: float | None) -> Patience | None:
-        """Give one by the clock of the running event loop; without a loop there is no time to be counted."""
-        try:
-            return cls(broadcast, asyncio.get_running_loop(), evict_after)
-        except RuntimeError:
-            return None
+    def of(cls, broadcast: Broadcast, evict_after: float | None) -> Patience | None:
+        """Give one by the clock of the running event loop, if somebody reads there, else of another; None if all have been closed."""
+        loops = [each for each in broadcast.deliveries if not each.is_closed()]
+        with suppress(RuntimeError):
+            here = asyncio.get_running_loop()
+            loops.sort(key=lambda each: each is not here)
+        return cls(broadcast, loops[0], evict_after) if loops else None
 
     @property
     def seconds(self) -> float:
         """How long it is waited."""
         return TOLD_AFTER if self.evict_after is None else self.evict_after
 
-    def note(self) -> Then | None:
-        """Begin to watch, if somebody has to wait; with the lock, on whatever thread."""
-        if self.watching or not self.broadcast.log.is_held_up(self.broadcast.lag):
-            return None
-        self.watching = True
-        return partial(soon, self.loop, self._begin)
+    def begin(self) -> None:
+        """Begin to watch; from any thread."""
+        soon(self.loop, self._begin)
 
     def stop(self) -> None:
-        """Watch no more, as the run is over; from any thread."""
+        """Watch no more; from any thread."""
         soon(self.loop, self._stop)
-
-    def _stop(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
 
     # -- on the loop
 
     def _begin(self) -> None:
         with self.broadcast.mutex:
-            watch = self._watch()
-        self._wait(watch)
+            watch = self._watch() if self.broadcast.patience is self else None
+        if watch is not None:
+            self._wait(watch)
+
+    def _stop(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
 
     def _watch(self) -> Watch:
         return Watch(self.broadcast.log.made, self.broadcast.joined)
@@ -112,7 +112,7 @@ class Patience:
             deliveries = [each for each in self.broadcast.deliveries.values() if each not in watch.asked]
         for delivery in deliveries:
             watch.asked.add(delivery)
-            soon(delivery.loop, self._has_turn, watch, delivery)
+            delivery.send(self._has_turn, watch, delivery)
         self._timer = self.loop.call_later(self.seconds / PARTS, self._look, watch)
 
     def _has_turn(self, watch: Watch, delivery: Delivery) -> None:
@@ -126,8 +126,10 @@ class Patience:
         self._timer = None
         broadcast, calls = self.broadcast, list[Callable[[], object]]()
         with broadcast.mutex:
+            if broadcast.patience is not self:
+                return
             if not broadcast.log.is_held_up(broadcast.lag):
-                self.watching = False
+                broadcast.patience = None
                 return
             if slow := list(filter(watch.is_up, broadcast.everybody)):
                 calls += self._told(slow) if self.evict_after is None else self._evicted(slow)

@@ -16,11 +16,10 @@ from ...schedulers.current import Current
 from ...schedulers.loop import LoopScheduler
 from ...spec import Subscription, quarter
 from .ages import Ages
-from .broadcast import Broadcast, Then, post
+from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
-from .patience import Patience
 from .reader import Reader
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ class Run(Broadcast):
     _releases: list[Then] = field(init=False, factory=list[Then])
     """Of those who are not to be told that all has ended before it has."""
     _ages: Ages | None = field(init=False, default=None)
-    _patience: Patience | None = field(init=False, default=None)
 
     @property
     def keeps(self) -> bool:
@@ -83,7 +81,7 @@ class Run(Broadcast):
     def _settle(self) -> Then | None:
         missing = self._missing()
         if not missing:
-            return None if self._patience is None else self._patience.note()
+            return self._counts(self.sharing.evict_after)
         assert self._upstream is not None
         self.asked += missing
         return partial(self._upstream.request, missing)
@@ -128,8 +126,6 @@ class Run(Broadcast):
             yield upstream.cancel
         if self._ages is not None:
             yield self._ages.stop
-        if self._patience is not None and self._patience.watching:
-            yield self._patience.stop
         yield from self._discarded(node, number)
 
     def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
@@ -146,8 +142,7 @@ class Run(Broadcast):
         """Cancel it, with the lock, and have those who still read fail, behind what is kept for them."""
         if not self.log.ended:
             yield from self.close()
-            for delivery in self._end(error):
-                yield delivery.post
+            yield from self._end(error)
         elif not self.log.readers:
             yield from self._discarded(None, 0)  # nobody will come any more to hear of the end
 
@@ -200,7 +195,6 @@ class Run(Broadcast):
         """Take note that all has been cleaned up, on whatever thread: the next run may begin."""
         with self.mutex:
             self.finished, self.sharing.connected = True, None
-            self._patience = None  # it leads back to here
             releases, self._releases = self._releases, []
             following = tuple(self.sharing.begun_next())
         for call in (*releases, *following):
@@ -211,7 +205,6 @@ class Run(Broadcast):
         with self.mutex:
             if not self.left:
                 self._upstream = subscription
-                self._patience = Patience.here(self, self.sharing.evict_after)
             then = subscription.cancel if self.left else self._settle()
         if then is not None:
             then()
@@ -253,18 +246,16 @@ class Run(Broadcast):
         with self.mutex:
             self._upstream = None
             unheard = self.left
-            deliveries: list[Delivery] = []
+            calls = tuple[Then, ...]()
             if not self.left:
                 if self.sharing.begins_anew_behind(error):
                     self.sharing.leave(self)
                     unheard = not self.log.readers
-                deliveries = self._end(error)
+                calls = tuple(self._end(error))
             may_be_joined = self.sharing.current is self
-        post(deliveries)
+        do(calls)
         if self._ages is not None and not may_be_joined:
             self._ages.stop()
-        if self._patience is not None and self._patience.watching:
-            self._patience.stop()
         if unheard and error is not None:
             drop_error(error)
 
