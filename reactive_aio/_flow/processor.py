@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from .._core.here import Here
 from ..errors import ProtocolViolation, SourceConsumedError
 from ..hooks import discard, drop_error
 from ..operators._fluent import check_count, check_function, is_flow
@@ -69,13 +70,17 @@ class Upstream:
 
 
 @define(eq=False)
-class FlowProcessor(Processor[T_contra, R_co]):
+class FlowProcessor(Processor[T_contra, R_co], Here):
     """Where a publisher and a flow meet, whichever comes first.
 
     The publisher may speak on any thread. ``_listener``, the flow's own subscriber, posts all it is told to its
     region; so it may be called with the lock held, which keeps what came before it in front of what comes after.
     The lock is reentrant because a region whose loop has ended is over at once.
     """
+
+    STAYS: ClassVar[str] = (
+        "a processor can't be pickled: its publisher and its subscribers are of this process. Send the function that makes its flow"
+    )
 
     flow: Flow[R_co] | None = field(init=False, default=None)
     """The chain; None once it has its one subscriber, for then it holds the processor."""

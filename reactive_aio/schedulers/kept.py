@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
+
+from .._core.here import Here
 
 
 class Ending(Protocol):
@@ -22,10 +24,14 @@ class Ending(Protocol):
         """Wait for the very end, which takes no time once the end has been told."""
 
 
-class Kept(ABC):
+class Kept(Here, ABC):
     """What is started for the first flow on it, and kept beyond the last by ``open``."""
 
     __slots__ = ()
+
+    STAYS: ClassVar[str] = (
+        "a scheduler can't be pickled: its threads and processes are those of this process. Make one where it is needed"
+    )
 
     @abstractmethod
     def open(self) -> Self:

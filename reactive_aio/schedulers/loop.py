@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 from attrs import define, field, frozen
 
+from .._core.here import Here
 from ..errors import SchedulerClosedError
 from .base import Attachment, Released, nobody
 
@@ -53,8 +54,10 @@ def _closed(loop: asyncio.AbstractEventLoop) -> SchedulerClosedError:
 
 
 @frozen
-class LoopScheduler:
+class LoopScheduler(Here):
     """An event loop that somebody else runs."""
+
+    STAYS: ClassVar[str] = "a scheduler can't be pickled: its event loop is that of this process"
 
     target: asyncio.AbstractEventLoop
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
 from enum import Enum
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from attrs import define, field, frozen
 
+from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import discard, drop_error
@@ -52,13 +53,18 @@ class Waiter:
 
 
 @define(eq=False)
-class Emission(Broadcast):
+class Emission(Broadcast, Here):
     """A log with permits: each is room for one element.
 
     The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has not read;
     together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit, in the task or thread of
     the one who has waited: so who is cancelled has added nothing, and its permit goes to the next.
     """
+
+    STAYS: ClassVar[str] = (
+        "a hub can't be pickled: its subscribers are of this process, and would hear nothing of what another one emits. Emit here what comes "
+        "back from there"
+    )
 
     idle: Idle
     evict_after: float | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextvars import Context
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, field
 
+from ..._core.here import Here
 from ..._plan import Inlet
 from ...errors import SourceConsumedError
 from ...hooks import discard, drop_error
@@ -20,12 +21,17 @@ from .reader import Reader
 
 
 @define(eq=False)
-class Inside(Broadcast):
+class Inside(Broadcast, Here):
     """The log of a flow that is subscribed to once for all of its uses, inside the subscription that the inlet belongs to (a Receiver).
 
     It lasts as long as that one: when nobody is there it pauses, and who comes then begins with what nobody has had.
     Its readers are on the event loop of the inlet.
     """
+
+    STAYS: ClassVar[str] = (
+        "the flow that multicast() gives its function can't be pickled: it is read inside one subscription, which is of this process. Send its "
+        "elements, by publish_on()"
+    )
 
     inlet: Inlet[Any] | None
     """Until the subscription ends: its flow leads back to here."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, field, frozen
 
+from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...schedulers.base import Released
 from ...spec import Subscription, add_demand, subtract_demand
@@ -14,8 +15,12 @@ from .mutex import Mutex
 
 
 @define(eq=False)
-class Latest:
+class Latest(Here):
     """A value that any thread may replace. A reader that asks is given the one that there is, if it has not had that yet."""
+
+    STAYS: ClassVar[str] = (
+        "a State can't be pickled: nobody in this process would hear of what another one sets it to. Send its value, and set it here"
+    )
 
     value: Any
     version: int = field(init=False, default=1)

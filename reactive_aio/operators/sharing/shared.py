@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from attrs import define, field, frozen
 
+from ..._core.here import Here
 from ..._fusion import Placed, calling_line
 from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
@@ -217,8 +218,13 @@ def _begin_on(loop: asyncio.AbstractEventLoop, run: Run) -> None:
 
 
 @frozen(eq=False)
-class Share(Pushed[T]):
+class Share(Pushed[T], Here):
     """Source of ``Flow.share``."""
+
+    STAYS: ClassVar[str] = (
+        "a shared flow can't be pickled: its subscribers are of this process, and another one would begin a run for itself. Share what comes "
+        "back from there, or send the flow that is shared"
+    )
 
     flow: FlowLike = field(repr=False)
     sharing: Sharing = field(repr=False)
