@@ -13,3 +13,9 @@ def active_jobs(context: Any) -> int:
     """
     count: int = context._jsc.sc().dagScheduler().activeJobs().size()
     return count
+
+
+def jobs_begun(context: Any) -> int:
+    """Count the jobs that have begun since there is this cluster."""
+    count: int = context._jsc.sc().dagScheduler().numTotalJobs()
+    return count
