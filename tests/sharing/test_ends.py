@@ -1,0 +1,113 @@
+"""Shared flows: the end, which is that of all, and who comes behind it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, hooks
+from tests.sharing.driven import Counted, Hot, reads
+from tests.subscribers import ByHand, idle
+
+
+async def test_the_end_is_behind_what_is_kept_for_each() -> None:
+    shared = Flow.of(1, 2, 3).share()
+    fast, slow = reads(shared, UNBOUNDED), reads(shared, 1)
+    await idle()
+    assert ("complete", [1]) == (fast.kinds[-1], slow.items)
+
+    slow.request(1)
+    await idle()
+    assert ("next", [1, 2]) == (slow.kinds[-1], slow.items)
+
+    slow.request(1)
+    await idle()
+    assert ("complete", [1, 2, 3]) == (slow.kinds[-1], slow.items)
+
+
+async def test_one_who_comes_behind_the_end_begins_anew_though_another_has_not_heard_of_it() -> None:
+    source = Counted(Flow.of(1, 2, 3))
+    shared = source.flow().share()
+    fast, slow = reads(shared, UNBOUNDED), reads(shared)
+    await idle()
+    assert [1, 2, 3] == await shared.to_list()
+
+    slow.request(9)
+    await idle()
+    assert (2, fast.signals) == (source.runs, slow.signals)
+
+
+async def test_the_failure_is_that_of_all() -> None:
+    failure = OSError("down")
+    shared = Flow.of(1).concat(Flow.error(failure)).share(start=2)
+    both: list[object] = [*await asyncio.gather(shared.to_list(), shared.count(), return_exceptions=True)]
+
+    assert [failure, failure] == both
+
+
+async def test_a_failure_that_nobody_has_heard_goes_to_the_hook_once() -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        hot = Hot.of()
+        one, two = reads(hot.shared, 1), reads(hot.shared, 1)
+        await idle()
+        failure = OSError("down")
+        hot.publisher.next(1)
+        hot.publisher.error(failure)
+        one.cancel()
+        two.cancel()
+        await idle()
+
+    assert [failure] == dropped
+
+
+@pytest.mark.parametrize("replay", [0, 2])
+async def test_with_never_one_who_comes_behind_the_end_is_given_the_replay_and_the_end(replay: int) -> None:
+    source = Counted(Flow.of(1, 2, 3))
+    shared = source.flow().share(replay=replay, restart="never")
+    await shared.count()
+
+    assert ([1, 2, 3][3 - replay :], 1) == (await shared.to_list(), source.runs)
+
+
+async def test_with_after_error_a_failure_is_not_given_to_those_who_come_later() -> None:
+    attempts: list[int] = []
+
+    def attempt() -> Flow[int]:
+        attempts.append(1)
+        return Flow.error(OSError("down")) if len(attempts) == 1 else Flow.of(1, 2)
+
+    shared = Flow.defer(attempt).share(replay=9, restart="after_error")
+    with pytest.raises(OSError, match="down"):
+        await shared.to_list()
+
+    assert [[1, 2], [1, 2]] == [await shared.to_list(), await shared.to_list()]
+    assert 2 == len(attempts)
+
+
+@pytest.mark.usefixtures("still")
+async def test_all_who_retry_in_one_turn_share_the_next_run() -> None:
+    attempts: list[int] = []
+
+    def attempt() -> Flow[int]:
+        attempts.append(1)
+        return Flow.of(0).concat(Flow.error(OSError("down"))) if len(attempts) < 3 else Flow.of(1, 2)
+
+    shared = Flow.defer(attempt).share(start=1)
+    all_of_them = await asyncio.gather(*[shared.retry().to_list() for _ in range(5)])
+
+    assert ([[0, 0, 1, 2]] * 5, 3) == (all_of_them, len(attempts))
+
+
+async def test_a_failure_that_nobody_came_to_hear_goes_to_the_hook_when_the_block_is_left() -> None:
+    dropped: list[BaseException] = []
+    publisher, failure = ByHand(), OSError("down")
+    with hooks.using(on_error_dropped=dropped.append):
+        async with Flow.from_publisher(publisher).share(restart="never"):
+            await idle()
+            publisher.error(failure)
+            await idle()
+            assert [] == dropped
+
+    assert [failure] == dropped

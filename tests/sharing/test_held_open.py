@@ -1,0 +1,118 @@
+"""Shared flows that a block holds open, with nobody there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, SourceCancelledError
+from reactive_aio.testing import run_virtual
+from tests.sharing.driven import Counted, reads
+from tests.subscribers import idle
+
+
+async def test_a_run_that_is_held_open_pauses_when_nobody_is_there() -> None:
+    source = Counted(Flow.range(100))
+    async with source.flow().share() as shared:
+        assert [0, 1, 2] == await shared.take(3).to_list()
+        await idle()
+        assert [3] == source.asked
+
+        assert [3, 4] == await shared.take(2).to_list()
+    assert (1, 1) == (source.runs, source.cancels)
+
+
+async def test_one_who_comes_to_a_run_that_is_held_open_begins_with_what_nobody_has_had() -> None:
+    async with Flow.range(100).share(lag=10) as shared:
+        fast, slow = reads(shared, UNBOUNDED), reads(shared, 2)
+        await idle()
+        fast.cancel()
+        slow.cancel()
+        await idle()
+        assert [12, 13] == await shared.take(2).to_list()
+
+
+async def test_a_replay_goes_before_what_nobody_has_had() -> None:
+    async with Flow.range(100).share(replay=2) as shared:
+        assert [0, 1, 2] == await shared.take(3).to_list()
+        assert [1, 2, 3] == await shared.take(3).to_list()
+
+
+async def test_who_still_reads_when_the_block_is_left_fails_behind_what_is_kept() -> None:
+    async with Flow.of(1, 2).concat(Flow.never()).share() as shared:
+        fast, slow = reads(shared, UNBOUNDED), reads(shared)
+        await idle()
+    slow.request(2)
+    await idle()
+
+    assert [[1, 2], [1, 2]] == [fast.items, slow.items]
+    assert isinstance(fast.error, SourceCancelledError)
+    assert isinstance(slow.error, SourceCancelledError)
+
+
+def test_the_block_is_left_when_the_cleanup_is_done() -> None:
+    log: list[str] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(5)
+            log.append("cleaned up")
+
+    async def main() -> None:
+        async with Flow.from_async_iterable(numbers()).share() as shared:
+            await shared.take(1).to_list()
+        log.append("left")
+
+    run_virtual(main())
+    assert ["cleaned up", "left"] == log
+
+
+async def test_one_block_at_a_time_holds_a_flow_open() -> None:
+    shared = Flow.of(1).share()
+    async with shared:
+        with pytest.raises(RuntimeError, match="held open already"):
+            await shared.__aenter__()
+
+
+# -- with nobody there, for a while
+
+
+async def test_a_linger_needs_a_block() -> None:
+    with pytest.raises(RuntimeError, match="needs `async with`"):
+        await Flow.of(1).share(linger=1.0).to_list()
+
+
+@pytest.mark.parametrize(("absent", "runs"), [(4.9, 1), (5.1, 2)])
+def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
+    source = Counted(Flow.range(100))
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            for _ in range(2):
+                await shared.take(1).to_list()
+                await asyncio.sleep(absent)
+            assert 1 == source.runs or absent > 5.0
+            await shared.take(1).to_list()
+
+    run_virtual(main())
+    assert runs == source.runs or (runs, source.runs) == (2, 3)
+
+
+def test_the_time_to_linger_begins_anew_with_each_who_leaves() -> None:
+    source = Counted(Flow.range(100))
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            await shared.take(1).to_list()
+            await asyncio.sleep(3.0)
+            await shared.take(1).to_list()
+            await asyncio.sleep(3.0)
+            await shared.take(1).to_list()
+
+    run_virtual(main())
+    assert 1 == source.runs

@@ -1,0 +1,76 @@
+"""Shared flows: what is kept for who comes later, and what is let go of."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Callable
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow
+from reactive_aio.testing import no_leaks, run_virtual
+from tests.sharing.driven import reads
+from tests.subscribers import ByHand, idle
+
+
+class Thing:
+    """Something that can be seen to be gone."""
+
+
+def alive(made: list[weakref.ref[Thing]]) -> int:
+    return sum(each() is not None for each in made)
+
+
+def watched(made: list[weakref.ref[Thing]]) -> Callable[[Thing], None]:
+    return lambda thing: made.append(weakref.ref(thing))
+
+
+@pytest.mark.parametrize("replay", [0, 1, 3])
+async def test_a_replay_of_n_keeps_n(replay: int) -> None:
+    made: list[weakref.ref[Thing]] = []
+    gc.disable()
+    try:
+        things = Flow.range(10).map(lambda _: Thing()).do_on_next(watched(made))
+        async with things.concat(Flow.never()).share(replay=replay) as shared:
+            await shared.take(10).count()
+            assert replay == alive(made)
+    finally:
+        gc.enable()
+
+
+def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
+    made: list[weakref.ref[Thing]] = []
+
+    async def main() -> None:
+        publisher = ByHand()
+        async with Flow.from_publisher(publisher).share(replay=9, replay_for=5.0) as shared:
+            reader = asyncio.ensure_future(shared.take(4).count())
+            await idle()
+            things = [Thing() for _ in range(4)]
+            made.extend(map(weakref.ref, things))
+            publisher.next(*things)
+            things.clear()  # so that only the replay refers to them
+            assert 4 == await reader
+            await asyncio.sleep(4.9)
+            assert 4 == alive(made)
+            await asyncio.sleep(0.2)
+            assert 0 == alive(made)
+            late = reads(shared, UNBOUNDED)
+            await idle()
+            assert [] == late.items
+
+    gc.disable()
+    try:
+        run_virtual(main())
+    finally:
+        gc.enable()
+
+
+def test_no_timer_is_left_for_a_replay_that_nobody_can_be_given() -> None:
+    async def main() -> None:
+        async with no_leaks():
+            assert [0, 1, 2] == await Flow.range(3).share(replay=3, replay_for=1000.0).to_list()
+
+    run_virtual(main())
