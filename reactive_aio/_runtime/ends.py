@@ -24,7 +24,7 @@ from .assemble import assemble
 from .direct import run_directly
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
-from .iterating import raise_held
+from .iterating import Held, raise_held
 from .lifetime import Lifetime
 from .places import PREFETCH, is_home
 
@@ -81,14 +81,13 @@ def _maker(flow: FlowLike) -> str:
 
 
 @define(eq=False)
-class _Result:
+class _Result(Held):
     """Takes the value of a flow of at most one element (a Receiver)."""
 
     over: asyncio.Future[None]
     gathered: bool = False
     """Whether the value is a list of elements."""
     value: Any = MISSING
-    error: BaseException | None = None
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for the value."""
@@ -100,7 +99,7 @@ class _Result:
 
     def on_error(self, error: BaseException) -> None:
         """Take the failure."""
-        self.error = error
+        self.hold(error)
         self.on_complete()
 
     def on_complete(self) -> None:
@@ -171,7 +170,7 @@ async def only_of(flow: FlowLike, default: Any, *, gathered: bool = False) -> An
         result.drop()
         lifetime.unawaited()
         raise
-    result.error = lifetime.outcome(result.error)
+    result.error = lifetime.outcome(result.as_it_came())
     if result.error is not None:
         raise_held(result)
     return default if result.value is MISSING else result.value

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from functools import partial
+from types import TracebackType
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from attrs import define, field
@@ -51,7 +52,24 @@ def raise_held(holder: Holder) -> NoReturn:
 
 
 @define(eq=False)
-class Steps:
+class Held:
+    """Holds a failure, with the traceback that it came with: each who raises a failure adds to that, and a shared flow fails many with one."""
+
+    error: BaseException | None = field(init=False, default=None)
+    _traceback: TracebackType | None = field(init=False, default=None)
+
+    def hold(self, error: BaseException) -> None:
+        """Keep it as it comes."""
+        self.error, self._traceback = error, error.__traceback__
+
+    def as_it_came(self) -> BaseException | None:
+        """Give it with the traceback that it came with, to be raised now."""
+        traceback, self._traceback = self._traceback, None
+        return None if self.error is None else BaseException.with_traceback(self.error, traceback)
+
+
+@define(eq=False)
+class Steps(Held):
     """The elements of one subscription, each made when it is awaited (a Receiver).
 
     The last region runs on the consumer's loop. Where it has its input, or gets it there and then from regions on
@@ -63,7 +81,6 @@ class Steps:
     driver: RegionDriver = field(init=False)
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
-    error: BaseException | None = field(init=False, default=None)
     _waiter: asyncio.Future[float] | None = field(init=False, default=None)
     """Tells the consumer for how long it may go on without a turn of the event loop."""
     _asked: bool = field(init=False, default=False)
@@ -112,7 +129,7 @@ class Steps:
             self.clear = True
             return item
         await self.lifetime.ended()
-        self.error = self.lifetime.outcome(self.error)
+        self.error = self.lifetime.outcome(self.as_it_came())
         if self.error is not None:
             self.error = as_of_a_generator(self.error, "a function or source of the flow", StopAsyncIteration)
             raise_held(self)
@@ -204,7 +221,7 @@ class Steps:
         if self._left:
             drop_error(error)
             return
-        self.error = error
+        self.hold(error)
         self.on_complete()
 
     def on_complete(self) -> None:

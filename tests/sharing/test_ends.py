@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -36,6 +39,43 @@ async def test_one_who_comes_behind_the_end_begins_anew_though_another_has_not_h
     slow.request(9)
     await idle()
     assert (2, fast.signals) == (source.runs, slow.signals)
+
+
+async def test_one_who_comes_behind_the_end_of_an_empty_flow_begins_anew() -> None:
+    source = Counted(Flow.empty())
+    shared = source.flow().share()
+
+    assert [[], []] == [await shared.to_list(), await shared.to_list()]
+    assert 2 == source.runs
+
+
+def failing(n: int) -> int:
+    raise OSError(f"down at {n}")
+
+
+async def iterated(flow: Flow[Any]) -> None:
+    async for _ in flow:
+        pass
+
+
+@pytest.mark.parametrize("end", [Flow.to_list, iterated], ids=["awaited", "iterated"])
+async def test_who_raises_the_failure_adds_nothing_to_what_others_raise(
+    end: Callable[[Flow[Any]], Awaitable[object]],
+) -> None:
+    shared = Flow.range(3).map(failing).share(start=8, restart="never")
+    told: list[tuple[str, ...]] = []
+
+    async def read() -> None:
+        try:
+            await end(shared.map(str))
+        except OSError as error:
+            told.append(tuple(traceback.format_exception(error)))
+
+    await asyncio.gather(*[read() for _ in range(8)])
+    for _ in range(8):  # who come behind the end
+        await read()
+    assert (16, 1) == (len(told), len(set(told)))
+    assert 1 == "".join(told[0]).count("in map(failing)")
 
 
 async def test_the_failure_is_that_of_all() -> None:

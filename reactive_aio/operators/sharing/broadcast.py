@@ -105,7 +105,7 @@ class Broadcast(ABC):
                 return [], False, None
             items = log.take(cursor)
             has_ended = log.ended and cursor.at == log.made
-            error = log.error if has_ended else None
+            error, traceback = (log.error, log.traceback) if has_ended else (None, None)
             if has_ended:
                 self.heard = True
                 gone = tuple(self._gone(reader))
@@ -118,6 +118,8 @@ class Broadcast(ABC):
         if then is not None:
             then()
         do(gone)
+        if error is not None:
+            BaseException.with_traceback(error, traceback)  # whoever has raised it has added to that
         return items, has_ended, error
 
     def leave(self, reader: Reader) -> None:

@@ -100,7 +100,7 @@ class Inside(Broadcast, Here):
         return (reader.release,)
 
     def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
-        error, self.log.error = self.log.error, None  # by its traceback it may lead back to here
+        error = self.log.let_go()
         if error is not None and not self.heard:
             yield partial(self._drop, error)
         if unread := self.log.unread(node, number):

@@ -5,6 +5,7 @@ It is data. Nothing here waits, signals or takes a lock; who has a log sees to t
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, Final
 
 from attrs import define, field
@@ -124,6 +125,8 @@ class Log:
     """How many of them the reader has taken who has come furthest."""
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
+    traceback: TracebackType | None = field(init=False, default=None)
+    """That of the failure as it came: each who raises it adds to it."""
     readers: int = field(init=False, default=0)
     places: Counts = field(init=False, factory=Counts)
     """Where the readers are, and the place that is kept while nobody is there."""
@@ -167,6 +170,12 @@ class Log:
     def end(self, error: BaseException | None) -> None:
         """Add the end."""
         self.ended, self.error = True, error
+        self.traceback = None if error is None else error.__traceback__
+
+    def let_go(self) -> BaseException | None:
+        """Give the failure, and keep it no longer: by its traceback it may lead back to here."""
+        error, self.error, self.traceback = self.error, None, None
+        return error
 
     def forget(self, first: int) -> None:
         """Have the replay begin with this element, or with a later one if it does already."""

@@ -129,7 +129,7 @@ class Run(Broadcast):
         yield from self._discarded(node, number)
 
     def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
-        error, self.log.error = self.log.error, None  # by its traceback it may lead back to here
+        error = self.log.let_go()
         if error is not None and not self.heard:
             yield partial(self._tell_hooks, drop_error, error)
         if unread := self.log.unread(node, number):
