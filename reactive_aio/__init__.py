@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .operators.recovering.backoff import Backoff as Backoff
     from .operators.sharing.emission import Offer as Offer
     from .operators.sourcing.callback import Emitter as Emitter
+    from .operators.sourcing.poll import Poll as Poll
     from .operators.transforming.handle import SynchronousSink as SynchronousSink
     from .operators.transforming.signal import Completed as Completed
     from .operators.transforming.signal import Failed as Failed
@@ -82,6 +83,7 @@ else:
             "Backoff": ".operators.recovering.backoff",
             "Offer": ".operators.sharing.emission",
             "Emitter": ".operators.sourcing.callback",
+            "Poll": ".operators.sourcing.poll",
             "SynchronousSink": ".operators.transforming.handle",
             "Completed": ".operators.transforming.signal",
             "Failed": ".operators.transforming.signal",

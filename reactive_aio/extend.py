@@ -48,6 +48,7 @@ from ._plan import (
 )
 from ._runtime.connect import connect
 from ._runtime.shared import SharedHost
+from .operators.sourcing.poll import Poll
 from .operators.timing.clockwork import Clocked, Clockwork
 from .schedulers.base import Attachment, Released, Report, Reports, Scheduler, Work, WorkerRegion, Workers
 from .spec import Subscription
@@ -74,6 +75,7 @@ __all__ = [
     "Parts",
     "Placed",
     "Placing",
+    "Poll",
     "Pulled",
     "Pushed",
     "Receiver",

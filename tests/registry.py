@@ -7,11 +7,12 @@ leave them fused, or to have them speak the contract to each other.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import AbstractEventLoop
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from reactive_aio import Emitter, Flow, schedulers
 from reactive_aio._fusion import Stage
@@ -198,6 +199,34 @@ class Doubling(Stage[Any, Any]):
         return False
 
 
+@define(eq=False)
+class Polled:
+    """A client that counts, and opens and closes itself."""
+
+    stop: int
+    at: int = 0
+
+    async def __aenter__(self) -> Polled:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is left to be done."""
+
+    async def fetch(self, n: int) -> range:
+        """Give as many as are wanted."""
+        await asyncio.sleep(0)
+        if self.at == self.stop:
+            raise StopAsyncIteration
+        start, self.at = self.at, min(self.at + n, self.stop)
+        return range(start, self.at)
+
+    async def idle(self) -> None:
+        """Nothing."""
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
 def calling_back(stop: int) -> Callable[[Emitter[int]], None]:
     """Give a way to register for callbacks that come at once."""
 
@@ -263,6 +292,12 @@ source(
     "from_callback",
     lambda n, via, _: via(Flow.from_callback(calling_back(n), max_size=max(n, 1))),
     lambda _, via, __: via(Flow.from_callback(raise_failure)),
+)
+source(
+    "from_poll",
+    lambda n, via, _: via(Flow.from_poll(lambda: Polled(n))),
+    lambda _, via, __: via(Flow.from_poll(raise_failure)),
+    ends_late=True,
 )
 # What can't be slowed is finite here, and what follows keeps all of it: conformance asks for elements one by one.
 source(

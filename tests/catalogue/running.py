@@ -8,7 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -181,6 +181,33 @@ def ringing(emitter: Emitter[int]) -> None:
     loop.call_later(11, emitter.complete)
 
 
+@define(eq=False)
+class Shop:
+    """Gives what is asked of seven numbers, a second later."""
+
+    at: int = 0
+
+    async def fetch(self, n: int) -> range:
+        """Give the next."""
+        await asyncio.sleep(1)
+        if self.at == 7:
+            raise StopAsyncIteration
+        start, self.at = self.at, min(self.at + n, 7)
+        return range(start, self.at)
+
+    async def idle(self) -> None:
+        """Nothing."""
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+@asynccontextmanager
+async def shop() -> AsyncIterator[Shop]:
+    """Open the shop."""
+    yield Shop()
+
+
 def parse(item: Any, sink: SynchronousSink[int]) -> None:
     """Give ten times each number to the sink, and complete at a dot."""
     if item == ".":
@@ -201,7 +228,7 @@ class Doubled(Stage[int, int]):
         return False
 
 
-HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, parse, Doubled, Backoff)}
+HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, shop, parse, Doubled, Backoff)}
 """What examples may call, beside what there is anyway."""
 
 

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from attrs import define
+
 from reactive_aio import Emitter, Flow
 from tests.failures.code import AnyFlow, AsyncResource, Code, Contract, Items, Resource
-from tests.failures.places import flow, followed, held
+from tests.failures.places import SOON, flow, followed, held
 
 # -- sources
 
@@ -61,6 +63,72 @@ def failing_emitter(code: Code) -> AnyFlow:
 
 flow("from_callback", "register's unregister", emitting, cleanup=True)
 flow("from_callback", "Emitter.error", failing_emitter)
+
+
+@define(eq=False)
+class Client:
+    """A Poll and the context manager around it, with one method that raises."""
+
+    code: Code
+    bad: str
+    left: int = 2
+
+    async def _go(self, method: str) -> None:
+        await asyncio.sleep(0)
+        if method == self.bad:
+            self.code.trip()
+
+    async def __aenter__(self) -> Client:
+        await self._go("__aenter__")
+        self.code.open += 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.code.open -= 1
+        await self._go("__aexit__")
+
+    async def fetch(self, n: int) -> list[int]:
+        """Give the next element."""
+        await self._go("fetch")
+        if not self.left:
+            raise StopAsyncIteration
+        if self.left == 1:
+            await self.code.waits()
+        self.left -= 1
+        return [self.left]
+
+    async def idle(self) -> None:
+        """Keep alive."""
+        await self._go("idle")
+
+    async def close(self) -> None:
+        """Let go."""
+        await self._go("close")
+
+
+def slowly(code: Code) -> AnyFlow:
+    """Want nothing of a client for a while."""
+    polled = Flow.from_poll(lambda: Client(code, "idle"), heartbeat=SOON)
+    return polled.concat_map(lambda n: Flow.timer(0.01).map(lambda _: n))
+
+
+flow("from_poll", "open", lambda code: Flow.from_poll(code.calls(lambda: Client(code, ""))))
+for method in ("__aenter__", "fetch"):
+    flow(
+        "from_poll",
+        f"open's {method}",
+        lambda code, method=method: Flow.from_poll(lambda: Client(code, method)),
+        not_kinds=("StopAsyncIteration",) if method == "fetch" else (),
+    )
+flow("from_poll", "open's idle", slowly)
+for method in ("close", "__aexit__"):
+    flow(
+        "from_poll",
+        f"open's {method}",
+        lambda code, method=method: Flow.from_poll(lambda: Client(code, method)),
+        cleanup=True,
+        in_task=True,
+    )
 
 
 async def emit_and_raise(code: Code, emit: Callable[[int], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from itertools import accumulate, dropwhile, groupby, pairwise, takewhile
 from operator import add
 from typing import Any
 
-from attrs import frozen
+from attrs import define, frozen
 from hypothesis import strategies as st
 
 from reactive_aio import Backoff, Emitter, Flow, SynchronousSink, schedulers
@@ -96,6 +96,37 @@ def called_back(numbers: Numbers) -> Flow[int]:
     return Flow.from_callback(register, max_size=max(1, len(numbers)))
 
 
+@define(eq=False)
+class Client:
+    """A client that gives what is asked for, suspends now and then, and has nothing yet now and then."""
+
+    numbers: Numbers
+    at: int = 0
+    asked: int = 0
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is left to be done."""
+
+    async def fetch(self, n: int) -> Numbers:
+        """Give the next of the numbers."""
+        self.asked += 1
+        if await later(self.asked) % 3 == 0:
+            return self.numbers[:0]
+        if self.at >= len(self.numbers):
+            raise StopAsyncIteration
+        start, self.at = self.at, self.at + n
+        return self.numbers[start : self.at]
+
+    async def idle(self) -> None:
+        """Nothing."""
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
 def by_the_clock(numbers: Numbers) -> Flow[int]:
     """A flow of ticks, as many as there are numbers."""
     ticks = Flow.interval(1e-9).take(len(numbers)).on_backpressure_buffer(max(1, len(numbers)))
@@ -111,6 +142,7 @@ SOURCES: dict[str, Callable[[Numbers], Flow[int]]] = {
     "from_async_iterable": lambda ns: Flow.from_async_iterable(Read(ns)),
     "create": created,
     "from_callback": called_back,
+    "from_poll": lambda ns: Flow.from_poll(lambda: Client(ns), max_batch=3),
     "interval": by_the_clock,
     "timer": lambda ns: Flow.timer(1e-9).flat_map_iterable(lambda _: ns),
     "from_awaitable": lambda ns: Flow.from_awaitable(lambda: later(1)).flat_map_iterable(lambda _: ns),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
 
 import attrs
@@ -18,6 +18,7 @@ from reactive_aio import (
     FlowIterator,
     GroupedFlow,
     Next,
+    Poll,
     Publisher,
     SynchronousSink,
     schedulers,
@@ -50,6 +51,20 @@ async def answer(about: object, times: int) -> bool:
 
 def register(emitter: Emitter[str]) -> None:
     assert_type(emitter.next("a"), bool)
+
+
+class Inbox:
+    async def fetch(self, n: int) -> list[str]:
+        raise StopAsyncIteration
+
+    async def idle(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Poll[str]]:
+    yield Inbox()
 
 
 def keep(n: int, sink: SynchronousSink[str]) -> None:
@@ -92,6 +107,7 @@ def test_sources() -> None:
     assert_type(Flow.create(producer), Flow[bytes])
     assert_type(Flow.from_publisher(Flow.of(1.5)), Flow[float])
     assert_type(Flow.from_callback(register), Flow[str])
+    assert_type(Flow.from_poll(opened), Flow[str])
     assert_type(Flow.interval(1), Flow[int])
 
 

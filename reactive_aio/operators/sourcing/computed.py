@@ -7,10 +7,11 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, TypeVar
 
-from .._fluent import Fluent, check_function, check_seconds
+from .._fluent import Fluent, check_count, check_function, check_seconds
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+    from .poll import Poll
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -134,6 +135,60 @@ class Computed(Fluent[T_co]):
         check_function("using", resource, "let it give an async context manager, and await on entering that")
         check_function("using", fn, "return the flow from an ordinary function")
         return cls._begin(Using[U](resource, fn))
+
+    @classmethod
+    def from_poll(
+        cls, open: Callable[[], AbstractAsyncContextManager[Poll[U]]], *, max_batch: int = 256, heartbeat: float = 1.0
+    ) -> Flow[U]:
+        """Emit what a client gives that is asked for so many elements: a queue, a cursor, a broker that is polled.
+
+        ``open()`` gives an async context manager, entered for each subscription, whose value is a ``Poll``:
+        ``await poll.fetch(n)`` gives a sequence of up to ``n`` elements. An empty one means that there is nothing yet, and
+        it is asked again behind a turn of the event loop. Let it wait for a while, as clients do that poll for long.
+        StopAsyncIteration is the end, as of an iterator. ``await poll.idle()`` is called whenever nothing has been wanted
+        for ``heartbeat`` seconds, for a connection that has to be kept alive. ``await poll.close()`` is called once, before
+        the context manager is left.
+        All of it is called in one task and one context, one call after another.
+
+        Demand: with the first, ``open`` is called; ``fetch`` is called when elements are wanted, for so many, and at most
+        ``max_batch``; nothing is buffered. The end is known when one more element is wanted.
+        Errors: what any of it raises; one that ``close`` raises behind another is noted on that. ValueError for more
+        elements than were asked for, TypeError for what is no sequence, such as a str. A ``max_batch`` below 1 and a
+        ``heartbeat`` that is not above 0 are refused with ValueError, an ``async def`` with TypeError, when the flow is
+        built.
+        Cancel: the call at hand is cancelled, then ``close`` is called and the context manager left; a terminal returns
+        after that. Elements that ``fetch`` gives all the same go to ``hooks.on_discard``.
+        (Pekko: ``unfoldResourceAsync``; Reactor: ``generate``; Rust: ``Stream::poll_next``.)
+
+        >>> from contextlib import asynccontextmanager
+        >>> from reactive_aio import Flow
+        >>> class Counting:
+        ...     at = 0
+        ...     async def fetch(self, n):
+        ...         if self.at == 5:
+        ...             raise StopAsyncIteration
+        ...         start, self.at = self.at, min(self.at + n, 5)
+        ...         return range(start, self.at)
+        ...     async def idle(self): pass
+        ...     async def close(self): print("closed")
+        >>> @asynccontextmanager
+        ... async def connect():
+        ...     yield Counting()
+        >>> Flow.from_poll(connect, max_batch=2).run_sync()
+        closed
+        [0, 1, 2, 3, 4]
+        """
+        from .poll import FromPoll
+
+        if not isinstance(open, type) and hasattr(open, "__aenter__"):
+            raise TypeError(
+                "from_poll() takes a function that gives an async context manager, and this is one already: "
+                "write from_poll(lambda: ...), so that each subscription enters one of its own"
+            )
+        check_function("from_poll", open, "let it give an async context manager, and await on entering that")
+        check_count("from_poll", "max_batch", max_batch, 1)
+        check_seconds("from_poll", "heartbeat", heartbeat, above=True)
+        return cls._begin(FromPoll(open, max_batch, heartbeat))
 
     @classmethod
     def timer(cls, delay: float) -> Flow[int]:

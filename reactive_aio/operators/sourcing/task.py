@@ -53,8 +53,7 @@ class Production:
             self._task = self.inlet.start(self._run(self._budget.lend()))
             self._task.add_done_callback(self._over)
         for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+            _wake(waiter)
 
     def _over(self, _: object) -> None:
         self._task = None
@@ -66,20 +65,34 @@ class Production:
             if self._task is not None:
                 self._task.cancel()
 
-    async def demand(self) -> None:
-        """Wait until an element is wanted, and let others run from time to time."""
+    def undisturbed(self) -> None:
+        """Keep a cancel away from now on: what the task still has to do is cleanup."""
+        self._task = None
+
+    async def demand(self, seconds: float | None = None) -> bool:
+        """Wait until an element is wanted, and let others run from time to time; False if none is wanted for so many ``seconds``."""
         if self.wanted and budgets.clock() < self._turn_over and not self.cancelled:
-            return
+            return True
         if self.wanted or self.cancelled:
-            self._turn_over = await self._budget.turn()
+            await self.turn()
         while not self.wanted:
             waiter: asyncio.Future[None] = self.inlet.loop.create_future()
             self._waiters.append(waiter)
+            timer = None if seconds is None else self.inlet.loop.call_later(seconds, _wake, waiter)
             try:
                 await waiter
             finally:
                 self._waiters.remove(waiter)
+                if timer is not None:
+                    timer.cancel()
             self._turn_over = self._budget.deadline()
+            if seconds is not None:
+                break
+        return self.wanted > 0
+
+    async def turn(self) -> None:
+        """Let others run."""
+        self._turn_over = await self._budget.turn()
 
     async def emit(self, item: Any) -> None:
         """Wait until the element is wanted, and deliver it."""
@@ -113,6 +126,11 @@ class Production:
             self.inlet.cleanup_failed(error)
         else:
             self.inlet.on_error(error)
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class TaskSource(Pushed[T]):

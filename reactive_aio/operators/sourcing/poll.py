@@ -1,0 +1,165 @@
+"""The source that asks a client for elements, as many at a time as are wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar, cast
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._core.notes import add_note
+from ..._fusion import label
+from ...hooks import also_failed, discard
+from .task import Production, TaskSource
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+METHODS = ("fetch", "idle", "close")
+
+
+class Poll(Protocol[T_co]):
+    """What ``Flow.from_poll`` asks for elements: one object for each subscription.
+
+    One task calls all of it, in one context, one call after another. Whatever a call raises fails the flow.
+    """
+
+    async def fetch(self, n: int, /) -> Sequence[T_co]:
+        """Give up to ``n`` elements, which are wanted; none means that there are none yet, and StopAsyncIteration is the end.
+
+        It should wait for the first of them, for a while at least: with none at once it is called again at once.
+        """
+        ...
+
+    async def idle(self) -> None:
+        """Keep the connection alive; called whenever nothing has been wanted for the length of a heartbeat."""
+
+    async def close(self) -> None:
+        """Let go of all; called once, behind every other call, and disturbed by no cancel."""
+
+
+@frozen
+class FromPoll(TaskSource[T]):
+    """Source of ``Flow.from_poll``."""
+
+    make: Callable[[], AbstractAsyncContextManager[Poll[T]]]
+    max_batch: int
+    heartbeat: float
+
+    async def produce(self, production: Production) -> None:
+        """Open, ask and close."""
+        await Polling(self, production).run()
+
+    def opened(self) -> AbstractAsyncContextManager[Any]:
+        """Make the context manager of one subscription."""
+        opened: object = self.make()
+        if isinstance(opened, AbstractAsyncContextManager):
+            return cast("AbstractAsyncContextManager[Any]", opened)
+        made = f"{label(self.make)} gave no async context manager, but {type(opened).__name__}"
+        raise TypeError(f"{made}: see contextlib.asynccontextmanager")
+
+    def checked(self, poll: object) -> Poll[T]:
+        """Refuse what can't be asked."""
+        missing = [name for name in METHODS if not callable(getattr(poll, name, None))]
+        if missing:
+            raise TypeError(
+                f"{label(self.make)} opened no Poll, but {type(poll).__name__}: it lacks {', '.join(missing)}"
+            )
+        return cast("Poll[T]", poll)
+
+
+@define(eq=False)
+class Polling:
+    """One subscription: the client from its opening to its end, in the task of the production."""
+
+    source: FromPoll[Any]
+    production: Production
+    _closing: bool = field(init=False, default=False)
+    _cancel: BaseException | None = field(init=False, default=None)
+    """What the cancel has become, on its way out."""
+
+    async def run(self) -> None:
+        """Open, ask and close; what this raises is the failure of the source or of its cleanup."""
+        production = self.production
+        try:
+            async with self.source.opened() as opened:
+                await self._inside(self.source.checked(opened))
+        except FAILURES as error:
+            if is_closed_with(error, production.inlet.loop):
+                raise
+            # Nobody cancels what closes: a cancel that comes of that alone is a failure.
+            own = self._closing and production.cancelled and error is not self._cancel
+            failure = as_failure(error) if own else error
+            add_note(failure, f"in {production.inlet.where}")
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback leads back to here
+        finally:
+            self._cancel = None
+
+    async def _inside(self, poll: Poll[Any]) -> None:
+        """Ask, and close behind that; the failure is for the context manager to see."""
+        production, failure = self.production, None
+        try:
+            await self._ask(poll)
+        except FAILURES as error:
+            if is_closed_with(error, production.inlet.loop):
+                raise
+            failure = error
+            if production.cancelled and isinstance(error, asyncio.CancelledError):
+                self._cancel = error
+        self._closing = True
+        production.undisturbed()
+        try:
+            await _close(poll, None if failure is self._cancel else failure)
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # as above
+
+    async def _ask(self, poll: Poll[Any]) -> None:
+        """Deliver what the client gives, until its end."""
+        production, source = self.production, self.source
+        while True:
+            if production.cancelled:
+                await production.turn()  # where the cancel comes, unless the client has swallowed it
+                return
+            if not await production.demand(source.heartbeat):
+                await poll.idle()
+                continue
+            most = min(production.wanted, source.max_batch)
+            try:
+                given: object = await poll.fetch(most)
+            except StopAsyncIteration:
+                return
+            items = _elements(given)
+            if production.cancelled:
+                discard(items)
+            elif len(items) > most:
+                discard(items)
+                raise ValueError(f"from_poll(): fetch({most}) gave {len(items)} elements, more than were asked for")
+            elif items:
+                production.deliver(items)
+            else:
+                await production.turn()
+
+
+def _elements(given: object) -> list[Any]:
+    """Give what was fetched as a list of the library's own."""
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray)):
+        return [*given]
+    raise TypeError(f"from_poll(): fetch() gives a sequence of elements, such as a list, not {type(given).__name__}")
+
+
+async def _close(poll: Poll[Any], failure: BaseException | None) -> None:
+    """Close the client; a failure of that is noted on the one before it, or raised where there is none."""
+    try:
+        await poll.close()
+    except FAILURES as another:
+        if failure is None:
+            raise
+        also_failed(failure, another)
