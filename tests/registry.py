@@ -78,6 +78,7 @@ class Entry:
 REGISTRY: list[Entry] = []
 
 NOT_ENTERED = {
+    "from_blocking": "is from_iterable with subscribe_on, which are entered, and a thread for each subscription",
     "from_spark": "starts a job for each subscription, so it is left to the tests of the Spark engine",
 }
 """Public methods of Flow that give a flow and need no entry, and why."""

@@ -131,6 +131,33 @@ for method in ("close", "__aexit__"):
     )
 
 
+def blocking(code: Code) -> AnyFlow:
+    """Give the flow of a function that makes a generator with a ``finally`` that raises."""
+    return Flow.from_blocking(lambda: code.generator(finally_=True))
+
+
+flow(
+    "from_blocking",
+    "poll",
+    lambda code: Flow.from_blocking(code.calls(lambda: [0])),
+    lasting=followed(lambda code: Flow.from_blocking(code.calls(lambda: [0]))),
+)
+flow(
+    "from_blocking",
+    "poll's generator",
+    lambda code: Flow.from_blocking(code.generator),
+    lasting=held(lambda code: Flow.from_blocking(code.generator)),
+)
+flow(
+    "from_blocking",
+    "poll's generator's finally",
+    blocking,
+    cleanup=True,
+    python_swallows=("GeneratorExit",),
+    lasting=held(blocking),
+)
+
+
 async def emit_and_raise(code: Code, emit: Callable[[int], Awaitable[None]]) -> None:
     """Emit an element, then raise."""
     await emit(0)

@@ -67,6 +67,10 @@ async def opened() -> AsyncIterator[Poll[str]]:
     yield Inbox()
 
 
+def polled() -> Iterator[str | None]:
+    yield None
+
+
 def keep(n: int, sink: SynchronousSink[str]) -> None:
     sink.next(str(n))
 
@@ -108,6 +112,7 @@ def test_sources() -> None:
     assert_type(Flow.from_publisher(Flow.of(1.5)), Flow[float])
     assert_type(Flow.from_callback(register), Flow[str])
     assert_type(Flow.from_poll(opened), Flow[str])
+    assert_type(Flow.from_blocking(polled), Flow[str])
     assert_type(Flow.interval(1), Flow[int])
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from inspect import iscoroutine
+from inspect import isasyncgenfunction, iscoroutine
 from typing import TYPE_CHECKING, TypeVar
 
+from ..._fusion import label
 from .._fluent import Fluent, check_count, check_function, check_seconds
 
 if TYPE_CHECKING:
@@ -189,6 +190,53 @@ class Computed(Fluent[T_co]):
         check_count("from_poll", "max_batch", max_batch, 1)
         check_seconds("from_poll", "heartbeat", heartbeat, above=True)
         return cls._begin(FromPoll(open, max_batch, heartbeat))
+
+    @classmethod
+    def from_blocking(cls, poll: Callable[[], Iterable[U | None]]) -> Flow[U]:
+        """Emit what an iterator gives that blocks, such as one around a client without async: it has a thread of its own.
+
+        ``poll()`` makes the iterator, anew for each subscription and on its thread; most often it is a generator function,
+        whose ``with`` and ``finally`` are for what is to be closed. None stands for nothing yet, and is not emitted. Let the
+        iterator give it every second or so while there is nothing: what blocks can be told of a cancel only in between.
+        The steps that are fused with it run on the thread too; ``publish_on`` leads away from it.
+
+        Demand: one element is read for each that is wanted. The end reads up to 256 ahead, as from any thread;
+        ``publish_on(schedulers.current(), prefetch=n)`` behind this says another number.
+        Errors: what ``poll`` or the iterator raises; TypeError for a function that returns no iterable. An iterator, which can
+        be read once only, and an ``async def`` are refused with TypeError when the flow is built.
+        Cancel: heard of between two elements, None among them, and not while the iterator blocks; then that is closed, and a
+        terminal returns when the thread has ended.
+        Scheduling: what it has made arrives within about two milliseconds, also while it blocks. The context variables of the
+        subscriber are current on the thread.
+        (Reactor: ``fromIterable`` with ``subscribeOn(Schedulers.boundedElastic())``; Pekko: ``unfoldResource``.)
+
+        >>> import queue
+        >>> from reactive_aio import Flow
+        >>> tasks = queue.SimpleQueue()
+        >>> tasks.put("wash")
+        >>> def poll():
+        ...     while True:
+        ...         try:
+        ...             yield tasks.get(timeout=0.01)
+        ...         except queue.Empty:
+        ...             yield None
+        >>> Flow.from_blocking(poll).take(1).run_sync()
+        ['wash']
+        """
+        from .blocking import FromBlocking, OwnThread, WithoutNone
+
+        if isinstance(poll, Iterable):
+            raise TypeError(
+                f"from_blocking() takes a function that makes an iterator, not {type(poll).__name__}: write "
+                "from_blocking(lambda: ...), so that each subscription has one of its own"
+            )
+        if isasyncgenfunction(poll):
+            raise TypeError(
+                f"from_blocking() takes a function, but {label(poll)} is async: use Flow.from_async_iterable"
+            )
+        check_function("from_blocking", poll, "use Flow.from_async_iterable with an async generator")
+        made: Flow[U | None] = cls._begin(FromBlocking[U | None](poll))
+        return made.then(WithoutNone[U]()).subscribe_on(OwnThread(label(poll)))
 
     @classmethod
     def timer(cls, delay: float) -> Flow[int]:
