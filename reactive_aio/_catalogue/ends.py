@@ -23,6 +23,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "for_each": Traits(
         "max_concurrency if is_async(fn) else unbounded", names="RxPY: ``for_each``; aiostream: ``action``"
     ),
+    "for_each_batch": Traits("size", keeps="size", fails=Fails.DISCARDS),
     "to_spark": Traits("size", keeps="size"),
     "run_sync": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),
     "to_set": Traits("unbounded", keeps="unbounded", fails=Fails.DISCARDS),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .._core.missing import MISSING
+from .._fusion import label
 from ..operators._fluent import check_count, check_function, check_seconds, is_async
 from ..operators.filtering.take import Take
 from ..operators.folding.fold import Count, ForEach, Last, Reduce, ToList
@@ -272,7 +274,7 @@ class Ends(Reductions[T_co]):
             if is_async(fn):
                 from .._runtime.iterating import for_each_async
 
-                await for_each_async(self._as_flow(), fn)
+                await for_each_async(self._as_flow(), fn, lambda n: f"for_each({label(fn)}), on element #{n}")
             else:
                 await self._value(ForEach(fn), None)
         elif is_async(fn):
@@ -284,6 +286,53 @@ class Ends(Reductions[T_co]):
             raise ValueError(
                 "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
             )
+
+    @overload
+    async def for_each_batch(
+        self, fn: Callable[[list[T_co]], Awaitable[object]], size: int, *, seconds: float | None = None
+    ) -> None: ...
+    @overload
+    async def for_each_batch(
+        self, fn: Callable[[list[T_co]], object], size: int, *, seconds: float | None = None
+    ) -> None: ...
+    async def for_each_batch(self, fn: Callable[[list[T_co]], Any], size: int, *, seconds: float | None = None) -> None:
+        """Call ``fn`` with lists of ``size`` elements, one after another, and await it, if it gives something to be awaited.
+
+        With ``seconds`` a list that is not full is given so long after its first element came, as by ``buffer_timeout``. The
+        last list has what is left, if there is any.
+
+        Demand: ``size`` elements, asked for when the call before has ended; no more are outstanding and held. Where
+        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next one.
+        Errors: what ``fn`` raises cancels the flow, with a note that counts the lists from 0. A CancelledError that ``fn`` raises by
+        itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
+        ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
+        Cancel: ``fn`` is cancelled, and what is kept goes to ``hooks.on_discard``.
+        (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> async def write(items):
+        ...     print("written:", items)
+        >>> asyncio.run(Flow.range(5).for_each_batch(write, 2))
+        written: [0, 1]
+        written: [2, 3]
+        written: [4]
+        """
+        from .._runtime.iterating import for_each_async
+
+        check_function("for_each_batch", fn)
+        check_count("for_each_batch", "size", size, 1)
+        if seconds is not None:
+            check_seconds("for_each_batch", "seconds", seconds, above=True)
+        flow = self._as_flow()
+        lists = flow.buffer(size) if seconds is None else flow.buffer_timeout(size, seconds)
+
+        async def call(items: list[T_co]) -> None:
+            given = fn(items)
+            if isawaitable(given):
+                await given
+
+        await for_each_async(lists, call, lambda n: f"for_each_batch({label(fn)}, {size}), on batch #{n}")
 
     async def to_spark(
         self,

@@ -14,7 +14,6 @@ from attrs import define, field
 from .._core import budgets
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
 from .._core.notes import add_note
-from .._fusion import label
 from .._plan import FlowLike, Plan, Pulled, Snapshot
 from ..hooks import discard, drop_error
 from ..spec import Subscription
@@ -313,8 +312,8 @@ class Opened:
             del failure  # its traceback leads back to here
 
 
-async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]]) -> None:
-    """Await ``fn`` for each element, in the task that calls."""
+async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]], at: Callable[[int], str]) -> None:
+    """Await ``fn`` for each element, in the task that calls; ``at`` tells the end and the place of an element, for errors."""
     cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
     before = cancelling()
     taken = 0
@@ -325,10 +324,7 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]])
             except FAILURES as error:
                 if isinstance(error, asyncio.CancelledError) and cancelling() > before:
                     raise
-                add_note(
-                    error,
-                    f"in for_each({label(fn)}), on element #{taken} of {items.source}",
-                )
+                add_note(error, f"in {at(taken)} of {items.source}")
                 failure = as_failure(error)
                 if failure is error:
                     raise

@@ -104,6 +104,8 @@ flow(
 
 end("for_each", "fn", lambda code: code.numbers().for_each(code.calls()))
 end("for_each", "fn, async", lambda code: code.numbers().for_each(code.awaits()))
+end("for_each_batch", "fn", lambda code: code.numbers().for_each_batch(code.calls(), 2))
+end("for_each_batch", "fn, async", lambda code: code.numbers().for_each_batch(code.awaits(), 2))
 end("for_each", "fn, async, two at a time", lambda code: code.numbers().for_each(code.awaits(), max_concurrency=2))
 end("reduce", "fn", lambda code: code.numbers().reduce(code.calls()))
 end("reduce", "fn and combine", lambda code: code.numbers().reduce(code.calls(), combine=code.calls()))

@@ -57,7 +57,7 @@ PARAMETERS = [
 ]
 AS_IN_PYTHON = {("range", "stop"), ("range", "step"), ("reduce", "initial"), ("scan", "initial")}
 """What a function of Python's takes by position."""
-SHAPES = {"buffer", "buffer_timeout", "map_batches", "sliding", "to_spark", "window"}
+SHAPES = {"buffer", "buffer_timeout", "for_each_batch", "map_batches", "sliding", "to_spark", "window"}
 """The methods that make lists, windows or batches of a ``size``."""
 WHOLE = {
     "n": {"take", "take_last", "skip", "skip_last"},

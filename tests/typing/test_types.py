@@ -219,6 +219,7 @@ async def test_ends() -> None:
     assert_type(await flow.reduce_by_key(str, lambda a, b: a + b, 0), dict[str, int])
     assert_type(await flow.count(), int)
     assert_type(await flow.for_each(print), None)
+    assert_type(await flow.for_each_batch(print, 2), None)
     assert_type(await flow.drain(), None)
     assert_type(await flow.to_set(), set[int])
     assert_type(await flow.to_dict(str), dict[str, int])
