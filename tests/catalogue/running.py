@@ -7,7 +7,7 @@ import builtins
 import functools
 import math
 import operator
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 from unittest.mock import patch
@@ -203,7 +203,7 @@ class Shop:
 
 
 @asynccontextmanager
-async def shop() -> AsyncIterator[Shop]:
+async def shop() -> AsyncGenerator[Shop]:
     """Open the shop."""
     yield Shop()
 

@@ -69,6 +69,7 @@ FINE: dict[tuple[str, str], list[Any]] = {
     ("sample_fraction", "seed"): [-1],
     ("log", "level"): [-1],
     ("for_each", "fn"): [later],
+    ("for_each_batch", "fn"): [later],
     ("run_sync", "end"): [later],
     ("through", "operator"): [later],  # such as an end
 }

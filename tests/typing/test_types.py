@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, assert_type
 
@@ -63,7 +63,7 @@ class Inbox:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Poll[str]]:
+async def opened() -> AsyncGenerator[Poll[str]]:
     yield Inbox()
 
 

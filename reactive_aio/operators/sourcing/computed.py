@@ -225,9 +225,10 @@ class Computed(Fluent[T_co]):
         """
         from .blocking import FromBlocking, OwnThread, WithoutNone
 
-        if isinstance(poll, Iterable):
+        given: object = poll
+        if isinstance(given, Iterable):
             raise TypeError(
-                f"from_blocking() takes a function that makes an iterator, not {type(poll).__name__}: write "
+                f"from_blocking() takes a function that makes an iterator, not {label(type(poll))}: write "
                 "from_blocking(lambda: ...), so that each subscription has one of its own"
             )
         if isasyncgenfunction(poll):

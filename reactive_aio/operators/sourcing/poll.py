@@ -55,9 +55,9 @@ class FromPoll(TaskSource[T]):
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Make the context manager of one subscription."""
-        opened: object = self.make()
-        if isinstance(opened, AbstractAsyncContextManager):
-            return cast("AbstractAsyncContextManager[Any]", opened)
+        opened = self.make()
+        if isinstance(opened, AbstractAsyncContextManager):  # pyright: ignore[reportUnnecessaryIsInstance] - users may err
+            return opened
         made = f"{label(self.make)} gave no async context manager, but {type(opened).__name__}"
         raise TypeError(f"{made}: see contextlib.asynccontextmanager")
 
