@@ -289,13 +289,13 @@ class Ends(Reductions[T_co]):
 
     @overload
     async def for_each_batch(
-        self, fn: Callable[[list[T_co]], Awaitable[object]], size: int, *, seconds: float | None = None
+        self, fn: Callable[[list[T_co]], Awaitable[object]], size: int, seconds: float | None = None
     ) -> None: ...
     @overload
     async def for_each_batch(
-        self, fn: Callable[[list[T_co]], object], size: int, *, seconds: float | None = None
+        self, fn: Callable[[list[T_co]], object], size: int, seconds: float | None = None
     ) -> None: ...
-    async def for_each_batch(self, fn: Callable[[list[T_co]], Any], size: int, *, seconds: float | None = None) -> None:
+    async def for_each_batch(self, fn: Callable[[list[T_co]], Any], size: int, seconds: float | None = None) -> None:
         """Call ``fn`` with lists of ``size`` elements, one after another, and await it, if it gives something to be awaited.
 
         With ``seconds`` a list that is not full is given so long after its first element came, as by ``buffer_timeout``. The

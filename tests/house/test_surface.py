@@ -57,6 +57,8 @@ PARAMETERS = [
 ]
 AS_IN_PYTHON = {("range", "stop"), ("range", "step"), ("reduce", "initial"), ("scan", "initial")}
 """What a function of Python's takes by position."""
+AS_IN_A_SIBLING = {("for_each_batch", "seconds")}
+"""What ``buffer_timeout(size, seconds)`` takes by position."""
 SHAPES = {"buffer", "buffer_timeout", "for_each_batch", "map_batches", "sliding", "to_spark", "window"}
 """The methods that make lists, windows or batches of a ``size``."""
 WHOLE = {
@@ -83,7 +85,7 @@ def test_what_has_no_default_is_positional_and_what_has_one_behind_the_first_is_
         keyword_only = parameter.kind is Parameter.KEYWORD_ONLY
         if parameter.default is Parameter.empty:
             assert not keyword_only, f"{name}({parameter}): it has no default, so let it be given by position"
-        elif at and (name, parameter.name) not in AS_IN_PYTHON:
+        elif at and (name, parameter.name) not in AS_IN_PYTHON | AS_IN_A_SIBLING:
             assert keyword_only, f"{name}({parameter}): it has a default and is not the first, so make it keyword-only"
 
 

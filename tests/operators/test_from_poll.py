@@ -288,7 +288,7 @@ async def test_more_than_was_asked_for_is_an_error_and_nothing_of_it_is_kept() -
     assert "close" == client.log[-2]
 
 
-@pytest.mark.parametrize("given", ["abc", None, b"abc", {1, 2}, iter([1])], ids=repr)
+@pytest.mark.parametrize("given", ["abc", None, b"abc", {1, 2}, iter([1])], ids=lambda given: type(given).__name__)
 async def test_what_is_no_sequence_is_an_error(given: object) -> None:
     with pytest.raises(TypeError, match=rf"from_poll.*not {type(given).__name__}"):
         await polled(Client([given])).to_list()
