@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -148,9 +149,10 @@ async def test_what_nobody_has_had_is_discarded_with_the_last_who_leaves() -> No
 # -- from inside of signals and in one turn
 
 
-@pytest.mark.parametrize("moment", ["on_subscribe", "on_next", "on_complete"])
+@pytest.mark.parametrize("moment", ["on_subscribe", "on_next", "on_complete", "on_error"])
 async def test_one_can_subscribe_from_inside_any_signal(moment: str) -> None:
-    shared = Flow.of(1, 2).share(replay=2)
+    end: Flow[int] = Flow.error(OSError("down")) if moment == "on_error" else Flow.empty()
+    shared = Flow.of(1, 2).concat(end).share(replay=2)
     inner: list[Recorder] = []
 
     class Curious(Recorder):
@@ -166,6 +168,10 @@ async def test_one_can_subscribe_from_inside_any_signal(moment: str) -> None:
             super().on_complete()
             self.at("on_complete")
 
+        def on_error(self, error: BaseException) -> None:
+            super().on_error(error)
+            self.at("on_error")
+
         def at(self, now: str) -> None:
             if now == moment and not inner:
                 inner.append(reads(shared, UNBOUNDED))
@@ -175,6 +181,17 @@ async def test_one_can_subscribe_from_inside_any_signal(moment: str) -> None:
     await idle()
 
     assert [[1, 2], [1, 2]] == [outer.items, inner[0].items]
+
+
+async def test_one_can_subscribe_from_inside_its_own_cancel() -> None:
+    source, inner = Counted(Flow.range(9)), list[Recorder]()
+    shared = source.flow().share()
+    leaving = reads(shared.do_on_cancel(lambda: inner.append(reads(shared, UNBOUNDED))), 2)
+    await idle()
+    leaving.cancel()
+    await idle()
+
+    assert (list(range(9)), "complete", 2) == (inner[0].items, inner[0].kinds[-1], source.runs)
 
 
 async def test_one_can_cancel_from_on_subscribe() -> None:
@@ -204,6 +221,39 @@ async def test_one_comes_in_the_turn_in_which_the_last_leaves(comes_first: bool)
     await idle()
 
     assert ("complete", 9) == (two.kinds[-1], two.items[-1])
+
+
+@pytest.mark.parametrize("leaves_first", [True, False])
+async def test_the_last_leaves_in_the_turn_in_which_upstream_ends(leaves_first: bool) -> None:
+    hot = Hot.of()
+    last = reads(hot.shared, 1)
+    await idle()
+    if leaves_first:
+        last.cancel()
+        hot.publisher.complete()
+    else:
+        hot.publisher.complete()
+        last.cancel()
+    await idle()
+    assert (0, ["subscribe"]) == (hot.shared.subscribers, last.kinds)
+
+    following = reads(hot.shared, 1)
+    await idle()
+    hot.publisher.next("anew")
+    await idle()
+    assert (["anew"], 2) == (following.items, len(hot.publisher.subscribers))
+
+
+async def test_an_iterator_that_nobody_holds_any_more_has_left() -> None:
+    source = Counted(Flow.range(100))
+    shared = source.flow().share()
+    items = aiter(shared)
+    assert (0, 1) == (await anext(items), shared.subscribers)
+
+    del items
+    gc.collect()
+    await idle()
+    assert (0, 1) == (shared.subscribers, source.cancels)
 
 
 async def test_a_cleanup_that_subscribes_to_what_it_cleans_up_is_refused_by_name() -> None:
