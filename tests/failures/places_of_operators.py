@@ -246,6 +246,7 @@ flow(
     "other",
     lambda code: Flow.never().take_until_other(code.numbers(0).filter(code.calls(lambda _: False))),
 )
+flow("take_until_other", "other, a function", lambda code: Flow.never().take_until_other(code.awaits(waits=True)))
 flow("switch_if_empty", "other", lambda code: Flow.empty().switch_if_empty(code.numbers().map(code.calls(lambda n: n))))
 flow(
     "timeout", "fallback", lambda code: Flow.never().timeout(SOON, fallback=code.numbers().map(code.calls(lambda n: n)))

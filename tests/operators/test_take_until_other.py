@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -92,6 +94,113 @@ async def test_what_comes_too_late_is_told_to_the_hooks_as_is_the_element_that_e
     assert ["later"] == [str(error) for error in dropped]
 
 
-def test_what_is_no_flow_is_refused_when_the_flow_is_built() -> None:
-    with pytest.raises(TypeError, match=r"take_until_other\(\) takes flows, not int"):
+def test_an_event_that_is_set_ends_it() -> None:
+    async def main() -> list[int]:
+        event = asyncio.Event()
+        asyncio.get_running_loop().call_later(3.5, event.set)
+        return await Flow.interval(1).take_until_other(event).to_list()
+
+    assert [0, 1, 2] == run_virtual(main())
+
+
+async def test_where_the_event_is_set_the_flow_is_not_begun() -> None:
+    flow, event = Sessions(), asyncio.Event()
+    until = Flow.from_publisher(flow).take_until_other(event)
+    event.set()
+
+    assert [] == await until.to_list()
+    assert [] == flow.all
+
+
+async def test_an_event_serves_each_subscription_and_tells_no_hook() -> None:
+    event, discarded = asyncio.Event(), list[Any]()
+    flow = Flow.never().take_until_other(event)
+    with hooks.using(on_discard=discarded.append):
+        running = [asyncio.ensure_future(flow.to_list()) for _ in range(3)]
+        await idle()
+        assert not any(task.done() for task in running)
+        event.set()
+        assert [[], [], []] == await asyncio.gather(*running)
+
+    assert [] == discarded
+
+
+def test_a_function_that_is_awaited_ends_it_and_is_called_for_each_subscription() -> None:
+    called: list[int] = []
+
+    async def later() -> object:
+        called.append(1)
+        await asyncio.sleep(3.5)
+        return called
+
+    flow = Flow.interval(1).take_until_other(later)
+
+    assert [0, 1, 2] == run_virtual(flow.to_list())
+    assert [0, 1, 2] == run_virtual(flow.to_list())
+    assert [1, 1] == called
+
+
+async def test_a_function_that_is_awaited_still_is_cancelled_with_the_end() -> None:
+    cancelled: list[bool] = []
+
+    async def later() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cancelled.append(True)
+
+    flow = Flow.from_async_iterable(_numbers)
+
+    assert [1] == await flow.take_until_other(later).to_list()
+    assert [True] == cancelled
+
+
+async def _numbers() -> AsyncIterator[int]:
+    await idle()
+    yield 1
+
+
+async def _slowly(n: int) -> int:
+    await asyncio.sleep(1.2)
+    return n
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        (lambda ticks, event: ticks.take_until_other(event).map_async(_slowly, max_concurrency=8), [0, 1, 2]),
+        (lambda ticks, event: ticks.map_async(_slowly, max_concurrency=8).take_until_other(event), [0, 1]),
+    ],
+    ids=["behind the source", "at the end"],
+)
+def test_right_behind_its_source_it_lets_the_others_finish(
+    until: Callable[[Flow[int], asyncio.Event], Flow[int]], expected: list[int]
+) -> None:
+    async def main() -> list[int]:
+        event, finished = asyncio.Event(), list[int]()
+        asyncio.get_running_loop().call_later(3.5, event.set)
+        await until(Flow.interval(1), event).for_each(finished.append)
+        return finished
+
+    assert expected == run_virtual(main())
+
+
+async def test_what_the_function_raises_ends_it() -> None:
+    async def fail() -> None:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        await Flow.never().take_until_other(fail).to_list()
+
+
+def test_what_ends_nothing_is_refused_when_the_flow_is_built() -> None:
+    with pytest.raises(TypeError, match=r"takes a flow, an asyncio.Event or a function, not int$"):
         Flow.of(1).take_until_other(2)
+
+
+async def test_what_one_subscription_only_could_await_is_refused_when_the_flow_is_built() -> None:
+    future = asyncio.get_running_loop().create_future()
+    for once in (asyncio.sleep(1), future):
+        with pytest.raises(TypeError, match=r"write take_until_other\(lambda: \.\.\.\)"):
+            Flow.of(1).take_until_other(once)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
 from ..._fusion import label
@@ -12,6 +12,8 @@ from .filter import Filter
 from .take import Take
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
@@ -131,23 +133,30 @@ class Filtering(Fluent[T_co]):
         check_function("take_until", predicate, "an ordinary predicate is needed")
         return self.then(TakeUntil(predicate))
 
-    def take_until_other(self, other: Flow[object]) -> Flow[T_co]:
+    def take_until_other(self, other: Flow[object] | asyncio.Event | Callable[[], Awaitable[object]]) -> Flow[T_co]:
         """Emit elements until ``other`` emits or completes, then cancel and complete, without further demand.
 
+        ``other`` is a flow, an event, which ends this flow when it is set, or a function, which is called for each
+        subscription and gives what is awaited, such as an ``async def``.
+
         Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
-        is buffered. Where this flow ends first, ``other`` is cancelled.
-        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. What is no
-        flow is refused with TypeError when the flow is built.
-        (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``.)
+        is buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
+        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``; the result of
+        a function is no matter. What is none of these is refused with TypeError when the flow is built, and so is
+        what can be awaited by one subscription only, such as a coroutine.
+        (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
         >>> from reactive_aio import Flow
         >>> Flow.range(3).concat(Flow.never()).take_until_other(Flow.interval(0.01)).run_sync()
         [0, 1, 2]
+        >>> import asyncio
+        >>> Flow.range(3).concat(Flow.never()).take_until_other(lambda: asyncio.sleep(0.01)).run_sync()
+        [0, 1, 2]
         """
-        from .take_until_other import TakeUntilOther
+        from .take_until_other import TakeUntilOther, ending
 
-        check_flow("take_until_other", other)
-        return self._begin(TakeUntilOther[T_co](self._as_flow(), other))
+        flow = self._as_flow()
+        return self._begin(TakeUntilOther[T_co](flow, ending(flow, other)))
 
     def skip_last(self, n: int) -> Flow[T_co]:
         """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable, iscoroutine
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define, field, frozen
 
@@ -11,8 +14,35 @@ from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
 from ...spec import Subscription
+from .._fluent import is_flow
+
+if TYPE_CHECKING:
+    from ..._flow.flow import Flow
 
 T = TypeVar("T")
+
+
+def ending(flow: Flow[Any], other: object) -> Flow[Any]:
+    """Give the flow that ends another one: itself, or one that completes when an event is set, or when a function has been awaited."""
+    if is_flow(other):
+        return other
+    if isinstance(other, asyncio.Event):
+        event, over, waiting = other, flow.empty(), flow.from_awaitable(other.wait).ignore_elements()
+
+        def when_set() -> Flow[Any]:
+            return over if event.is_set() else waiting
+
+        return flow.defer(when_set)
+    if callable(other):
+        return flow.from_awaitable(cast("Callable[[], Awaitable[object]]", other)).ignore_elements()
+    if iscoroutine(other):
+        other.close()  # else Python warns of it besides
+    hint = ""
+    if isawaitable(other):
+        hint = ": write take_until_other(lambda: ...), so that each subscription awaits one of its own"
+    raise TypeError(
+        f"take_until_other() takes a flow, an asyncio.Event or a function, not {type(other).__name__}{hint}"
+    )
 
 
 @frozen
