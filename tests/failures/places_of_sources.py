@@ -61,6 +61,47 @@ def failing_emitter(code: Code) -> AnyFlow:
     return Flow.from_callback(register)
 
 
+def emitting_later(code: Code, bad: str) -> AnyFlow:
+    """Register by awaiting, and unregister likewise, with an error in one of them."""
+
+    async def call(name: str) -> None:
+        await asyncio.sleep(0)
+        if name == bad:
+            code.trip()
+
+    async def register(emitter: Emitter[int]) -> Callable[[], object]:
+        await call("register")
+        emitter.next(0)
+        emitter.next(1)
+        if not code.endless:
+            emitter.complete()
+        return lambda: call("unregister")
+
+    return Flow.from_callback(register)
+
+
+def leaving_later(code: Code) -> AnyFlow:
+    """Register for callbacks that come at once, and unregister by awaiting, with an error."""
+
+    def register(emitter: Emitter[int]) -> Callable[[], object]:
+        emitter.next(0)
+        emitter.next(1)
+        if not code.endless:
+            emitter.complete()
+        return code.awaits()
+
+    return Flow.from_callback(register)
+
+
+flow("from_callback", "register, async", lambda code: emitting_later(code, "register"))
+flow(
+    "from_callback",
+    "register's unregister, async",
+    lambda code: emitting_later(code, "unregister"),
+    cleanup=True,
+    in_task=True,
+)
+flow("from_callback", "register's unregister, async alone", leaving_later, cleanup=True, in_task=True)
 flow("from_callback", "register's unregister", emitting, cleanup=True)
 flow("from_callback", "Emitter.error", failing_emitter)
 

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -198,6 +199,183 @@ async def test_what_unregistering_raises_fails_a_flow_that_had_completed() -> No
         await Flow.from_callback(register).to_list()
 
 
+# -- what is awaited
+
+
+@define(eq=False)
+class Door(Bell):
+    """A bell that takes time to listen to, and to leave."""
+
+    opened: asyncio.Event = field(factory=asyncio.Event)
+    closed: asyncio.Event = field(factory=asyncio.Event)
+    seen: list[tuple[object, str]] = field(factory=list[tuple[object, str]])
+    log: list[str] = field(factory=list[str])
+
+    async def enter(self, emitter: Emitter[Any]) -> Callable[[], Any]:
+        self.emitters.append(emitter)
+        self._seen("entering")
+        await self.opened.wait()
+        USER.set("guest")
+        self.seen.clear()
+        self._seen("entered")
+        return self.go
+
+    async def go(self) -> None:
+        self._seen("going")
+        await self.closed.wait()
+        self._seen("gone")
+
+    def _seen(self, what: str) -> None:
+        self.log.append(what)
+        self.seen.append((asyncio.current_task(), USER.get()))
+
+
+USER: ContextVar[str] = ContextVar("user", default="nobody")
+
+
+async def test_an_awaited_registration_and_what_undoes_it_have_one_task_and_one_context() -> None:
+    door, recorder = Door(), Recorder(9)
+    Flow.from_callback(door.enter).subscribe(recorder)
+    await idle()
+    door.ring("early")
+    door.opened.set()
+    await idle()
+    door.ring("later")
+    door.emitters[0].complete()
+    await idle()
+    assert ["early", "later"] == recorder.items
+    assert not recorder.over.is_set()
+    door.closed.set()
+    await recorder.over.wait()
+
+    assert "complete" == recorder.kinds[-1]
+    assert ["entering", "entered", "going", "gone"] == door.log
+    ((task, user),) = set(door.seen)
+    assert task is not None
+    assert "guest" == user
+    assert "nobody" == USER.get()
+
+
+async def test_a_terminal_that_is_cancelled_returns_when_what_undoes_it_has_been_awaited() -> None:
+    door = Door()
+    door.opened.set()
+    task = asyncio.ensure_future(Flow.from_callback(door.enter).to_list())
+    await idle()
+    task.cancel()
+    await idle()
+    assert ["entering", "entered", "going"] == door.log
+    assert not task.done()
+    assert [False] == door.ring("late")
+    door.closed.set()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    assert "gone" == door.log[-1]
+
+
+async def test_a_registration_that_is_awaited_still_is_cancelled() -> None:
+    door = Door()
+    task = asyncio.ensure_future(Flow.from_callback(door.enter).to_list())
+    await idle()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    assert task.cancelled()
+    assert ["entering"] == door.log
+
+
+async def test_a_flow_that_completes_before_it_has_registered_is_undone_all_the_same() -> None:
+    door = Door()
+    task = asyncio.ensure_future(Flow.from_callback(door.enter).to_list())
+    await idle()
+    door.ring(1)
+    door.emitters[0].complete()
+    await idle()
+    assert not task.done()
+    door.opened.set()
+    door.closed.set()
+
+    assert [1] == await task
+    assert "gone" == door.log[-1]
+
+
+async def test_a_registration_that_fails_fails_the_flow_at_once() -> None:
+    handed, discarded = list[Emitter[int]](), list[Any]()
+
+    async def register(emitter: Emitter[int]) -> None:
+        handed.append(emitter)
+        emitter.next(1)
+        await asyncio.sleep(0)
+        raise OSError("no bell")
+
+    recorder = Recorder()
+    with hooks.using(on_discard=discarded.append):
+        Flow.from_callback(register).subscribe(recorder)
+        await recorder.over.wait()
+
+    assert "no bell" == str(recorder.error)
+    assert [1] == discarded
+    assert not handed[0].next(2)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_an_async_function_that_undoes_it_is_awaited_before_the_end(awaited: bool) -> None:
+    log: list[str] = []
+
+    async def leave() -> None:
+        await asyncio.sleep(0)
+        log.append("left")
+        raise OSError("still ringing")
+
+    def register(emitter: Emitter[int]) -> Callable[[], Any]:
+        emitter.next(1)
+        return leave
+
+    async def register_later(emitter: Emitter[int]) -> Callable[[], Any]:
+        return register(emitter)
+
+    flow = Flow.from_callback(register_later if awaited else register)
+    with pytest.raises(OSError, match="still ringing"):
+        await flow.take(1).to_list()
+
+    assert ["left"] == log
+
+
+async def test_what_it_raises_behind_a_failure_is_noted_on_that() -> None:
+    dropped: list[BaseException] = []
+
+    async def leave() -> None:
+        raise KeyError("second")
+
+    def register(emitter: Emitter[int]) -> Callable[[], Any]:
+        emitter.error(OSError("first"))
+        return leave
+
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(OSError, match="first") as caught:
+        await Flow.from_callback(register).to_list()
+
+    assert ["a further failure: KeyError: 'second'"] == caught.value.__notes__
+    assert ["KeyError('second')"] == [repr(error) for error in dropped]
+
+
+@pytest.mark.parametrize("given", [3, asyncio.sleep], ids=["int", "coroutine"])
+async def test_what_undoes_nothing_is_refused(given: Any) -> None:
+    handed: list[Emitter[int]] = []
+
+    def register(emitter: Emitter[int]) -> Any:
+        handed.append(emitter)
+        return given(0) if callable(given) else given
+
+    with pytest.raises(TypeError, match=r"register was to give None or a function that undoes it, not (int|coroutine)"):
+        await Flow.from_callback(register).to_list()
+
+    assert not handed[0].next(1)
+
+
+# -- what is refused
+
+
 async def test_what_is_no_exception_is_refused_where_it_is_handed_over() -> None:
     bell = Bell()
     await subscribed(bell)
@@ -302,7 +480,6 @@ async def test_every_element_of_a_thread_that_is_too_fast_is_given_or_discarded(
     ("make", "error", "text"),
     [
         (lambda: Flow.from_callback(3), TypeError, "takes a function, not int"),
-        (lambda: Flow.from_callback(asyncio.sleep), TypeError, "async def"),
         (lambda: Flow.from_callback(print, max_size=0), ValueError, "size must be at least 1"),
         (lambda: Flow.from_callback(print, overflow="block"), ValueError, "choose one of"),
     ],

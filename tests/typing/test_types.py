@@ -53,6 +53,10 @@ def register(emitter: Emitter[str]) -> None:
     assert_type(emitter.next("a"), bool)
 
 
+async def register_later(emitter: Emitter[str]) -> Callable[[], Awaitable[None]]:
+    return lambda: asyncio.sleep(0)
+
+
 class Inbox:
     async def fetch(self, n: int) -> list[str]:
         raise StopAsyncIteration
@@ -111,6 +115,7 @@ def test_sources() -> None:
     assert_type(Flow.create(producer), Flow[bytes])
     assert_type(Flow.from_publisher(Flow.of(1.5)), Flow[float])
     assert_type(Flow.from_callback(register), Flow[str])
+    assert_type(Flow.from_callback(register_later), Flow[str])
     assert_type(Flow.from_poll(opened), Flow[str])
     assert_type(Flow.from_blocking(polled), Flow[str])
     assert_type(Flow.interval(1), Flow[int])
@@ -127,6 +132,7 @@ def test_operators() -> None:
     assert_type(flow.take_last(1).skip_last(1)[1:], Flow[int])
     assert_type(flow.take_while(bool).take_until(bool).skip_while(bool), Flow[int])
     assert_type(flow.take_until_other(Flow.of("a")), Flow[int])
+    assert_type(flow.take_until_other(asyncio.Event()).take_until_other(lambda: asyncio.sleep(1)), Flow[int])
     assert_type(flow.distinct().distinct(str), Flow[int])
     assert_type(
         flow.distinct_until_changed().distinct_until_changed(str, comparer=lambda a, b: a.lower() == b), Flow[int]

@@ -230,7 +230,7 @@ class Sourcing(Computed[T_co]):
     @classmethod
     def from_callback(
         cls,
-        register: Callable[[Emitter[U]], Callable[[], object] | None],
+        register: Callable[[Emitter[U]], Callable[[], object] | Awaitable[Callable[[], object] | None] | None],
         *,
         max_size: int = 256,
         overflow: Overflow = "error",
@@ -239,16 +239,18 @@ class Sourcing(Computed[T_co]):
 
         ``register(emitter)`` is called for each subscription, in its context. It has ``emitter.next(item)``,
         ``emitter.error(error)`` and ``emitter.complete()`` called, and may return a function that undoes this, called
-        when the subscription ends. They may be called from any thread and return at once.
+        when the subscription ends. They may be called from any thread and return at once. What undoes it may be an
+        ``async def``, and so may ``register``: then both are awaited in one task and one context.
 
         Demand: one for one; at most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
         ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one
         that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
         thread that called.
         Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
-        1 and another ``overflow`` are refused with ValueError, an ``async def`` with TypeError, when the flow is
-        built.
-        Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``.
+        1 and another ``overflow`` are refused with ValueError when the flow is built. What undoes it and fails fails the flow,
+        or is noted on its failure.
+        Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``. A
+        ``register`` that is still awaited is cancelled instead. A terminal returns when all has been awaited.
         (Reactor, RxJava: ``create``; Kotlin: ``callbackFlow``; Pekko: ``Source.queue``.)
 
         >>> import threading
@@ -266,7 +268,7 @@ class Sourcing(Computed[T_co]):
         from ..overflow.backlog import check_overflow
         from .callback import FromCallback
 
-        check_function("from_callback", register, "register callbacks in an ordinary function")
+        check_function("from_callback", register)
         check_count("from_callback", "max_size", max_size, 1)
         check_overflow("from_callback", overflow)
         return cls._begin(FromCallback(register, max_size, overflow))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable, iscoroutine
+from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._core.guard import Failed, close_all, guarded
+from ..._core.guard import FAILURES, Failed, as_failure, cancelled_from_outside, guarded, is_closed_with
+from ..._fusion import label
 from ..._plan import Inlet, Pushed
 from ...errors import BackpressureOverflowError
 from ...hooks import also_failed, discard, drop_error
 from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
+from .._fluent import is_async
 from ..overflow.backlog import Backlog, Overflow
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+UNDOES: Final = "the task of a registration"
 
 
 class Emitter(Protocol[T_contra]):
@@ -33,11 +39,15 @@ class Emitter(Protocol[T_contra]):
         """Complete the flow, behind the elements that wait."""
 
 
+Undo = Callable[[], object] | None
+Register = Callable[[Emitter[T]], Undo | Awaitable[Undo]]
+
+
 @frozen
 class FromCallback(Pushed[T]):
     """Source of ``Flow.from_callback``."""
 
-    register: Callable[[Emitter[T]], Callable[[], object] | None]
+    register: Register[T]
     max_size: int
     overflow: Overflow
 
@@ -45,13 +55,31 @@ class FromCallback(Pushed[T]):
         """Register, in the subscriber's context."""
         emission = Emission(inlet, Backlog[Any](self.max_size, self.overflow))
         inlet.show(emission.backlog)
-        registered = guarded(inlet.context, self.register, emission)
+        if is_async(self.register):
+            emission.registering = Registering(emission, self.register)
+            emission.registering.begin()
+            return emission
+        registered = guarded(inlet.context, self._registered, emission)
         if isinstance(registered, Failed):
             # It may have handed the emitter over before it failed.
             emission.cancel()
             raise registered.take()
         emission.unregister = registered
         return emission
+
+    def _registered(self, emission: Emission) -> Undo:
+        return checked(self.register, self.register(emission))
+
+
+def checked(register: Callable[..., object], undo: object) -> Undo:
+    """Refuse what undoes nothing."""
+    if undo is None or callable(undo):
+        return undo
+    hint = ""
+    if iscoroutine(undo):
+        undo.close()  # else Python warns of it besides
+        hint = ": make it an `async def`"
+    raise TypeError(f"{label(register)} was to give None or a function that undoes it, not {type(undo).__name__}{hint}")
 
 
 @define(eq=False)
@@ -63,7 +91,9 @@ class Emission:
 
     inlet: Inlet[Any]
     backlog: Backlog[Any]
-    unregister: Callable[[], object] | None = field(init=False, default=None)
+    unregister: Undo = field(init=False, default=None)
+    registering: Registering | None = field(init=False, default=None)
+    """The task that has registered by awaiting, and undoes that."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _due: bool = field(init=False, default=False)
     """Whether a callback is scheduled that sees to the backlog."""
@@ -72,7 +102,8 @@ class Emission:
     _error: BaseException | None = field(init=False, default=None)
     _demand: int = field(init=False, default=0)
     _over: bool = field(init=False, default=False)
-    """Whether nothing more is given; this and the demand belong to the loop."""
+    """Whether nothing more is given; this, what follows and the demand belong to the loop."""
+    _cancelled: bool = field(init=False, default=False)
 
     # -- the Emitter, from any thread
 
@@ -132,7 +163,13 @@ class Emission:
             self.inlet.post(self._drain, None)
 
     def cancel(self) -> None:
-        """Unregister, and let go of what waits; what unregistering raises comes out."""
+        """Unregister, and let go of what waits; what unregistering raises at once comes out."""
+        self._cancelled = True
+        self._stop()
+        self._leave()
+
+    def _stop(self) -> None:
+        """Give and take nothing more, and let go of what waits."""
         self._over = True
         with self._lock:
             self._ended, self._due = True, True
@@ -141,12 +178,30 @@ class Emission:
         discard(waiting)
         if error is not None and not isinstance(error, BackpressureOverflowError):
             self.inlet.dropped(error)
-        self._leave()
 
-    def _leave(self) -> None:
+    def _leave(self) -> bool:
+        """Unregister; True if that is awaited, and `undone` called behind it."""
+        if self.registering is not None:
+            self.registering.leave(at_once=self._cancelled)
+            return True
         unregister, self.unregister = self.unregister, None
-        if unregister is not None:
-            self.inlet.context.copy().run(unregister)
+        if unregister is None:
+            return False
+        given = self.inlet.context.copy().run(unregister)
+        if not isawaitable(given):
+            return False
+        self.inlet.start(self._undo(given))
+        return True
+
+    async def _undo(self, given: Awaitable[object]) -> None:
+        failures: list[BaseException] = []
+        try:
+            await given
+        except FAILURES as error:
+            if is_closed_with(error, self.inlet.loop):
+                raise
+            failures = [cancelled_from_outside(error, UNDOES) if isinstance(error, asyncio.CancelledError) else error]
+        self.undone(failures)
 
     def _drain(self, _: None) -> None:
         """Give what waits, as far as it is wanted."""
@@ -167,9 +222,24 @@ class Emission:
 
     def _finish(self) -> None:
         self._over = True
+        try:
+            later = self._leave()
+        except FAILURES as error:
+            self.undone([error])
+        else:
+            if not later:
+                self.undone([])
+
+    def undone(self, failures: list[BaseException]) -> None:
+        """Tell the end, when all has been undone, or has failed."""
+        if self._cancelled:
+            for failure in failures:
+                self.inlet.cleanup_failed(failure)
+            return
+        if not self._over:  # what was to register has failed
+            self._stop()
         error, self._error = self._error, None
-        failures = [] if error is None else [error]
-        failures += close_all((self._leave,))
+        failures = failures if error is None else [error, *failures]
         if not failures:
             self.inlet.on_complete()
             return
@@ -177,3 +247,56 @@ class Emission:
         for other in others:
             also_failed(first, other)
         self.inlet.on_error(first)
+
+
+@define(eq=False)
+class Registering:
+    """A registration that is awaited: one task, in one context, that registers, waits for the end of the flow, and undoes it."""
+
+    emission: Emission
+    register: Callable[[Any], Any]
+    _left: asyncio.Event = field(init=False, factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = field(init=False, default=None)
+    """The task, while it registers; behind that it is not disturbed."""
+    _cancelled: bool = field(init=False, default=False)
+
+    def begin(self) -> None:
+        """Start the task."""
+        self._task = self.emission.inlet.start(self._run())
+
+    def leave(self, *, at_once: bool) -> None:
+        """Have it undone; ``at_once`` a registration that is still awaited is cancelled."""
+        self._left.set()
+        if at_once and self._task is not None:
+            self._cancelled = True
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        failures: list[BaseException] = []
+        try:
+            undo = await self._registered()
+            try:
+                await self._left.wait()
+            finally:
+                given = None if undo is None else undo()
+                if isawaitable(given):
+                    await given
+        except FAILURES as error:
+            if is_closed_with(error, self.emission.inlet.loop):
+                raise
+            failures = self._failures(error)
+        self._task = self.emission.registering = None
+        self.emission.undone(failures)
+
+    async def _registered(self) -> Undo:
+        undo = checked(self.register, await self.register(self.emission))
+        self._task = None
+        return undo
+
+    def _failures(self, error: BaseException) -> list[BaseException]:
+        if not isinstance(error, asyncio.CancelledError):
+            return [error]
+        if not self._cancelled:
+            return [cancelled_from_outside(error, UNDOES)]
+        # One behind the registration is its own: nobody cancels what undoes.
+        return [] if self._task is not None else [as_failure(error)]

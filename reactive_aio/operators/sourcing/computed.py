@@ -153,8 +153,9 @@ class Computed(Fluent[T_co]):
 
         Demand: with the first, ``open`` is called; ``fetch`` is called when elements are wanted, for so many, and at most
         ``max_batch``; nothing is buffered. The end is known when one more element is wanted.
-        Errors: what any of it raises; one that ``close`` raises behind another is noted on that. ValueError for more
-        elements than were asked for, TypeError for what is no sequence, such as a str. A ``max_batch`` below 1 and a
+        Errors: what any of it raises; one that ``close`` raises behind another is noted on that. A context manager that
+        suppresses a failure has the flow complete. ValueError for more elements than were asked for, TypeError for what is
+        no sequence, such as a str. A ``max_batch`` below 1 and a
         ``heartbeat`` that is not above 0 are refused with ValueError, an ``async def`` with TypeError, when the flow is
         built.
         Cancel: the call at hand is cancelled, then ``close`` is called and the context manager left; a terminal returns
