@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
+from attrs import define, field
 
 from reactive_aio import UNBOUNDED, Flow, schedulers
 from reactive_aio.testing import run_virtual
 from tests.outside.fallback import or_else
 from tests.outside.heartbeat import heartbeat
+from tests.outside.letters import letters
 from tests.outside.pages import paged
 from tests.outside.portal import on_portal
 from tests.outside.radio import Radio
@@ -25,6 +27,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
     "writing-an-operator": "stutter",
     "writing-a-source": "pages",
+    "writing-a-connector": "letters",
     "writing-a-combinator": "fallback",
     "writing-a-timed-operator": "heartbeat",
     "writing-a-shared-source": "radio",
@@ -34,6 +37,7 @@ PAGES = {
 CONCEPTS = {
     "writing-an-operator": 2,
     "writing-a-source": 2,
+    "writing-a-connector": 1,
     "writing-a-combinator": 3,
     "writing-a-timed-operator": 4,
     "writing-a-shared-source": 5,
@@ -117,6 +121,57 @@ async def test_a_page_that_can_not_be_fetched_fails_the_flow_behind_the_pages_be
 
     assert [1, 2] == recorder.items
     assert "gone" == str(recorder.error)
+
+
+# -- a connector
+
+
+@define(eq=False)
+class PostOffice:
+    """A server of letters, which writes down what it is told."""
+
+    left: list[str] = field(factory=lambda: ["a", "b", "c"])
+    told: list[str] = field(factory=list[str])
+    noticed: asyncio.Event = field(factory=asyncio.Event)
+    gone: asyncio.Event = field(factory=asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        left = list(self.left)
+        while line := await reader.readline():
+            self.told.append(line.decode().strip())
+            word, _, number = self.told[-1].partition(" ")
+            if word == "NOOP":
+                self.noticed.set()
+            taken, left = left[: int(number or 0)], left[int(number or 0) :]
+            count = len(taken) if taken or word == "NOOP" else -1
+            writer.write("".join(f"{each}\n" for each in (count, *taken)).encode())
+        writer.close()
+        self.gone.set()
+
+
+async def test_the_server_is_asked_for_what_is_wanted_and_told_of_the_end() -> None:
+    office = PostOffice()
+    async with await asyncio.start_server(office.serve, "127.0.0.1", 0) as server:
+        flow = letters(*server.sockets[0].getsockname())
+        assert ["a", "b"] == await flow.take(2).to_list()
+        await office.gone.wait()
+        assert ["TAKE 2", "QUIT"] == office.told
+        assert ["A", "B", "C"] == await flow.map(str.upper).to_list()
+
+    assert ["TAKE 64", "TAKE 64", "QUIT"] == office.told[2:]
+
+
+async def test_the_server_hears_of_a_client_that_nobody_wants_anything_of() -> None:
+    office = PostOffice()
+    async with (
+        await asyncio.start_server(office.serve, "127.0.0.1", 0) as server,
+        letters(*server.sockets[0].getsockname(), heartbeat=1e-3).open() as items,
+    ):
+        first = await anext(items)
+        await office.noticed.wait()
+        rest = [item async for item in items]
+
+    assert ["a", "b", "c"] == [first, *rest]
 
 
 # -- a combinator
