@@ -163,13 +163,12 @@ async def test_the_server_is_asked_for_what_is_wanted_and_told_of_the_end() -> N
 
 async def test_the_server_hears_of_a_client_that_nobody_wants_anything_of() -> None:
     office = PostOffice()
-    async with (
-        await asyncio.start_server(office.serve, "127.0.0.1", 0) as server,
-        letters(*server.sockets[0].getsockname(), heartbeat=1e-3).open() as items,
-    ):
-        first = await anext(items)
-        await office.noticed.wait()
-        rest = [item async for item in items]
+    async with await asyncio.start_server(office.serve, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        async with letters(host, port, heartbeat=1e-3).open() as items:
+            first = await anext(items)
+            await office.noticed.wait()
+            rest = [item async for item in items]
 
     assert ["a", "b", "c"] == [first, *rest]
 

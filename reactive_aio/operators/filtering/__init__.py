@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar, overload
 
 from ..._fusion import label
-from .._fluent import Fluent, check_count, check_flag, check_flow, check_fraction, check_function, check_whole
+from .._fluent import Fluent, check_count, check_flag, check_fraction, check_function, check_whole
 from .filter import Filter
 from .take import Take
 
