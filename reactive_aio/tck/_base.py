@@ -25,6 +25,9 @@ class PublisherBase(Verification):
     bounded_depth_of_on_next_and_request_recursion: int = 1
     """How deep on_next may be inside itself when request is called from it (rule 3.3); 1 means not at all."""
 
+    subscribers_of_multicast: int = 2
+    """How many subscribers the tests have in which several share a publisher (rule 1.11)."""
+
     @abstractmethod
     def create_publisher(self, elements: int) -> Publisher[Any]:
         """Return a publisher of exactly this many elements, none of them None; called on the running loop."""

@@ -250,9 +250,9 @@ class PublisherTests(PublisherBase):
 
     # -- several subscribers
 
-    async def _two(self, run: Run, elements: int = 5) -> list[Probe]:
+    async def _several(self, run: Run, elements: int = 5) -> list[Probe]:
         publisher = self.publisher(run, elements)
-        probes = [run.subscribe(publisher), run.subscribe(publisher)]
+        probes = [run.subscribe(publisher) for _ in range(self.subscribers_of_multicast)]
         await run.rest()
         run.know(multicast=True)
         return probes
@@ -260,14 +260,14 @@ class PublisherTests(PublisherBase):
     @verifies("1.11", optional=True)
     async def test_optional_spec111_maySupportMultiSubscribe(self, run: Run) -> None:
         """A second subscriber is served; a publisher may reject it."""
-        probes = await self._two(run)
+        probes = await self._several(run)
         if any(probe.error is not None or probe.subscription is None for probe in probes):
             raise DoesNotHoldError(f"§1.11 it serves one subscriber only\n{run.trace().tail()}")
 
     @verifies("1.11", optional=True)
     async def test_optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(self, run: Run) -> None:
         """Each of two subscribers hears elements or the end."""
-        probes = await self._two(run)
+        probes = await self._several(run)
         for probe in probes:
             await self.ask(run, probe, 5)
         if not all(probe.items or probe.completed for probe in probes):
@@ -278,7 +278,7 @@ class PublisherTests(PublisherBase):
         self, run: Run
     ) -> None:
         """Two subscribers that ask for one element in turn see the same."""
-        probes = await self._two(run)
+        probes = await self._several(run)
         for _ in range(5):
             for probe in probes:
                 await self.ask(run, probe, 1)
@@ -289,7 +289,7 @@ class PublisherTests(PublisherBase):
         self, run: Run
     ) -> None:
         """Two subscribers that ask for many see the same."""
-        probes = await self._two(run)
+        probes = await self._several(run)
         for probe in probes:
             probe.request(4)
         await run.check("1.11")
@@ -299,7 +299,7 @@ class PublisherTests(PublisherBase):
         self, run: Run
     ) -> None:
         """Two subscribers that ask for all see the same, and the end."""
-        probes = await self._two(run)
+        probes = await self._several(run)
         for probe in probes:
             probe.request(6)
         await run.check("1.11")
