@@ -51,7 +51,8 @@ async def test_each_of_several_subscribers_is_given_all_elements_of_one_run() ->
         shared.buffer(7).flat_map_iterable(list).to_list(),
         shared.map(int).to_list(),
     )
-    assert [list(range(50))] * 4 == [*await asyncio.gather(*ends)]
+    found = [*await asyncio.gather(*ends)]
+    assert [list(range(50))] * 4 == found
     assert ["begun", "cleaned up"] == source.log
 
 
