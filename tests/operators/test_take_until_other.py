@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio.errors import SourceConsumedError
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
@@ -195,12 +196,38 @@ async def test_what_the_function_raises_ends_it() -> None:
 
 
 def test_what_ends_nothing_is_refused_when_the_flow_is_built() -> None:
-    with pytest.raises(TypeError, match=r"takes a flow, an asyncio.Event or a function, not int$"):
+    with pytest.raises(TypeError, match=r"takes a flow, an asyncio.Event, a function or an awaitable, not int$"):
         Flow.of(1).take_until_other(2)
 
 
-async def test_what_one_subscription_only_could_await_is_refused_when_the_flow_is_built() -> None:
-    future = asyncio.get_running_loop().create_future()
-    for once in (asyncio.sleep(1), future):
-        with pytest.raises(TypeError, match=r"write take_until_other\(lambda: \.\.\.\)"):
-            Flow.of(1).take_until_other(once)
+@pytest.mark.parametrize("kind", ["coroutine", "task", "future"])
+def test_an_awaitable_ends_one_subscription_and_a_task_outlives_it(kind: str) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        other: Any = loop.create_future() if kind == "future" else asyncio.sleep(10)
+        if kind == "task":
+            other = asyncio.ensure_future(other)
+        elif kind == "future":
+            loop.call_later(10, other.set_result, None)
+        flow = Flow.of(1).concat(Flow.never()).take_until_other(other)
+
+        assert [1] == await flow.to_list()
+        assert 10 == loop.time()
+        with pytest.raises(SourceConsumedError, match="lambda"):
+            await flow.to_list()
+
+        left = asyncio.ensure_future(asyncio.sleep(10))
+        assert [1] == await Flow.of(1).take_until_other(left).to_list()
+        assert not left.done()
+        await left
+
+    run_virtual(main())
+
+
+async def test_the_failure_of_an_awaitable_ends_it() -> None:
+    async def fail() -> None:
+        raise OSError("gone")
+
+    for other in (fail(), asyncio.ensure_future(fail())):
+        with pytest.raises(OSError, match="gone"):
+            await Flow.never().take_until_other(other).to_list()

@@ -133,17 +133,19 @@ class Filtering(Fluent[T_co]):
         check_function("take_until", predicate, "an ordinary predicate is needed")
         return self.then(TakeUntil(predicate))
 
-    def take_until_other(self, other: Flow[object] | asyncio.Event | Callable[[], Awaitable[object]]) -> Flow[T_co]:
+    def take_until_other(
+        self, other: Flow[object] | asyncio.Event | Callable[[], Awaitable[object]] | Awaitable[object]
+    ) -> Flow[T_co]:
         """Emit elements until ``other`` emits or completes, then cancel and complete, without further demand.
 
         ``other`` is a flow, an event, which ends this flow when it is set, or a function, which is called for each
-        subscription and gives what is awaited, such as an ``async def``.
+        subscription and gives what is awaited, such as an ``async def``. A coroutine, task or future will do for one subscription.
 
         Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
         is buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
         Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``; the result of
-        a function is no matter. What is none of these is refused with TypeError when the flow is built, and so is
-        what can be awaited by one subscription only, such as a coroutine.
+        a function is no matter. SourceConsumedError for the next subscription to an awaitable. What is none of these is refused
+        with TypeError when the flow is built.
         (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
         >>> from reactive_aio import Flow

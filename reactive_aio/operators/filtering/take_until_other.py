@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define, field, frozen
@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
+from ...errors import SourceConsumedError
 from ...hooks import discard
 from ...spec import Subscription
 from .._fluent import is_flow
@@ -35,14 +36,34 @@ def ending(flow: Flow[Any], other: object) -> Flow[Any]:
         return flow.defer(when_set)
     if callable(other):
         return flow.from_awaitable(cast("Callable[[], Awaitable[object]]", other)).ignore_elements()
-    if iscoroutine(other):
-        other.close()  # else Python warns of it besides
-    hint = ""
     if isawaitable(other):
-        hint = ": write take_until_other(lambda: ...), so that each subscription awaits one of its own"
+        return flow.from_awaitable(Once(other)).ignore_elements()
     raise TypeError(
-        f"take_until_other() takes a flow, an asyncio.Event or a function, not {type(other).__name__}{hint}"
+        f"take_until_other() takes a flow, an asyncio.Event, a function or an awaitable, not {type(other).__name__}"
     )
+
+
+@define(eq=False)
+class Once:
+    """Gives what can be awaited once only, to the first subscription."""
+
+    _awaitable: Awaitable[object] | None
+
+    def __call__(self) -> Awaitable[object]:
+        """Give it away."""
+        awaitable, self._awaitable = self._awaitable, None
+        if awaitable is None:
+            raise SourceConsumedError(
+                "take_until_other() was given an awaitable, which ends one subscription: write take_until_other(lambda: ...), so that "
+                "each awaits one of its own"
+            )
+        return _outcome(awaitable) if isinstance(awaitable, asyncio.Future) else awaitable
+
+
+async def _outcome(future: asyncio.Future[object]) -> object:
+    """Wait for a task or future of somebody else's, which outlives a cancel of this."""
+    await asyncio.wait((future,))
+    return future.result()
 
 
 @frozen
