@@ -347,25 +347,20 @@ class Program:
         """Whether a failure may be answered."""
         return any(step.operator.recovers for step in self.steps)
 
+    def has_in_turn(self, *traits: str) -> bool:
+        """Return whether operators with these traits follow each other, with others in between or not."""
+        steps = iter(self.steps)  # one behind the other
+        return all(any(getattr(step.operator, trait) for step in steps) for trait in traits)
+
     @property
     def remembers_the_overtaken(self) -> bool:
         """Whether other elements come of a failure that is answered when it has overtaken some, and not only fewer."""
-        steps = iter(self.steps)  # one behind the other
-        return (
-            any(step.operator.eager for step in steps)
-            and any(step.operator.recovers for step in steps)
-            and any(step.operator.remembers for step in steps)
-        )
+        return self.has_in_turn("eager", "recovers", "remembers")
 
     @property
     def may_answer_what_plain_python_does_not_reach(self) -> bool:
         """Whether a failure may overtake the element with which an operator would have ended, and be answered behind that."""
-        steps = iter(self.steps)  # one behind the other
-        return (
-            any(step.operator.eager for step in steps)
-            and any(step.operator.stops for step in steps)
-            and any(step.operator.recovers for step in steps)
-        )
+        return self.has_in_turn("eager", "stops", "recovers")
 
     @property
     def reads_ahead(self) -> bool:
