@@ -22,6 +22,7 @@ KEEPING: dict[str, tuple[End, list[int]]] = {
     "to_dict": (lambda flow: flow.to_dict(lambda n: n % 2), [1, 2]),
     "to_sorted_list": (Flow.to_sorted_list, [1, 2, 3]),
     "top_k": (lambda flow: flow.top_k(3), [1, 2, 3]),
+    "for_each_batch": (lambda flow: flow.for_each_batch(len, 5), [1, 2, 3]),
     "last": (Flow.last, [1]),
     "min": (Flow.min, [1]),
     "max": (Flow.max, [3]),
