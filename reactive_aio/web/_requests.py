@@ -12,7 +12,6 @@ from attrs import define, field, frozen
 from .._flow.flow import Flow
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow, check_function
-from ..spec import UNBOUNDED
 from ._delivery import Receive, Scope, check_http
 
 T = TypeVar("T")
@@ -80,8 +79,8 @@ def declared_length(scope: Scope) -> int | None:
 def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
     r"""Split bytes into lines, without the line breaks ``\n`` and ``\r\n``.
 
-    Demand: one chunk is asked for when the lines of the one before have been emitted; where the demand is unbounded it is passed on. What
-    is kept is one chunk and the beginning of a line.
+    Demand: one chunk is asked for when the lines of the one before have been emitted. What is kept is one chunk and the beginning of
+    a line.
     Errors: TooLargeError for a line of more than ``max_line`` bytes. When the body fails, the beginning of a line is dropped.
 
     >>> from reactive_aio import Flow
@@ -144,8 +143,8 @@ class OneChunkAtATime(Transform[bytes, bytes]):
     __slots__ = ()
 
     def demand(self, n: int) -> int:
-        """Ask for one chunk, or for all."""
-        return n if n == UNBOUNDED else min(n, 1)
+        """Ask for one chunk at most."""
+        return min(n, 1)
 
 
 @frozen

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "strict": BASE | {"_flow", "_fusion"},
     "tck": BASE | {"_clocks"},
     "testing": BASE | {"_clocks", "_flow", "_plan", "_runtime"},
-    "web": BASE | {"_flow", "operators"},
+    "web": BASE | {"_flow", "_fusion", "operators"},
     "_cli": BASE | {"_flow", "_plan", "_runtime"},
     "__init__": STAGES | {"_flow", "operators"},
     "__main__": {"_cli"},
