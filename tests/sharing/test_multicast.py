@@ -277,6 +277,7 @@ async def test_a_failure_that_a_use_has_answered_goes_nowhere_else() -> None:
     assert [] == dropped
 
 
+@pytest.mark.usefixtures("still")  # a turn whose time is up would have the gate close later
 async def test_what_a_use_has_asked_for_and_not_given_on_is_discarded_when_it_leaves() -> None:
     lost: list[object] = []
     gate = ByHand()
