@@ -7,9 +7,9 @@ an endpoint. Every response closes its flow itself, before it returns: at the en
 from ._connection import Connection as Connection
 from ._connection import RemoteError as RemoteError
 from ._connection import StreamError as StreamError
+from ._delivery import ClientDisconnectedError as ClientDisconnectedError
 from ._events import Event as Event
 from ._events import EventStream as EventStream
-from ._requests import ClientDisconnectedError as ClientDisconnectedError
 from ._requests import TooLargeError as TooLargeError
 from ._requests import decompress as decompress
 from ._requests import json_lines as json_lines

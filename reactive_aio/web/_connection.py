@@ -17,9 +17,8 @@ from ..errors import ProtocolViolation
 from ..hooks import drop_error
 from ..operators._fluent import check_count
 from ..spec import add_demand, refill_after, subtract_demand
-from ._delivery import settled
+from ._delivery import ClientDisconnectedError, settled
 from ._frames import Frame, FrameError, read_frame, write_frame
-from ._requests import ClientDisconnectedError
 
 Offer = Callable[[Any], "Flow[Any]"]
 Offers = Mapping[str, Offer]

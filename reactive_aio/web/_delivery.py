@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
 
 from attrs import define, field
@@ -17,6 +17,10 @@ Headers = list[tuple[bytes, bytes]]
 
 LONGEST_LOOK: Final = 60.0
 """Seconds after which a client that does not read is looked at again, at most."""
+
+
+class ClientDisconnectedError(ConnectionError):
+    """A client has gone in the middle of a request or a response."""
 
 
 @define(eq=False)
@@ -46,8 +50,8 @@ class Delivery:
         try:
             while not sending.done() and not gone.done() and not self._stalled:
                 await asyncio.wait((sending, gone), timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
-                if not sending.done() and not gone.done():
-                    await self._beat()
+                if not sending.done() and not gone.done() and not await self._beat():
+                    break
         finally:
             by_client = not sending.done()
             gone.cancel()
@@ -55,7 +59,8 @@ class Delivery:
                 sending.cancel()
             await settled(sending, gone)
         if not (by_client and sending.cancelled()):
-            await sending  # its failure is the server's to log, and to show by a body that is cut short
+            with suppress(ClientDisconnectedError):
+                await sending  # its failure is the server's to log, and to show by a body that is cut short
 
     # -- the body
 
@@ -64,19 +69,19 @@ class Delivery:
             async for chunk in chunks:
                 await self._put(chunk)
         await self.begin()
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def begin(self) -> None:
         """Send the status and the headers, once. It waits for the first chunk: a body that fails before has an honest status."""
         if not self._begun:
             self._begun = True
-            await self._send({"type": "http.response.start", "status": self._status, "headers": self._headers})
+            await self._tell({"type": "http.response.start", "status": self._status, "headers": self._headers})
 
     async def _put(self, chunk: bytes) -> None:
         await self.begin()
         clock = asyncio.get_running_loop().time
         self._sending = clock()
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._tell({"type": "http.response.body", "body": chunk, "more_body": True})
         self._sending = None
         self._sent = clock()
 
@@ -98,12 +103,25 @@ class Delivery:
         since, most = self._sending, self.send_timeout
         return since is not None and most is not None and asyncio.get_running_loop().time() >= since + most
 
-    async def _beat(self) -> None:
+    async def _beat(self) -> bool:
+        """Send a heartbeat if it is time for one; False if the client does not take it."""
         now = asyncio.get_running_loop().time()
-        if self.heartbeat is not None and self._sending is None and now >= self._sent + self.heartbeat:
-            self._sent = now
-            await self.begin()
-            await self._send({"type": "http.response.body", "body": self.idle, "more_body": True})
+        if self.heartbeat is None or self._sending is not None or now < self._sent + self.heartbeat:
+            return True
+        self._sent = now
+        try:
+            async with asyncio.timeout(self.send_timeout):
+                await self.begin()
+                await self._tell({"type": "http.response.body", "body": self.idle, "more_body": True})
+        except (TimeoutError, ClientDisconnectedError):
+            return False
+        return True
+
+    async def _tell(self, message: dict[str, object]) -> None:
+        try:
+            await self._send(message)
+        except OSError as error:  # by which some servers say so
+            raise ClientDisconnectedError("the client has gone") from error
 
 
 async def disconnected(receive: Receive) -> None:

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from .._flow.flow import Flow
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow, check_function
-from ._delivery import Receive, Scope, check_http
+from ._delivery import ClientDisconnectedError, Receive, Scope, check_http
 
 T = TypeVar("T")
 
@@ -23,10 +23,6 @@ ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 class TooLargeError(ValueError):
     """A client has sent more than a limit allows: answer with the status 413."""
-
-
-class ClientDisconnectedError(ConnectionError):
-    """A client has gone in the middle of the body of its request."""
 
 
 def request_body(scope: Scope, receive: Receive, *, max_bytes: int) -> Flow[bytes]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_function
 from ._connection import Connection
-from ._delivery import Receive, Scope, Send, settled
+from ._delivery import ClientDisconnectedError, Receive, Scope, Send, settled
 from ._frames import PROTOCOL, FrameError
-from ._requests import ClientDisconnectedError
 
 T = TypeVar("T")
 
@@ -90,7 +88,8 @@ class StreamSocket:
         origin = named.get(b"origin")
         if origin is None or "*" in self._origins or origin in self._origins:
             return True
-        return urlsplit(origin).netloc == named.get(b"host") != ""
+        _, _, host = origin.partition("://")
+        return host == named.get(b"host") != ""
 
     async def _served(self, connection: Connection, receive: Receive) -> tuple[int, str]:
         """Serve until the end; return the code and the reason with which the connection is to be closed, 0 if it is."""

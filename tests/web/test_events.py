@@ -82,6 +82,34 @@ def test_who_gets_nothing_gets_a_heartbeat() -> None:
     assert [15, 30, 40, 55, 60] == [round(time - start) for time in times]
 
 
+def test_a_client_that_does_not_take_a_heartbeat_has_stalled() -> None:
+    async def main() -> float:
+        closed: list[int] = []
+        events = Flow[Event].never().do_finally(lambda: closed.append(1))
+        await Client(stalls_after=1).ask(EventStream(lambda _: events, heartbeat=15.0, send_timeout=30.0))
+        assert [1] == closed
+        return asyncio.get_running_loop().time()
+
+    assert 45 == run_virtual(main())
+
+
+@pytest.mark.parametrize("heartbeat", [None, 15.0])
+def test_a_server_may_say_by_an_error_that_the_client_has_gone(heartbeat: float | None) -> None:
+    class Gone(Client):
+        async def _send(self, message: dict[str, object]) -> None:
+            if self.messages:
+                raise ConnectionResetError
+            await super()._send(message)
+
+    async def main() -> None:
+        closed: list[int] = []
+        flow = Flow.timer(20.0).map(lambda n: Event(str(n))).do_finally(lambda: closed.append(1))
+        await Gone().ask(EventStream(lambda _: flow, heartbeat=heartbeat))
+        assert [1] == closed
+
+    run_virtual(main())
+
+
 # -- to go on where a client left off
 
 

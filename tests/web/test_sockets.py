@@ -270,6 +270,7 @@ def test_who_leaves_a_stream_of_the_client_cancels_it() -> None:
         ("https://here.example", [], True),
         ("https://there.example", [], False),
         ("null", [], False),
+        ("http://[", [], False),
         ("https://here.example.evil.example", [], False),
         ("https://there.example", ["https://there.example"], True),
         ("http://there.example", ["https://there.example"], False),
