@@ -303,8 +303,8 @@ class Ends(Reductions[T_co]):
 
         Demand: ``size`` elements, asked for when the call before has ended; no more are outstanding and held. Where
         ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next one.
-        Errors: what ``fn`` raises cancels the flow, with a note that counts the lists from 0. A CancelledError that ``fn`` raises by
-        itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
+        Errors: what ``fn`` raises cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
+        that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
         ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
         Cancel: ``fn`` is cancelled, and what is kept goes to ``hooks.on_discard``.
         (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)

@@ -46,9 +46,8 @@ class Crossing:
 class Gathering:
     """The boundary behind a combinator that reads a blocking iterator on a thread (a Receiver): what a turn gives crosses as one list.
 
-    The iterator gives each element before it makes the
-    next, so that nothing waits with it; and a list for each element would cost a wake-up each. A handover takes the list
-    to the next region while the thread is blocked.
+    The iterator gives each element before it makes the next, so that no element waits while it blocks. To send each by itself would
+    cost a wake-up for each. A handover takes the list to the next region while the thread is blocked.
     """
 
     _loop: AbstractEventLoop
