@@ -33,7 +33,7 @@ class Crossing:
         """Return the one to a region."""
         return cls(
             downstream=driver,
-            on_chunk=partial(driver.hand, driver.upstream.add),
+            on_chunk=driver.arrive,
             on_error=partial(driver.post, driver.take_end),
             on_complete=partial(driver.post, driver.take_end, None),
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
-from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -100,6 +99,20 @@ class RegionDriver(Emission):
         except FAILURES as error:
             self.caught(error)
 
+    def arrive(self, items: list[Any]) -> None:
+        """Take elements over a boundary, from any thread; a turn sees to them, which comes only if any are wanted.
+
+        On the loop they are taken at once, but not before what has been posted: a turn whose time was up may have left some of that.
+        """
+        fed: Any = self._input
+        if get_ident() != self._ident or not self._events.empty():
+            self.post(fed.add, items)
+            return
+        fed.add(items)
+        if self._demand and not self._awake:
+            self._awake = True
+            self._wake_here()
+
     def on_error(self, error: BaseException) -> None:
         """Take the failure of upstream; it stays behind the elements."""
         self._take_end_here(error)
@@ -142,8 +155,8 @@ class RegionDriver(Emission):
 
     def hand_over(self, downstream: RegionDriver) -> None:
         """Have the loop of the next region take what has been made, while a function keeps the thread of this one."""
-        give = partial(downstream.hand, downstream.upstream.add)
-        handover = self.handover = downstream.place.handover = Handover(downstream.loop, downstream.context, give)
+        handover = Handover(downstream.loop, downstream.context, downstream.arrive)
+        self.handover = downstream.place.handover = handover
         self.run.pace.idle, self.run.pace.arm = handover.idle, handover.arm
 
     def begin(

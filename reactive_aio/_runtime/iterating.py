@@ -107,8 +107,19 @@ class Steps(Held):
         self.driver = assemble(plan, self, FlowHost(self.lifetime), copy_context(), each=not unseen)
         self.poll = self.driver.poll
 
+    def take(self) -> Any:
+        """Return the next element if it is to be had without a wait, else NOTHING."""
+        if not self.clear:
+            return NOTHING
+        item = self.poll()
+        if item is NOTHING and not self._over and not self.driver.bare and budgets.clock() < self._until:
+            self._pull()
+            item, self._item = self._item, NOTHING
+            self.clear = item is not NOTHING
+        return item
+
     async def next(self) -> Any:
-        """Return the next element, which `poll` has not; raises StopAsyncIteration behind the last, and the failure in its place."""
+        """Return the next element, which `take` has not; raises StopAsyncIteration behind the last, and the failure in its place."""
         while self.clear and self.driver.bare:
             self._pulling = True
             try:
@@ -137,17 +148,13 @@ class Steps(Held):
     async def _arrival(self) -> None:
         """Wait for the next element or the end."""
         if not self._asked:
-            self._asked = True
-            self.clear = False
             if budgets.clock() < self._until:
-                self._pulling = True
-                try:
-                    self.driver.budget.within(self._until, self.driver.pull, self._most)
-                finally:
-                    self._pulling = False
+                self._pull()
                 if self._item is not NOTHING or self._over:
                     return
             else:
+                self._asked = True
+                self.clear = False
                 self.driver.request(self._most)
         self._waiter = asyncio.get_running_loop().create_future()
         try:
@@ -155,6 +162,15 @@ class Steps(Held):
         finally:
             self._waiter = None
         self._until = budgets.clock() + part
+
+    def _pull(self) -> None:
+        """Ask for the next element, and have it made there and then, as far as that goes."""
+        self._asked = self._pulling = True
+        self.clear = False
+        try:
+            self.driver.budget.within(self._until, self.driver.pull, self._most)
+        finally:
+            self._pulling = False
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
         """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
@@ -252,10 +268,9 @@ class Iteration:
 
     async def __anext__(self) -> Any:
         steps = self._steps
-        if steps.clear:
-            item = steps.poll()
-            if item is not NOTHING:
-                return item
+        item = steps.take()
+        if item is not NOTHING:
+            return item
         # Kept, and not by this frame: the traceback of a failure leads to it.
         steps.held.append(self)
         del self

@@ -122,19 +122,6 @@ class Turns(Taker):
         if not self._awake:
             self._wake()
 
-    def hand(self, handle: Callable[[Any], None], value: Any) -> None:
-        """As `post`, from one who never calls in the middle of a turn of this; on the loop ``handle`` runs at once.
-
-        But not before what has been posted: a turn whose time was up may have left some of that.
-        """
-        if get_ident() != self._ident or not self._events.empty():
-            self.post(handle, value)
-            return
-        handle(value)
-        if not self._awake:
-            self._awake = True
-            self._wake_here()
-
     def _wake(self) -> None:
         """Have a turn come, from any thread, where none is due."""
         self._awake = True

@@ -15,6 +15,7 @@ from reactive_aio._runtime.driver import RegionDriver
 from reactive_aio._runtime.ends import subscribe
 from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
+from tests.runtime.by_turns import region_of
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -86,3 +87,31 @@ async def test_whoever_subscribes_for_somebody_hears_when_everything_has_been_cl
     await idle()
 
     assert order == ["cleaned up", "ended"]
+
+
+def test_what_arrives_on_the_loop_comes_behind_what_has_been_posted() -> None:
+    """A turn whose time was up has left a list that another thread posted; a timer of the same loop hands over what came later."""
+    bed = region_of(prefetch=9)
+    bed.driver.request(9)
+    bed.loop.rest()
+
+    bed.driver.post(bed.driver.upstream.add, ["posted by another thread"])
+    bed.driver.arrive(["handed over"])
+    bed.loop.rest()
+
+    assert ["subscribed", ["posted by another thread"], ["handed over"]] == bed.heard
+
+
+def test_a_list_that_arrives_takes_a_turn_only_where_it_is_wanted() -> None:
+    bed = region_of(prefetch=9)
+
+    bed.driver.arrive([1, 2])
+    assert 0 == bed.loop.turn()
+
+    bed.driver.request(3)
+    bed.loop.rest()
+    assert ["subscribed", [1, 2]] == bed.heard
+
+    bed.driver.arrive([3])
+    assert 1 == bed.loop.turn()
+    assert ["subscribed", [1, 2], [3]] == bed.heard

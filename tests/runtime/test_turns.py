@@ -95,20 +95,3 @@ async def test_regions_on_one_loop_let_it_have_its_turn_when_their_time_is_up(mo
     assert len(seen) == 1_000
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 3
     assert budgets.TURN < 0.01
-
-
-@pytest.mark.usefixtures("still")
-async def test_what_is_handed_over_on_the_loop_comes_behind_what_has_been_posted() -> None:
-    """A turn whose time was up has left events; a timer of the same loop hands over what came later."""
-    log: list[Any] = []
-    member = Scripted(Company(asyncio.get_running_loop()), [], None, None)
-    await asyncio.sleep(0)
-
-    member.post(log.append, "posted by another thread")
-    member.hand(log.append, "handed over")
-    assert [] == log
-    await asyncio.sleep(0)
-    assert ["posted by another thread", "handed over"] == log
-
-    member.hand(log.append, "at once")
-    assert "at once" == log[-1]
