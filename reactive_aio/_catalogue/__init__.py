@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from .._flow.calling import Calling
 from .._flow.ends import Ends
 from .._flow.flow import Flow
 from .._flow.reductions import Reductions
@@ -70,7 +71,7 @@ class Operator:
     @property
     def is_end(self) -> bool:
         """Whether the method runs the flow."""
-        return self.family in {Ends, Reductions}
+        return self.family in {Ends, Calling, Reductions}
 
     @property
     def peers(self) -> dict[str, tuple[str, ...]]:

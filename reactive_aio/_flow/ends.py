@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .._core.missing import MISSING
-from .._fusion import label
-from ..operators._fluent import check_count, check_function, check_seconds, is_async
+from ..operators._fluent import check_count, check_function, check_seconds
 from ..operators.filtering.take import Take
-from ..operators.folding.fold import Count, ForEach, Last, Reduce, ToList
+from ..operators.folding.fold import Count, Last, Reduce, ToList
 from ..spec import Subscriber
-from .reductions import Reductions
+from .calling import Calling
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -43,7 +41,7 @@ class FlowIterator(Protocol[T_co]):
         """Cancel, and wait until everything has been cleaned up; raises what the cleanup raises."""
 
 
-class Ends(Reductions[T_co]):
+class Ends(Calling[T_co]):
     """What runs a flow.
 
     Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
@@ -246,93 +244,6 @@ class Ends(Reductions[T_co]):
         3
         """
         return await self._value(Count(), 0)
-
-    @overload
-    async def for_each(self, fn: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> None: ...
-    @overload
-    async def for_each(self, fn: Callable[[T_co], object], *, max_concurrency: int = 1) -> None: ...
-    async def for_each(self, fn: Callable[[T_co], Any], *, max_concurrency: int = 1) -> None:
-        """Call ``fn`` for each element; await it, if it is ``async def``, for ``max_concurrency`` elements at a time.
-
-        Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
-        one element for each call, asked for when the call before it has ended.
-        Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
-        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
-        ValueError.
-        (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``.)
-
-        >>> import asyncio
-        >>> from reactive_aio import Flow
-        >>> asyncio.run(Flow.range(2).for_each(print))
-        0
-        1
-        """
-        check_function("for_each", fn)
-        check_count("for_each", "max_concurrency", max_concurrency, 1)
-        if max_concurrency == 1:
-            if is_async(fn):
-                from .._runtime.iterating import for_each_async
-
-                await for_each_async(self._as_flow(), fn, lambda n: f"for_each({label(fn)}), on element #{n}")
-            else:
-                await self._value(ForEach(fn), None)
-        elif is_async(fn):
-            from .._runtime.ends import only_of
-            from ..operators.awaiting.for_each import ForEachAsync
-
-            await only_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
-        else:
-            raise ValueError(
-                "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
-            )
-
-    @overload
-    async def for_each_batch(
-        self, fn: Callable[[list[T_co]], Awaitable[object]], size: int, seconds: float | None = None
-    ) -> None: ...
-    @overload
-    async def for_each_batch(
-        self, fn: Callable[[list[T_co]], object], size: int, seconds: float | None = None
-    ) -> None: ...
-    async def for_each_batch(self, fn: Callable[[list[T_co]], Any], size: int, seconds: float | None = None) -> None:
-        """Call ``fn`` with lists of ``size`` elements, one after another, and await it, if it gives something to be awaited.
-
-        With ``seconds`` a list that is not full is given so long after its first element came, as by ``buffer_timeout``. The
-        last list has what is left, if there is any.
-
-        Demand: ``size`` elements, asked for when the call before has ended; no more are outstanding and held. Where
-        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next one.
-        Errors: what ``fn`` raises cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
-        that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
-        ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
-        Cancel: ``fn`` is cancelled, and what is kept goes to ``hooks.on_discard``.
-        (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)
-
-        >>> import asyncio
-        >>> from reactive_aio import Flow
-        >>> async def write(items):
-        ...     print("written:", items)
-        >>> asyncio.run(Flow.range(5).for_each_batch(write, 2))
-        written: [0, 1]
-        written: [2, 3]
-        written: [4]
-        """
-        from .._runtime.iterating import for_each_async
-
-        check_function("for_each_batch", fn)
-        check_count("for_each_batch", "size", size, 1)
-        if seconds is not None:
-            check_seconds("for_each_batch", "seconds", seconds, above=True)
-        flow = self._as_flow()
-        lists = flow.buffer(size) if seconds is None else flow.buffer_timeout(size, seconds)
-
-        async def call(items: list[T_co]) -> None:
-            given = fn(items)
-            if isawaitable(given):
-                await given
-
-        await for_each_async(lists, call, lambda n: f"for_each_batch({label(fn)}, {size}), on batch #{n}")
 
     async def to_spark(
         self,

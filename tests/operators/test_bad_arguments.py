@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "float": (0.5, NUMBER),
     "bool": (True, [None, 1, "no"]),
     "str": ("name", OBJECT),
+    "Condition": (None, [5, "now", []]),
     "type": (int, [*OBJECT, "int"]),
     "Errors": (OSError, [*OBJECT, "OSError", (5,)]),
     "Overflow": ("error", [*OBJECT, "best"]),

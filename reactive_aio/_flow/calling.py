@@ -1,0 +1,184 @@
+"""The ends that call a function for what comes, and know when to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any, Final, TypeVar, overload
+
+from .._fusion import label
+from ..operators._fluent import check_count, check_function, check_seconds, is_async
+from ..operators.folding.fold import ForEach
+from .reductions import Reductions
+
+T_co = TypeVar("T_co", covariant=True)
+
+Condition = asyncio.Event | Callable[[], Awaitable[object]] | Awaitable[object]
+"""What says that a service is to stop: an event that is set, or what returns when it has been awaited."""
+
+GRACE: Final = 30.0
+"""Seconds in which a service that is told to stop may finish, as long as Kubernetes gives it by default."""
+
+
+def check_stop(method: str, stop: object, grace: object) -> None:
+    """Refuse at once what can't say when to stop, and what is no time to finish in."""
+    if not (stop is None or isinstance(stop, asyncio.Event) or callable(stop) or isawaitable(stop)):
+        raise TypeError(
+            f"{method}(stop={label(stop)}): stop is an asyncio.Event, an async function or an awaitable, not {type(stop).__name__}"
+        )
+    check_seconds(method, "grace", grace)
+
+
+class Calling(Reductions[T_co]):
+    """The ends that call a function for what comes."""
+
+    __slots__ = ()
+
+    @overload
+    async def for_each(
+        self,
+        fn: Callable[[T_co], Awaitable[object]],
+        *,
+        max_concurrency: int = 1,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None: ...
+    @overload
+    async def for_each(
+        self,
+        fn: Callable[[T_co], object],
+        *,
+        max_concurrency: int = 1,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None: ...
+    async def for_each(
+        self,
+        fn: Callable[[T_co], Any],
+        *,
+        max_concurrency: int = 1,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        """Call ``fn`` for each element; await it, if it is ``async def``, for ``max_concurrency`` elements at a time.
+
+        ``stop`` says when a service is to stop: an asyncio.Event that is set, an ``async def``, or something else to be awaited.
+        Then the sources give nothing more, and what they have given is finished: what waits in buffers and boundaries, what is
+        awaited, and this function for all of it. After ``grace`` seconds the rest is cancelled.
+
+        Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
+        one element for each call, asked for when the call before it has ended.
+        Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
+        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
+        TimeoutError, where ``grace`` was too short. What ``stop`` raises stops the flow too, and is raised behind its end.
+        ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
+        ValueError.
+        (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> asyncio.run(Flow.range(2).for_each(print))
+        0
+        1
+        """
+        check_function("for_each", fn)
+        check_count("for_each", "max_concurrency", max_concurrency, 1)
+        check_stop("for_each", stop, grace)
+        if stop is not None:
+            from .stopping import run_until
+
+            flow = self._as_flow()
+            await run_until(
+                stop, grace, "for_each", flow, lambda told: told.for_each(fn, max_concurrency=max_concurrency)
+            )
+        elif max_concurrency == 1:
+            if is_async(fn):
+                from .._runtime.iterating import for_each_async
+
+                await for_each_async(self._as_flow(), fn, lambda n: f"for_each({label(fn)}), on element #{n}")
+            else:
+                await self._value(ForEach(fn), None)
+        elif is_async(fn):
+            from .._runtime.ends import only_of
+            from ..operators.awaiting.for_each import ForEachAsync
+
+            await only_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
+        else:
+            raise ValueError(
+                "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"
+            )
+
+    @overload
+    async def for_each_batch(
+        self,
+        fn: Callable[[list[T_co]], Awaitable[object]],
+        size: int,
+        seconds: float | None = None,
+        *,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None: ...
+    @overload
+    async def for_each_batch(
+        self,
+        fn: Callable[[list[T_co]], object],
+        size: int,
+        seconds: float | None = None,
+        *,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None: ...
+    async def for_each_batch(
+        self,
+        fn: Callable[[list[T_co]], Any],
+        size: int,
+        seconds: float | None = None,
+        *,
+        stop: Condition | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        """Call ``fn`` with lists of ``size`` elements, one after another, and await it, if it gives something to be awaited.
+
+        With ``seconds`` a list that is not full is given so long after its first element came, as by ``buffer_timeout``. The
+        last list has what is left, if there is any. ``stop`` and ``grace`` are those of ``for_each``: when the service is to stop, the
+        last list is called with before the call returns.
+
+        Demand: ``size`` elements, asked for when the call before has ended; no more are outstanding and held. Where
+        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next one.
+        Errors: what ``fn`` raises cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
+        that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
+        ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
+        Cancel: ``fn`` is cancelled, and what is kept goes to ``hooks.on_discard``.
+        (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)
+
+        >>> import asyncio
+        >>> from reactive_aio import Flow
+        >>> async def write(items):
+        ...     print("written:", items)
+        >>> asyncio.run(Flow.range(5).for_each_batch(write, 2))
+        written: [0, 1]
+        written: [2, 3]
+        written: [4]
+        """
+        from .._runtime.iterating import for_each_async
+
+        check_function("for_each_batch", fn)
+        check_count("for_each_batch", "size", size, 1)
+        check_stop("for_each_batch", stop, grace)
+        if seconds is not None:
+            check_seconds("for_each_batch", "seconds", seconds, above=True)
+        flow = self._as_flow()
+        if stop is not None:
+            from .stopping import run_until
+
+            await run_until(stop, grace, "for_each_batch", flow, lambda told: told.for_each_batch(fn, size, seconds))
+            return
+        lists = flow.buffer(size) if seconds is None else flow.buffer_timeout(size, seconds)
+
+        async def call(items: list[T_co]) -> None:
+            given = fn(items)
+            if isawaitable(given):
+                await given
+
+        await for_each_async(lists, call, lambda n: f"for_each_batch({label(fn)}, {size}), on batch #{n}")

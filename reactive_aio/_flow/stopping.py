@@ -1,0 +1,342 @@
+"""Stopping a service: its sources give nothing more, and what they have given is finished.
+
+The sources of a flow are told, not its end. So what waits in a buffer, on another thread or in a function that is awaited is
+still worked on, and the flow then completes by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from functools import singledispatch, wraps
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+from attrs import define, evolve, field, frozen
+
+from .._core.guard import FAILURES, as_failure
+from .._fusion import Placed
+from .._plan import FlowLike, Inlet, Nodes, Pulled, Source
+from .._plan.capabilities import LOOP
+from ..operators._fluent import is_async, is_flow
+from ..operators.combining.switch_if_empty import SwitchIfEmpty
+from ..operators.filtering.take_until_other import TakeUntilOther
+from ..operators.flattening.switch_map import SwitchMap
+from ..operators.recovering.repeat import Repeat, Repetition
+from ..operators.recovering.repeat_when import RepeatWhen
+from ..operators.recovering.resume import Always, OnErrorResumeNext
+from ..operators.recovering.timeout import Timeout
+from ..operators.sharing.shared import Share
+from ..operators.sourcing.callback import Emitter, FromCallback
+from ..operators.sourcing.defer import Defer
+from ..operators.sourcing.using import Using
+from ..spec import Subscription
+from .calling import Condition
+
+if TYPE_CHECKING:
+    from .flow import Flow
+
+T = TypeVar("T")
+
+
+async def run_until(
+    condition: Condition, grace: float, method: str, flow: Flow[T], end: Callable[[Flow[T]], Awaitable[None]]
+) -> None:
+    """Await an end of a flow; stop the flow when the condition says so, and cancel it ``grace`` seconds later."""
+    loop, stop, failures = asyncio.get_running_loop(), Stop(), list[BaseException]()
+
+    async def watch() -> None:
+        try:
+            await _holds(condition)
+        except FAILURES as error:
+            if left:
+                raise
+            failures.append(as_failure(error))
+        stop.request()
+        limit.reschedule(loop.time() + grace)
+
+    left, limit = False, asyncio.timeout(None)
+    try:
+        async with limit:
+            watching = loop.create_task(watch())
+            try:
+                await end(told(flow, stop))
+            finally:
+                left = True
+                watching.cancel()
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise TimeoutError(
+            f"{method}() was still at work {grace:g} s after it was told to stop, so it has been cancelled: a larger grace= gives it more time"
+        ) from error.__cause__
+    if failures:
+        raise failures.pop()
+
+
+async def _holds(condition: Condition) -> None:
+    """Wait until it is time to stop."""
+    if isinstance(condition, asyncio.Event):
+        await condition.wait()
+    elif callable(condition):
+        await condition()
+    elif isinstance(condition, asyncio.Future):
+        await asyncio.wait((condition,))  # somebody else's, which outlives a cancel of this
+        condition.result()
+    else:
+        await condition
+
+
+@define(eq=False)
+class Stop:
+    """Tells the sources of one subscription to give nothing more; they may be on any thread."""
+
+    requested: bool = field(init=False, default=False)
+    emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])
+    """Of callbacks: they complete behind what waits there."""
+    _lock: Lock = field(init=False, factory=Lock)
+    _waiting: set[asyncio.Future[None]] = field(init=False, factory=set[asyncio.Future[None]])
+
+    def request(self) -> None:
+        """Tell them."""
+        with self._lock:
+            self.requested = True
+            waiting, self._waiting = self._waiting, set()
+            emitters = list(self.emitters)
+        for future in waiting:
+            future.get_loop().call_soon_threadsafe(_wake, future)
+        for emitter in emitters:
+            emitter.complete()
+
+    async def wait(self) -> None:
+        """Wait until it is requested, on any event loop."""
+        future = asyncio.get_running_loop().create_future()
+        with self._lock:
+            if self.requested:
+                return
+            self._waiting.add(future)
+        try:
+            await future
+        finally:
+            with self._lock:
+                self._waiting.discard(future)
+
+    def tell(self, emitter: Emitter[Any]) -> None:
+        """Have an emitter complete when it is requested."""
+        with self._lock:
+            self.emitters.add(emitter)
+            requested = self.requested
+        if requested:
+            emitter.complete()
+
+    def bell(self) -> FlowLike:
+        """Return a flow that completes when it is requested."""
+        from .flow import Flow
+
+        waiting, over = Flow.from_awaitable(self.wait).ignore_elements(), Flow[Any].empty()
+        return Flow.defer(lambda: over if self.requested else waiting)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+# -- telling the sources
+
+
+def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
+    """Return a flow whose sources give nothing more once a stop is requested.
+
+    What another engine makes is not taken apart: there the flow ends with what has arrived.
+    """
+    from .flow import Flow
+
+    nodes = flow.__nodes__
+    placed = nodes.source
+    if placed.operator.capabilities is not LOOP:
+        return Flow(Nodes(Placed(TakeUntilOther[Any](nodes, stop.bell()), placed.origin)))
+    source = _told(placed.operator, stop)
+    if source is None:
+        source = TakeUntilOther[Any](Nodes(placed), stop.bell())
+    return Flow(Nodes(Placed(source, placed.origin), nodes.steps))
+
+
+@singledispatch
+def _told(source: Any, stop: Stop) -> Source[Any] | None:
+    """Return a source that heeds a stop; None for one that reads no flow, which is left as by a cancel.
+
+    A combinator has the flows whose elements it gives in the field ``flow`` or ``flows``. What it reads besides says when, or how long.
+    A flow that a function makes of an element is part of what is done with the element, and is finished.
+    """
+    names = {each.name for each in getattr(source, "__attrs_attrs__", ())}
+    heeding: Source[Any] | None = None
+    if "flows" in names:
+        heeding = evolve(source, flows=tuple(told(each, stop) for each in source.flows))
+    elif "flow" in names:
+        heeding = evolve(source, flow=told(source.flow, stop))
+    return heeding
+
+
+@_told.register(Pulled)
+def _(source: Pulled[Any], stop: Stop) -> Source[Any]:
+    return PulledUntil(source, stop)
+
+
+@_told.register(Share)
+def _(source: Share[Any], stop: Stop) -> None:
+    """Leave it: others read it too."""
+
+
+@_told.register(FromCallback)
+def _(source: FromCallback[Any], stop: Stop) -> Source[Any]:
+    register = source.register
+
+    @wraps(register)
+    def begin(emitter: Emitter[Any]) -> Any:
+        stop.tell(emitter)
+        return register(emitter)
+
+    @wraps(register)
+    async def begin_async(emitter: Emitter[Any]) -> Any:
+        return await begin(emitter)
+
+    return evolve(source, register=begin_async if is_async(register) else begin)
+
+
+@_told.register(Defer)
+def _(source: Defer[Any], stop: Stop) -> Source[Any]:
+    return evolve(source, factory=_then_told(source.factory, stop))
+
+
+@_told.register(Using)
+def _(source: Using[Any], stop: Stop) -> Source[Any]:
+    return evolve(source, fn=_then_told(source.fn, stop))
+
+
+@_told.register(OnErrorResumeNext)
+def _(source: OnErrorResumeNext[Any], stop: Stop) -> Source[Any]:
+    fallback = source.fallback
+    heeding = Always(told(fallback.flow, stop)) if isinstance(fallback, Always) else _then_told(fallback, stop)
+    return evolve(source, flow=told(source.flow, stop), fallback=heeding)
+
+
+@_told.register(SwitchIfEmpty)
+def _(source: SwitchIfEmpty[Any], stop: Stop) -> Source[Any]:
+    return evolve(source, flow=told(source.flow, stop), other=told(source.other, stop))
+
+
+@_told.register(Timeout)
+def _(source: Timeout[Any], stop: Stop) -> Source[Any]:
+    fallback = source.fallback
+    return evolve(source, flow=told(source.flow, stop), fallback=None if fallback is None else told(fallback, stop))
+
+
+@_told.register(SwitchMap)
+def _(source: SwitchMap[Any], stop: Stop) -> Source[Any]:
+    """Stop the flow of the latest element too: it may be left at any time, and is often without an end."""
+    return evolve(source, flow=told(source.flow, stop), fn=_then_told(source.fn, stop))
+
+
+@_told.register(Repeat)
+def _(source: Repeat[Any], stop: Stop) -> Source[Any]:
+    return RepeatUntil(told(source.flow, stop), source.times, stop=stop)
+
+
+@_told.register(RepeatWhen)
+def _(source: RepeatWhen[Any], stop: Stop) -> Source[Any]:
+    @wraps(source.decide)
+    async def decide(run: int, count: int) -> object:
+        return not stop.requested and await source.decide(run, count)
+
+    return evolve(source, flow=told(source.flow, stop), decide=decide)
+
+
+def _then_told(make: Callable[..., FlowLike], stop: Stop) -> Callable[..., FlowLike]:
+    """Return a function that makes the same flow, which heeds a stop."""
+
+    @wraps(make)
+    def make_told(*args: Any) -> Any:
+        flow: Any = make(*args)
+        return told(flow, stop) if is_flow(flow) else flow
+
+    return make_told
+
+
+@frozen
+class PulledUntil(Pulled[T]):
+    """An iterator that ends when a stop is requested."""
+
+    source: Pulled[T]
+    stop: Stop = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return self.source.name
+
+    @property
+    def arguments(self) -> str:
+        """Its arguments."""
+        return self.source.arguments
+
+    def iterate(self) -> Iterator[T]:
+        """Return the iterator of the source, up to then."""
+        return IteratorUntil(self.source.iterate(), self.stop)
+
+
+@define(eq=False)
+class IteratorUntil(Iterator[T]):
+    """Gives what another iterator gives, until a stop is requested."""
+
+    _items: Iterator[T]
+    _stop: Stop
+
+    def __next__(self) -> T:
+        if self._stop.requested:
+            raise StopIteration
+        return next(self._items)
+
+    def close(self) -> None:
+        """Close the other, if it can be closed."""
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
+
+
+@frozen
+class RepeatUntil(Repeat[T]):
+    """A flow that is repeated until a stop is requested."""
+
+    stop: Stop = field(kw_only=True, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "repeat"
+
+    @property
+    def sequence(self) -> tuple[FlowLike, ...]:
+        """None: how many runs there are is not known."""
+        return ()
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin the first run."""
+        repeating = RepetitionUntil(inlet, self.flow, self.times, self.stop)
+        repeating.on_source_complete()
+        return repeating
+
+
+@define(eq=False)
+class RepetitionUntil(Repetition):
+    """Begins no run once a stop is requested."""
+
+    stop: Stop
+
+    def on_source_complete(self) -> None:
+        """Run once more, or complete."""
+        if self.stop.requested:
+            self.complete()
+        else:
+            super().on_source_complete()
