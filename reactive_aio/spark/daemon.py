@@ -4,10 +4,14 @@ Spark hangs up on the worker of a task that it has cancelled. PySpark has the wo
 and say on stderr that a pipe is broken; until then it goes on with what nobody wants. Here a thread of the worker
 waits for that, and ends it. Tasks of this library see to it themselves, once they run; this is for all the others, such
 as those before a shuffle, and for workers that are just being started.
+
+A worker collects garbage behind each task, and looks at every object that it has inherited: that is most of what a small
+task costs it. So the daemon puts its own objects aside before it forks.
 """
 
 from __future__ import annotations
 
+import gc
 import socket
 
 from pyspark import daemon
@@ -30,4 +34,6 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
 
 if __name__ == "__main__":
     daemon.worker = worker
+    gc.collect()
+    gc.freeze()
     daemon.manager()

@@ -270,5 +270,16 @@ async def test_a_worker_of_our_daemon_ends_without_a_word_when_spark_hangs_up_on
     assert b"" == (await daemon.communicate())[1]
 
 
+def test_a_worker_of_our_daemon_does_not_look_through_what_it_has_inherited(sc: Any) -> None:
+    def collected(_: int) -> tuple[int, int]:
+        import gc
+
+        return len(gc.get_objects()), gc.get_freeze_count()
+
+    looked_at, put_aside = sc.parallelize([0], 1).map(collected).first()
+
+    assert put_aside > 2 * looked_at
+
+
 async def gone(process: Path) -> None:
     await until(lambda: not process.exists())
