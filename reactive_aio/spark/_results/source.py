@@ -87,4 +87,4 @@ def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults
             "from_spark() of a streaming DataFrame is not possible with Spark Connect, where micro-batches can't be handed "
             "over to this process: build the session with .master(...) rather than .remote(...), and give a checkpoint=..."
         )
-    return FromResults(data, reading(as_ or Row, lambda: data.schema), prefetch, connect=is_connect(data))
+    return FromResults(data, reading(as_ or Row, data.schema), prefetch, connect=is_connect(data))

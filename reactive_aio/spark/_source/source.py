@@ -28,6 +28,7 @@ from .._task.rows import Reading, reading
 from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .insight import details
+from .naming import quoted, told_apart
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -178,14 +179,15 @@ class FromSpark(Pushed[Any]):
         """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
         reading = task.reading
         assert reading is not None
-        frame = frame if reading.columns is None else frame.select(*(f"`{name}`" for name in reading.columns))
+        frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
         labels = tuple(frame.columns)
         if not labels:
             # Batches without columns would arrive without rows as well.
             frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
-        elif len({label.lower() for label in labels}) < len(labels):
-            # Spark refers to columns by name here, so those that share one pass under another.
+        elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
+            # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
             frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
+        frame = told_apart(frame, reading.declared)
         return frame, evolve(task, reading=reading, sliced=self.makes_rows)
 
 
@@ -228,5 +230,5 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
             )
         if connect or wire == "results":
             return from_results(given, as_, prefetch)
-        reads = None if isinstance(data, RDD) else reading(as_ or Row, lambda: data.schema)
+        reads = None if isinstance(data, RDD) else reading(as_ or Row, data.schema)
         return FromSpark(given, reads, prefetch, ordered)

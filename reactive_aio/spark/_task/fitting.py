@@ -39,6 +39,10 @@ ARRIVES_AS: Final[dict[type[types.DataType], type]] = {
     types.MapType: dict,
     types.StructType: dict,
     types.NullType: NoneType,
+    types.TimeType: dt.time,
+    types.VariantType: types.VariantVal,
+    types.GeometryType: types.Geometry,
+    types.GeographyType: types.Geography,
 }
 STANDS_IN: Final[dict[Any, tuple[type, ...]]] = {float: (int,), complex: (int, float)}
 
@@ -51,6 +55,41 @@ def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spar
             f"{call}(as_={as_.__name__}): the frame has more than one column named {', '.join(twice)}; rename "
             "them, or read rows as tuple"
         )
+
+
+def check_types(fields: Iterable[types.StructField], call: str = "from_spark") -> None:
+    """Refuse columns whose values Python has none for, nor Spark's own rows."""
+    refused = [f"{each.name}: {why}" for each in fields if (why := _without_values(each.dataType))]
+    if refused:
+        raise TypeError(
+            "\n  ".join([f"{call}(): there are columns that can't be read", *refused])
+            + "\nLeave them out by select, or cast them, to string for one"
+        )
+
+
+def _without_values(found: types.DataType) -> str | None:
+    """Say why a type has no values in Python, or None if it has."""
+    inner: tuple[types.DataType, ...] = ()
+    if isinstance(found, types.ArrayType):
+        inner = (found.elementType,)
+    elif isinstance(found, types.StructType):
+        inner = tuple(each.dataType for each in found.fields)
+    elif isinstance(found, types.MapType):
+        if not _is_key(found.keyType):
+            return f"a key of type {found.keyType.simpleString()} would be none of a dict"
+        inner = (found.keyType, found.valueType)
+    elif isinstance(found, types.UserDefinedType):
+        inner = (found.sqlType(),)
+    elif type(found) not in ARRIVES_AS:
+        return f"{found.simpleString()} is a type that Python has no values for"
+    return next(filter(None, map(_without_values, inner)), None)
+
+
+def _is_key(found: types.DataType) -> bool:
+    """Tell whether values can be hashed."""
+    if isinstance(found, types.StructType):
+        return all(_is_key(each.dataType) for each in found.fields)
+    return not isinstance(found, (types.ArrayType, types.MapType))
 
 
 def check_fit(kind: type[Any], schema: types.StructType, call: str = "from_spark") -> None:

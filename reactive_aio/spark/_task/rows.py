@@ -5,18 +5,22 @@ Column by column is several times faster than row by row, and much faster than S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from attrs import frozen
+from attrs import evolve, frozen
 from pyspark.sql import Row
 
-from .fitting import check_fit, check_names
+from ..._core.guard import FAILURES
+from ..._core.notes import add_note
+from .fitting import check_fit, check_names, check_types
+from .values import says_more, spark_rows, values_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 # Here `Any` stands for the values of a DataFrame, which are of all types there are, and for arrays and types
 # of Arrow, whose stubs know them by halves.
@@ -33,18 +37,48 @@ class Reading:
     """Whether there are rows without columns, under a column that stands in for them."""
     labels: tuple[str, ...] | None = None
     """The names of the columns, where several have one and so pass under others."""
+    declared: tuple[DataType | None, ...] | None = None
+    """The types of the columns, of those of which Arrow does not say all."""
 
     def elements(self, batch: Any) -> Iterator[Any]:
-        """Turn a batch into elements, each made when it is asked for."""
-        columns = [] if self.blank else [values_of(column, self.kind) for column in batch.columns]
+        """Turn a batch into elements, each made when it is asked for; where a value can't be made, those before it come first."""
+        try:
+            return self._elements(batch)
+        except FAILURES as error:
+            return self._up_to_failure(batch, error)
+
+    def _up_to_failure(self, batch: Any, error: BaseException) -> Iterator[Any]:
+        """Give the rows before the first that can't be made, and raise what that one raises."""
+
+        def fails(last: int) -> bool:
+            try:
+                self._elements(batch.slice(0, last + 1))
+            except FAILURES:
+                return True
+            return False
+
+        row = bisect_left(range(batch.num_rows), True, key=fails)
+        yield from self._elements(batch.slice(0, row))
+        self._elements(batch.slice(row, 1))
+        raise error
+
+    def _elements(self, batch: Any) -> Iterator[Any]:
         names = () if self.blank else self.labels or tuple(batch.schema.names)
+        columns = [] if self.blank else list(map(self._values, names, batch.columns, self.declared or repeat(None)))
         if self.kind is dict:
             return iter(_dicts(names, columns, batch.num_rows))
         return self.made(names, zip(*columns, strict=True) if columns else repeat((), batch.num_rows))
 
+    def _values(self, name: str, column: Any, declared: DataType | None) -> list[Any]:
+        try:
+            return values_of(column, self.kind, declared)
+        except FAILURES as error:
+            add_note(error, f"in column {name}")
+            raise
+
     def made(self, names: tuple[str, ...], rows: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
         """Turn tuples into elements."""
-        return rows if self.kind is tuple else _spark_rows(names, rows)
+        return rows if self.kind is tuple else spark_rows(names, rows)
 
 
 @frozen
@@ -64,18 +98,25 @@ class ReadingClass(Reading):
         return (kind(**dict(zip(self.names, row, strict=True))) for row in rows)
 
 
-def reading(as_: type[Any], schema: Callable[[], StructType], call: str = "from_spark") -> Reading:
-    """Check ``as_`` of a call; the schema takes one into the JVM, so it is only asked for where names matter."""
-    if as_ in (Row, tuple):
-        return Reading(as_)
-    if as_ is dict:
-        check_names(as_, schema(), call)
-        return Reading(as_)
-    if not attrs.has(as_):
+def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Reading:
+    """Check ``as_`` of a call, and that the columns that are read have values in Python."""
+    if as_ not in (Row, tuple, dict) and not attrs.has(as_):
         raise TypeError(f"{call}(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
-    columns = schema()
-    check_fit(as_, columns, call)
-    return _fitted(as_, columns)
+    if as_ is dict:
+        check_names(as_, schema, call)
+    if as_ in (Row, tuple, dict):
+        check_types(schema.fields, call)
+        return evolve(Reading(as_), declared=_declared(schema.fields))
+    check_fit(as_, schema, call)
+    made = _fitted(as_, schema)
+    fields = [schema[name] for name in made.columns or ()]
+    check_types(fields, call)
+    return evolve(made, declared=_declared(fields))
+
+
+def _declared(fields: list[StructField]) -> tuple[DataType | None, ...] | None:
+    found = tuple(each.dataType if says_more(each.dataType) else None for each in fields)
+    return found if any(each is not None for each in found) else None
 
 
 def _fitted(kind: type[Any], schema: StructType) -> ReadingClass:
@@ -97,84 +138,3 @@ def _dicts(names: tuple[str, ...], columns: list[list[Any]], count: int) -> list
         for row, value in zip(rows, values, strict=True):
             row[name] = value
     return rows
-
-
-def _spark_rows(names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    """Make Rows without the checks of their constructor, which cost more than all the rest."""
-    plain: Any = tuple
-    new, fields = plain.__new__, list(names)
-    for values in rows:
-        row: Row = new(Row, values)
-        row.__dict__["__fields__"] = fields
-        yield row
-
-
-def values_of(column: Any, kind: type[Any]) -> list[Any]:
-    """Turn a column into Python values; a struct inside becomes a ``kind``, or a dict where that is a class."""
-    import pyarrow as pa
-    import pyarrow.compute as _compute
-
-    compute: Any = _compute
-    type_ = column.type
-    if pa.types.is_timestamp(type_) and type_.tz is not None:
-        column = compute.local_timestamp(column)  # as Spark's own rows have it: the clock of the session's time zone
-    elif pa.types.is_nested(type_):
-        reshape = _reshaping(type_, kind)
-        return [reshape(value) for value in column.to_pylist()]
-    elif pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_):
-        return _numbers(column)
-    elif pa.types.is_time(type_) or pa.types.is_interval(type_):
-        plain: list[Any] = column.to_pylist()
-        return plain
-    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-    return values
-
-
-def _numbers(column: Any) -> list[Any]:
-    """Go through numpy, several times faster than value by value; it has no nulls, so these are put back."""
-    import pyarrow as pa
-
-    filled = column.fill_null(pa.scalar(0).cast(column.type)) if column.null_count else column
-    values: list[Any] = filled.to_numpy(zero_copy_only=False).tolist()
-    if not column.null_count:
-        return values
-    for place in column.is_null().to_numpy(zero_copy_only=False).nonzero()[0].tolist():
-        values[place] = None
-    return values
-
-
-def _reshaping(type_: Any, kind: type[Any]) -> Callable[[Any], Any]:
-    """Give the function that turns what Arrow makes of a value into what Spark makes of it."""
-    import pyarrow as pa
-
-    inner: Any = type_
-    if pa.types.is_struct(type_):
-        fields: list[Any] = [inner.field(at) for at in range(inner.num_fields)]
-        names = tuple(each.name for each in fields)
-        parts = [_reshaping(each.type, kind) for each in fields]
-
-        def struct(value: Any) -> Any:
-            return value and _struct(names, [part(value[name]) for name, part in zip(names, parts, strict=True)], kind)
-
-        return struct
-    if pa.types.is_map(type_):
-        key, item = _reshaping(type_.key_type, kind), _reshaping(type_.item_type, kind)
-        return lambda value: value if value is None else {key(k): item(v) for k, v in value}
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        each = _reshaping(type_.value_type, kind)
-        return lambda value: value if value is None else [each(part) for part in value]
-    if pa.types.is_timestamp(type_):
-        return lambda value: value and value.replace(tzinfo=None)
-    return _same
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _struct(names: tuple[str, ...], values: list[Any], kind: type[Any]) -> Any:
-    if kind is tuple:
-        return tuple(values)
-    if kind is Row:
-        return next(_spark_rows(names, [tuple(values)]))
-    return dict(zip(names, values, strict=True))

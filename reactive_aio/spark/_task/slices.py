@@ -66,7 +66,7 @@ def made(reading: Reading, stream: Any) -> list[Any]:
 def suit(reading: Reading, schema: StructType) -> bool:
     """Tell whether rows are better made on the loop, if nothing is to be done with them in the workers."""
     import_module("pyarrow.compute")  # else the loop would have to wait for it when the first slice comes
-    if type(reading) is not Reading:
+    if type(reading) is not Reading or reading.declared is not None:
         return False
     return all(ARRIVES_AS.get(type(each.dataType)) not in (None, list, dict) for each in schema.fields)
 

@@ -12,7 +12,6 @@ from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from attrs import field, frozen
 from pyspark.sql import Row
@@ -61,16 +60,6 @@ def _arrow() -> Any:
     import pyarrow as pa
 
     return pa
-
-
-def zone_of(name: str) -> tzinfo:
-    """Give the time zone of a session, which may be an offset such as +02:00."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError):
-        pa = _arrow()
-        zone: tzinfo = pa.lib.string_to_tzinfo(name)
-        return zone
 
 
 @frozen

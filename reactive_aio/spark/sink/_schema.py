@@ -25,6 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from .._task.values import says_more
+
 # `Any` stands for annotations here, which are of no type that could be named.
 
 Schema: TypeAlias = "str | StructType | type[Any]"
@@ -60,6 +62,11 @@ def _check_arrow(method: str, struct: StructType) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     for each in struct.fields:
+        if says_more(each.dataType):
+            raise TypeError(
+                f"{method}(schema=...), column {each.name}: values of {each.dataType.simpleString()} can't be written: Arrow has "
+                "neither types of somebody's own, variants, geometries nor structs with two fields of one name"
+            )
         try:
             to_arrow_schema(StructType([each]), timezone="UTC")
         except PySparkException as error:

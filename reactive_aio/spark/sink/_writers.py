@@ -151,8 +151,7 @@ class Files(BatchWriter):
     def committed(self) -> Committed:
         """Count the folders of the run, and read the manifest of the last."""
         _, files = self._hadoop()
-        found = files.util().globStatus(self._path(f"{COLUMN}={self.run}-*"))
-        names = sorted(status.getPath().getName() for status in found or ())
+        names = sorted(self._names(files))
         own = [name for name in names if re.fullmatch(rf"{COLUMN}={re.escape(self.run)}-\d{{8,}}", name)]
         if not own:
             return Committed(self.run)
@@ -185,8 +184,14 @@ class Files(BatchWriter):
                 files.delete(aside, True)
             raise
         with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
-            for left in files.util().globStatus(self._path(f"_writing-{batch.name}*")) or ():
-                files.delete(left.getPath(), True)
+            for left in self._names(files):
+                if left.startswith(f"_writing-{batch.name}"):
+                    files.delete(self._path(left), True)
+
+    def _names(self, files: Any) -> list[str]:
+        """List what lies in the folder; a glob would take a part of the path for a pattern too."""
+        root = self._path()
+        return [each.getPath().getName() for each in files.util().listStatus(root)] if files.util().exists(root) else []
 
     def _hadoop(self) -> tuple[Any, Any]:
         context: Any = self.session.sparkContext

@@ -15,7 +15,8 @@ from ...errors import SparkJobError
 from .._job.asking import STOPPED, check_running, is_stopped
 from .._job.calls import Calls, jobs_of
 from .._job.told import told
-from ._columns import Columns, zone_of
+from .._task.zones import zone_of
+from ._columns import Columns
 from ._schema import Schema, check_schema, struct_of
 from ._writers import Batch, BatchWriter, Committed
 

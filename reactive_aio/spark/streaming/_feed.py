@@ -24,7 +24,8 @@ from ...operators._fluent import check_count, check_function
 from .._job.asking import asking
 from .._job.told import told
 from .._task.connecting import listen
-from ..sink._columns import Columns, zone_of
+from .._task.zones import zone_of
+from ..sink._columns import Columns
 from ..sink._schema import Schema, check_schema, struct_of
 from ._arrow import in_arrow
 from ._backlog import Backlog

@@ -202,7 +202,7 @@ class Inbox(Generic[T]):
                 raise ValueError(
                     f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
                 )
-            reading(self._kind, lambda: frame.schema, "inbox")
+            reading(self._kind, frame.schema, "inbox")
 
     # -- life
 
@@ -353,7 +353,7 @@ class Inbox(Generic[T]):
         struct = StructType.fromJson(schema)
         if not struct.fields:
             raise SparkJobError("a stream without columns can't be written to an inbox")
-        kinds = reading(self._kind, lambda: struct, "inbox")
+        kinds = reading(self._kind, struct, "inbox")
         if arrival is not None:
             if arrival.delivery.query == delivery.query and arrival.delivery.run != delivery.run:
                 self._past.append(arrival.delivery.run)

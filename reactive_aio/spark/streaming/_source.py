@@ -248,5 +248,5 @@ def from_stream(
     with asking("from_spark", data.sparkSession):
         if not data.isStreaming:
             raise ends
-        kinds = reading(as_ or Row, lambda: data.schema)
+        kinds = reading(as_ or Row, data.schema)
     return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered)

@@ -15,7 +15,8 @@ from pyspark.sql import Row
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampNTZType
 
 from reactive_aio import SchemaMismatchError
-from reactive_aio.spark.sink._columns import Columns, zone_of
+from reactive_aio.spark._task.zones import zone_of
+from reactive_aio.spark.sink._columns import Columns
 from reactive_aio.spark.sink._schema import struct_of
 
 pytestmark = pytest.mark.spark
