@@ -30,6 +30,7 @@ from .channel import Channel
 from .failures import pack
 from .frames import CHUNK, CLEANUP, CREDIT, FAILED, LAST, PART, REGION, STOP, Frame
 from .memory import Memory
+from .partial import loaded
 from .pickling import Dumps, Parcel, dumps_in_pieces
 from .variables import set_values
 
@@ -99,6 +100,8 @@ class Chunk:
     leave_out: int
     """The results that have been given by a worker that was lost."""
     run: Any = None
+    behind: BaseException | None = None
+    """What the element behind those of the run has raised when it was unpickled."""
     waited: float = 0.0
     """Seconds of its parts so far in which nothing was to be done but to wait."""
 
@@ -226,15 +229,16 @@ class Region:
             self._fail(chunk, 0, error)
             return
         run = chunk.run
-        over = run.over and run.failure is None
+        failure = chunk.behind if run.failure is None and run.over else run.failure
+        over = run.over and failure is None
         waited, chunk.waited = run.waited - chunk.waited, run.waited
         worked = int((budgets.clock() - started - waited) * 1e9)
         if not self._send(chunk, items, max(0, worked), LAST if over else PART):
-            if run.failure is not None:
-                self._tell(chunk, run.failure)  # which stood behind what could not be sent
+            if failure is not None:
+                self._tell(chunk, failure)  # which stood behind what could not be sent
             self._let_go(chunk)
-        elif run.failure is not None:
-            self._fail(chunk, run.taken, run.failure)
+        elif failure is not None:
+            self._fail(chunk, run.taken, failure)
             self._tell_of_cleanup(chunk)
         elif over:
             del self._chunks[chunk.number]
@@ -245,11 +249,9 @@ class Region:
         if chunk.run is None:
             frame, chunk.frame = chunk.frame, None
             assert frame is not None
-            try:
-                items = frame.loads()
-            except FAILURES as error:
-                add_note(error, "while elements were unpickled in a worker process")
-                raise
+            items, chunk.behind = loaded(frame)
+            if chunk.behind is not None:
+                add_note(chunk.behind, "while elements were unpickled in a worker process")
             chunk.run = self._work.begin(items, frame.place)
         results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
         if chunk.leave_out:

@@ -6,7 +6,7 @@ import asyncio
 import select
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -15,8 +15,11 @@ from .._core.notes import add_note
 from .._remote.channel import Channel
 from .._remote.failures import unpack
 from .._remote.frames import CHUNK, FAILED, LAST, Frame
+from .._remote.partial import loaded
 from .._remote.pickling import Dumps, Parcel
 from .base import Report
+
+UNPICKLED: Final = "while what came from a worker process was unpickled"
 
 
 @define(eq=False)
@@ -117,11 +120,14 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
         if frame.kind == FAILED:
             failure = unpack(frame.pickled)
         else:
-            items = frame.loads()
-            if len(items) != frame.count:
+            items, failure = loaded(frame)
+            if failure is None and len(items) != frame.count:
                 raise ValueError(f"{len(items)} results have come, of which {frame.count} were announced")
+            if failure is not None:
+                add_note(failure, UNPICKLED)
+                over = True
     except FAILURES as error:
-        add_note(error, "while what came from a worker process was unpickled")
+        add_note(error, UNPICKLED)
         items, failure, over = [], error, True
     if over and failure is None:
         failure = failing

@@ -68,9 +68,12 @@ async def test_whatever_the_pickling_of_an_element_raises_arrives(pool: Any, kin
 
 @odd
 async def test_whatever_the_unpickling_of_an_element_raises_arrives(pool: Any, kind: Any) -> None:
-    before = await pid(pool)
+    before, recorder = await pid(pool), Recorder(9)
+    Flow.of(0, 1, work.Homeless(kind), 3).publish_on(pool).map(work.same).subscribe(recorder)
+    await asyncio.wait_for(recorder.over.wait(), LIMIT)
 
-    assert arriving(kind) is type(await ended_by(Flow.of(work.Homeless(kind)).publish_on(pool).map(work.same)))
+    assert [0, 1] == recorder.items
+    assert arriving(kind) is type(recorder.error)
     assert before == await pid(pool)
 
 
@@ -84,9 +87,12 @@ async def test_whatever_the_pickling_of_a_result_raises_arrives(pool: Any, kind:
 
 @odd
 async def test_whatever_the_unpickling_of_a_result_raises_arrives(pool: Any, kind: Any) -> None:
-    before = await pid(pool)
+    before, recorder = await pid(pool), Recorder(9)
+    Flow.of(0, 1, kind, 3).publish_on(pool).map(work.homeless).subscribe(recorder)
+    await asyncio.wait_for(recorder.over.wait(), LIMIT)
 
-    assert arriving(kind) is type(await ended_by(Flow.of(kind).publish_on(pool).map(work.homeless)))
+    assert [0, 1] == recorder.items
+    assert arriving(kind) is type(recorder.error)
     assert before == await pid(pool)
 
 

@@ -92,8 +92,8 @@ class Homeless:
         return Homeless, (self.kind, self.home)
 
 
-def homeless(kind: type[BaseException]) -> Homeless:
-    return Homeless(kind)
+def homeless(kind: type[BaseException] | int) -> Homeless | int:
+    return kind if isinstance(kind, int) else Homeless(kind)
 
 
 class Stuck:

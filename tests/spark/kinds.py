@@ -110,9 +110,9 @@ class Unloadable:
         return raised, (self.kind,)
 
 
-def unloadable(kind: int, _: int) -> Unloadable:
-    """Give what can't be unpickled."""
-    return Unloadable(kind)
+def unloadable_at_3(kind: int, n: int) -> Any:
+    """Give what can be unpickled, but for one."""
+    return Unloadable(kind) if n == 3 else n
 
 
 class Flaky:

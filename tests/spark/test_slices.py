@@ -174,7 +174,7 @@ async def test_a_row_that_cannot_be_made_fails_behind_those_before_it(spark: Any
     with pytest.raises(pa.ArrowException) as failed:
         await Flow.from_spark(frame, as_=tuple, wire=wire).for_each(found.append)
 
-    assert [(f"r{n}",) for n in range(10)] == found
+    assert [(f"r{n}",) for n in range(11)] == found
     assert "while rows were made of the columns that Spark has sent" in failed.value.__notes__
 
 

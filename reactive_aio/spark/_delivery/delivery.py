@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define, field
 
-from ..._core.guard import FAILURES
 from ..._remote.failures import unpack
 from ...errors import SparkJobError
 from .._task.failures import loaded
@@ -230,13 +229,12 @@ class Delivery(ABC):
     # -- what both do
 
     def deliver(self, frame: Frame) -> None:
-        """Pass a chunk on."""
-        try:
-            items = loaded(frame)
-        except FAILURES as error:
-            self.work.finish(error)
-        else:
+        """Pass a chunk on, as far as it can be unpickled."""
+        items, failure = loaded(frame)
+        if items:
             self.inlet.on_chunk(items)
+        if failure is not None and not self.over:  # else nobody wants the element any more
+            self.work.finish(failure)
 
     def close(self, partition: Partition) -> None:
         """Have done with a partition."""

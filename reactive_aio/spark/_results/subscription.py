@@ -99,7 +99,10 @@ class ResultsSubscription:
                     self._has_come()
                     if frame.kind == FAILED:
                         return unpack(bytes(frame.pickled))
-                    await self._deliver(loaded(frame))
+                    items, failure = loaded(frame)
+                    await self._deliver(items)
+                    if failure is not None:
+                        return failure
             finally:
                 self._has_come()
                 await calls(self._close, frames)

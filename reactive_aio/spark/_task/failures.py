@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..._core.guard import FAILURES
 from ..._core.notes import add_note
-from ..._remote import failures
+from ..._remote import failures, partial
 from .pickling import dumps_by_value
 
 if TYPE_CHECKING:
@@ -23,11 +22,9 @@ def pack(error: BaseException, where: str, locate: Callable[[BaseException], obj
     return failures.pack(error, where, locate, dumps_by_value)
 
 
-def loaded(frame: Frame) -> list[Any]:
-    """Unpickle the elements of a frame; what their classes raise there says where it was."""
-    try:
-        items: list[Any] = frame.loads()
-    except FAILURES as error:
-        add_note(error, "while elements that came from Spark were unpickled")
-        raise
-    return items
+def loaded(frame: Frame) -> tuple[list[Any], BaseException | None]:
+    """Unpickle the elements of a frame, or those before the first that fails; what its class raises says where it was."""
+    items, failure = partial.loaded(frame)
+    if failure is not None:
+        add_note(failure, "while elements that came from Spark were unpickled")
+    return items, failure

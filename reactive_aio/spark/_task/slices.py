@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field, frozen
 
+from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from ..._remote.columns import restored, stream_of
+from ..._remote.partial import MadeInPart
 from .fitting import ARRIVES_AS
 from .rows import Reading
 
@@ -56,11 +58,13 @@ class RowSlice:
 
 def made(reading: Reading, stream: Any) -> list[Any]:
     """Make rows; pickles refer to this by name."""
+    rows: list[Any] = []
     try:
-        return list(reading.elements(restored(False, stream)))
-    except Exception as error:
+        rows.extend(reading.elements(restored(False, stream)))
+    except FAILURES as error:
         add_note(error, "while rows were made of the columns that Spark has sent")
-        raise
+        raise MadeInPart(rows, error) from None
+    return rows
 
 
 def suit(reading: Reading, schema: StructType) -> bool:
@@ -83,17 +87,32 @@ class Slices:
     """The rows that a slice of it may have."""
     _rows: Iterator[Any] = field(init=False, factory=lambda: iter(()))
     """What is left of a few rows that have been made here."""
+    _failure: BaseException | None = field(init=False, default=None)
+    """What the next one has raised."""
 
     def take(self, wanted: int) -> Chunk:
         """Give some rows, no more than are wanted, nor than are there without waiting; none at the end."""
-        if rows := list(islice(self._rows, wanted)):
+        if self._failure is not None:
+            raise self._failure
+        if rows := self._made(wanted):
             return rows
         if not self._rest and not self._next():
             return []
         if wanted < FEW:
             self._rows = self.reading.elements(self._cut(FEW))
-            return list(islice(self._rows, wanted))
+            return self._made(wanted)
         return RowSlice(self.reading, self._cut(min(wanted, self._most)))
+
+    def _made(self, wanted: int) -> list[Any]:
+        """Make a few rows; what one of them raises comes behind those before it."""
+        rows: list[Any] = []
+        try:
+            rows.extend(islice(self._rows, wanted))
+        except FAILURES as error:
+            if not rows:
+                raise
+            self._failure = error
+        return rows
 
     def _cut(self, count: int) -> Any:
         taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
