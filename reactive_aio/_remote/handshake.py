@@ -70,7 +70,7 @@ class Greeter:
         return _proof(self.secret, b"worker", self.greeting, nonce)
 
 
-@define
+@define(eq=False)
 class Guard:
     """The side of the loop, which lets in who proves to know the secret: feed it until it is ``through``."""
 

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import attrs
 import pytest
 
 pytest.importorskip("pyspark")
 
 from reactive_aio import Flow
+from reactive_aio._remote.handshake import REPLY, Greeter
 from reactive_aio.spark._delivery import link, subscription
+from reactive_aio.spark._delivery.entrance import next_out
 from reactive_aio.spark._job import job
 from reactive_aio.spark._task import connecting
 
@@ -72,3 +75,32 @@ async def test_of_too_many_the_oldest_is_turned_out(
         assert [*range(1, 200)] == [await anext(items) for _ in range(199)]
     await gone(second)  # with the flow
     await gone(third)
+
+
+async def test_one_that_has_greeted_is_not_turned_out_by_any_number_that_say_nothing(
+    sc: Any, monkeypatch: pytest.MonkeyPatch, port: Callable[[], int]
+) -> None:
+    async with Flow.from_spark(sc.parallelize(range(10**6), 1), prefetch=64).open() as items:
+        assert 0 == await anext(items)
+        monkeypatch.setattr(link, "MANNERS", 1000)
+        monkeypatch.setattr(subscription, "MOST_GUESTS", 2)
+        guest = await stranger(port())
+        guest[1].write(Greeter(b"", 0, 0).greeting)
+        assert REPLY.size == len(await guest[0].readexactly(REPLY.size))
+        others = [await stranger(port()) for _ in range(50)]
+        for other in others[:-1]:
+            await gone(other)
+        assert [False, False] == [reader.at_eof() for reader, _ in (guest, others[-1])]
+    await gone(guest)
+    await gone(others[-1])
+
+
+def test_where_all_have_greeted_the_oldest_goes() -> None:
+    @attrs.frozen
+    class Somebody:
+        answered: bool
+
+    silent, first, second = Somebody(False), Somebody(True), Somebody(True)
+
+    assert silent is next_out([first, silent, second])
+    assert first is next_out([first, second])

@@ -68,6 +68,11 @@ class Link(asyncio.Protocol):
         """Whether it has not proved who it is, and may still."""
         return not (self._known or self._dropped)
 
+    @property
+    def answered(self) -> bool:
+        """Whether it has greeted, and has been replied to."""
+        return self._guard.answered
+
     def connection_made(self, transport: BaseTransport) -> None:
         """Wait for what the other side has to say for itself."""
         self._transport = cast("Transport", transport)

@@ -15,7 +15,7 @@ from .._job.preparing import Preparing
 from .._task.connecting import Address
 from .._task.worker import RegionTask
 from .delivery import Delivery
-from .entrance import MOST_GUESTS
+from .entrance import MOST_GUESTS, next_out
 from .link import Link
 from .slots import Seat
 
@@ -224,7 +224,7 @@ class SparkSubscription:
     def _link(self) -> Link:
         strangers = [link for link in self._links if link.is_stranger]
         if len(strangers) >= MOST_GUESTS:
-            min(strangers, key=lambda link: link.number).drop()
+            next_out(sorted(strangers, key=lambda link: link.number)).drop()
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
     def _reset_links(self) -> None:

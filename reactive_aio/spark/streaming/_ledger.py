@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from os import PathLike
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Literal, NoReturn, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
@@ -17,6 +17,9 @@ from ._microbatch import Consumable
 B = TypeVar("B", bound=Consumable[Any])
 X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
+
+PART: Final = "reactive_aio_part"
+ENDS: Final = "the ledger commits when the handler has returned, and rolls back where that fails"
 
 
 class Ledger(Protocol[X_co]):
@@ -47,9 +50,56 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
     return handled
 
 
+class _Transaction(sqlite3.Connection):
+    """A connection in a transaction that is the ledger's to end; ``with connection:`` in it is a part of its own.
+
+    As sqlite3 has it, that block would commit, and what has been written would stay where the rest fails.
+    """
+
+    def __enter__(self) -> _Transaction:
+        self.execute(f"SAVEPOINT {PART}")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Literal[False]:
+        if self.in_transaction:  # else SQLite has rolled back all of it, as INSERT OR ROLLBACK has it do
+            if kind is not None:
+                self.execute(f"ROLLBACK TO {PART}")
+            self.execute(f"RELEASE {PART}")
+        return False
+
+    def commit(self) -> NoReturn:
+        raise sqlite3.ProgrammingError(ENDS)
+
+    def rollback(self) -> NoReturn:
+        raise sqlite3.ProgrammingError(ENDS)
+
+    def begin(self) -> None:
+        """Begin; from here on SQLite itself refuses to end the transaction, whichever way it is told to."""
+        super().execute("BEGIN IMMEDIATE")
+        self.set_authorizer(_refuse_ends)
+
+    def end(self) -> None:
+        """Commit."""
+        if not self.in_transaction:
+            raise sqlite3.ProgrammingError(f"the transaction has been rolled back by SQLite: {ENDS}")
+        self.set_authorizer(None)
+        super().commit()
+
+
+def _refuse_ends(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+
+
 @frozen
 class SqliteLedger:
-    """A ledger in a file of SQLite; the transaction is a connection, by which to write what belongs with it."""
+    """A ledger in a file of SQLite; the transaction is a connection, by which to write what belongs with it.
+
+    The ledger commits when the handler has returned, and rolls back where it fails. A ``with connection:`` of the handler's
+    own is a part of that: it is undone where it raises, and takes effect with the rest. What else would end the
+    transaction, such as ``connection.commit()`` and ``executescript()``, raises an error of sqlite3.
+    """
 
     path: str | PathLike[str]
 
@@ -57,14 +107,13 @@ class SqliteLedger:
         """Begin a transaction, or tell that the batch has taken effect."""
         return _Entry(self, query, batch)
 
-    def begin(self) -> sqlite3.Connection:
+    def begin(self) -> _Transaction:
         """Connect, and begin a transaction; on a thread."""
-        connection = sqlite3.connect(self.path, check_same_thread=False)
+        connection = sqlite3.connect(self.path, check_same_thread=False, factory=_Transaction)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS reactive_aio_batches (query TEXT PRIMARY KEY, last INTEGER NOT NULL)"
         )
-        connection.commit()
-        connection.execute("BEGIN IMMEDIATE")
+        connection.begin()
         return connection
 
 
@@ -75,7 +124,7 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
     ledger: SqliteLedger
     query: str
     batch: int
-    _connection: sqlite3.Connection = field(init=False)
+    _connection: _Transaction = field(init=False)
     _new: bool = field(init=False, default=False)
     """Whether the batch has not taken effect before."""
 
@@ -98,7 +147,7 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
                 self._connection.execute(
                     "INSERT OR REPLACE INTO reactive_aio_batches VALUES (?, ?)", (self.query, self.batch)
                 )
-                await asyncio.to_thread(self._connection.commit)
+                await asyncio.to_thread(self._connection.end)
         finally:
             await self._close()
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from ..._remote.handshake import Guard
-from .._delivery.entrance import MANNERS, MOST_GUESTS
+from .._delivery.entrance import MANNERS, MOST_GUESTS, next_out
 from .._task.connecting import prepare
 
 LOOPBACK: Final = "127.0.0.1"
@@ -36,7 +36,7 @@ class Reception:
     _port: int = field(init=False)
     _server: asyncio.Server = field(init=False)
     _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
-    _guests: dict[asyncio.StreamWriter, None] = field(init=False, factory=dict[asyncio.StreamWriter, None])
+    _guests: dict[Guard, asyncio.StreamWriter] = field(init=False, factory=dict[Guard, asyncio.StreamWriter])
     """Those that have not proved who they are, the oldest first."""
 
     def __attrs_post_init__(self) -> None:
@@ -79,13 +79,13 @@ class Reception:
 
     async def _introduced(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Guard:
         guard = Guard(self.secret)
-        if len(self._guests) == MOST_GUESTS:
-            next(iter(self._guests)).transport.abort()
-        self._guests[writer] = None
+        if len(self._guests) >= MOST_GUESTS:
+            self._guests.pop(next_out(tuple(self._guests))).transport.abort()
+        self._guests[guard] = writer
         try:
             async with asyncio.timeout(MANNERS):
                 while not guard.through:
                     writer.write(guard.feed(await reader.readexactly(guard.wants)))
         finally:
-            del self._guests[writer]
+            self._guests.pop(guard, None)
         return guard

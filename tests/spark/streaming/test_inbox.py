@@ -14,6 +14,7 @@ import pytest
 
 from reactive_aio import Flow, SourceConsumedError, SparkJobError
 from reactive_aio._remote.frames import BEAT, PART, Frame
+from reactive_aio._remote.handshake import REPLY, Greeter
 from tests.spark.waiting import LIMIT, until
 from tests.subscribers import Recorder
 
@@ -527,6 +528,27 @@ async def test_of_strangers_who_say_nothing_the_oldest_is_turned_out(monkeypatch
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
+
+
+async def test_one_that_has_greeted_is_not_turned_out_by_those_who_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactive_aio.spark.streaming._reception.MOST_GUESTS", 2)
+    monkeypatch.setattr("reactive_aio.spark.streaming._reception.MANNERS", 1000)
+    async with opened(Reading) as own:
+        host, _, port = own.options["address"].rpartition(":")
+        guest, writer = await asyncio.open_connection(host, int(port))
+        greeter = Greeter(bytes.fromhex(own.options["secret"]), 0, 0)
+        writer.write(greeter.greeting)
+        reply = await guest.readexactly(REPLY.size)
+        ends = [await asyncio.open_connection(host, int(port)) for _ in range(20)]
+        for reader, _ in ends[:-1]:
+            assert b"" == await reader.read()
+        writer.write(greeter.answer(reply))
+        await writer.drain()
+        assert not guest.at_eof()
+        for _, each in [*ends, (guest, writer)]:
+            each.close()
+            with suppress(ConnectionError):
+                await each.wait_closed()
 
 
 async def test_a_stranger_who_says_nothing_is_turned_out_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

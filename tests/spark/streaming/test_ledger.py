@@ -1,0 +1,112 @@
+"""The transaction of a ledger ends when the handler has ended, and not before, whatever the handler does with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark.streaming import SqliteLedger
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
+    connection.close()
+    return tmp_path / "ledger.db"
+
+
+def written(path: Path) -> list[int]:
+    connection = sqlite3.connect(path)
+    numbers = [n for (n,) in connection.execute("SELECT n FROM numbers ORDER BY n")]
+    connection.close()
+    return numbers
+
+
+async def handled(path: Path, handle: Callable[[sqlite3.Connection], object]) -> bool:
+    """Handle a batch, and tell whether it had not taken effect before."""
+    async with SqliteLedger(path).entry("query", 0) as connection:
+        if connection is not None:
+            handle(connection)
+        return connection is not None
+
+
+def insert(connection: sqlite3.Connection, *numbers: int) -> None:
+    connection.executemany("INSERT INTO numbers VALUES (?)", [(n,) for n in numbers])
+
+
+async def test_a_block_of_the_connection_commits_nothing_by_itself(path: Path) -> None:
+    def failing(connection: sqlite3.Connection) -> None:
+        with connection:
+            insert(connection, 1, 2)
+        raise OSError("behind the block")
+
+    def well(connection: sqlite3.Connection) -> None:
+        with connection:
+            insert(connection, 1, 2)
+
+    with pytest.raises(OSError, match="behind the block"):
+        await handled(path, failing)
+    assert [] == written(path)
+    assert [True, False] == [await handled(path, well), await handled(path, well)]
+    assert [1, 2] == written(path)
+
+
+async def test_a_block_that_fails_is_undone_by_itself(path: Path) -> None:
+    def handle(connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+        with pytest.raises(ValueError, match="inside"), connection:
+            insert(connection, 2)
+            with connection:
+                insert(connection, 3)
+            raise ValueError("inside")
+        insert(connection, 4)
+
+    assert await handled(path, handle)
+    assert [1, 4] == written(path)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda connection: connection.commit(),
+        lambda connection: connection.rollback(),
+        lambda connection: connection.execute("COMMIT"),
+        lambda connection: connection.cursor().execute("END"),
+        lambda connection: connection.execute("ROLLBACK"),
+        lambda connection: connection.executescript("DELETE FROM numbers"),
+        lambda connection: connection.cursor().executescript("DELETE FROM numbers"),
+    ],
+    ids=["commit", "rollback", "COMMIT", "END", "ROLLBACK", "executescript", "executescript of a cursor"],
+)
+async def test_whatever_else_would_end_the_transaction_is_refused(
+    path: Path, end: Callable[[sqlite3.Connection], object]
+) -> None:
+    def handle(connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+        with pytest.raises(sqlite3.Error):
+            end(connection)
+        insert(connection, 2)
+        raise OSError("behind it")
+
+    with pytest.raises(OSError, match="behind it"):
+        await handled(path, handle)
+    assert [] == written(path)
+
+
+async def test_where_sqlite_has_rolled_back_the_batch_has_not_taken_effect(path: Path) -> None:
+    def handle(connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+        with pytest.raises(sqlite3.IntegrityError), connection:
+            connection.execute("INSERT OR ROLLBACK INTO numbers VALUES (1)")
+
+    with pytest.raises(sqlite3.Error):
+        await handled(path, handle)
+    assert [] == written(path)
+    assert await handled(path, lambda connection: insert(connection, 5))
+    assert [5] == written(path)
