@@ -294,6 +294,8 @@ class Pushed(Source[T_co]):
 
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
+    is_told: bool = False
+    """Whether a source with a prefetch is told of each element that is consumed, by a request; else of three quarters at a time."""
     is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
 

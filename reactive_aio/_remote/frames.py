@@ -92,6 +92,11 @@ class Frame:
         """Count the bytes of its pickle."""
         return len(self.pickled) + sum(map(len, self.more))
 
+    @property
+    def size(self) -> int:
+        """Count the bytes of what it carries."""
+        return self.length() + sum(view.nbytes for view in self.views())
+
     def encoded(self) -> Iterator[memoryview]:
         """Give the pieces of memory that are to be sent, in order; none is empty."""
         if self.is_small:

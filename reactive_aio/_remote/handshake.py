@@ -20,7 +20,7 @@ from typing import Final
 
 from attrs import define, field
 
-MAGIC: Final = b"rea3"
+MAGIC: Final = b"rea4"
 """Says that it is us, and which version of the credit boundary: of the handshake and of all frames."""
 
 NONCE: Final = 32

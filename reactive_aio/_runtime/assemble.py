@@ -390,5 +390,5 @@ def _driver(
         feed = PulledInput(operator, run)
     else:
         assert isinstance(operator, Pushed)
-        feed = PushedInput(operator.prefetch, run)
+        feed = PushedInput(operator.prefetch, run, told=operator.is_told)
     return RegionDriver(run, region, feed, loop, context, receiver, host, release)

@@ -136,7 +136,7 @@ class PushedInput:
 
     ``outstanding`` counts what was requested and has not arrived. Without prefetch no more is requested than
     the stages need for the demand at hand. With it at most ``prefetch`` elements are outstanding or waiting
-    here, and more is requested when three quarters of them have been consumed.
+    here, and more is requested when three quarters of them have been consumed, or one, if the source is to be told of each.
     """
 
     __slots__ = (
@@ -144,10 +144,10 @@ class PushedInput:
         "closed", "discard", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
     )  # fmt: skip
 
-    def __init__(self, prefetch: int | None, run: RegionRun) -> None:
+    def __init__(self, prefetch: int | None, run: RegionRun, *, told: bool = False) -> None:
         self.run = run
         self.prefetch = prefetch
-        self._limit = 0 if prefetch is None else refill_after(prefetch)
+        self._limit = 0 if prefetch is None else 1 if told else refill_after(prefetch)
         self.upstream: Subscription | None = None
         self._chunks: deque[list[Any]] = deque()  # bounded by what was requested
         self._items: Iterator[Any] | None = None

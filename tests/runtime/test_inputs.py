@@ -44,6 +44,20 @@ def fed(prefetch: int | None, *stages: Stage[Any, Any]) -> tuple[PushedInput, Up
 # -- fed with a prefetch
 
 
+def test_a_source_that_is_told_hears_of_each_element_that_is_consumed() -> None:
+    source, upstream = PushedInput(8, region(), told=True), Upstream()
+    source.upstream = upstream
+    source.start()
+    source.add([1, 2, 3])
+    items = source.stretch()
+    assert items is not None
+    for _ in range(3):
+        next(items)
+        source.more(0)
+
+    assert [8, 1, 1, 1] == upstream.requests
+
+
 @pytest.mark.parametrize(
     ("prefetch", "consumed"), [(1, 1), (2, 2), (3, 3), (4, 3), (5, 4), (8, 6), (10, 8), (16, 12), (256, 192)]
 )

@@ -14,6 +14,7 @@ from reactive_aio._remote.frames import LAST, PART, Frame
 from reactive_aio.errors import SparkJobError
 from reactive_aio.spark._delivery.at_end import DeliveryAtEnd
 from reactive_aio.spark._delivery.delivery import Delivery
+from reactive_aio.spark._delivery.held import MOST_BYTES, Held
 from reactive_aio.spark._delivery.in_turn import DeliveryInTurn
 from reactive_aio.spark._delivery.link import Link
 from reactive_aio.spark._delivery.ordered import OrderedDelivery
@@ -25,13 +26,19 @@ class Loop:
     """The inlet, and what the delivery asks of the job."""
 
     def __init__(
-        self, kind: type[Delivery] = OrderedDelivery, *, prefetch: int = 16, partitions: int = 3, slots: int = 3
+        self,
+        kind: type[Delivery] = OrderedDelivery,
+        *,
+        prefetch: int = 16,
+        partitions: int = 3,
+        slots: int = 3,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.items: list[Any] = []
         self.running: list[int] = []
         self.ended = False
         self.error: BaseException | None = None
-        self.delivery = kind(cast("Any", self), self, prefetch)
+        self.delivery = kind(cast("Any", self), self, prefetch, most_bytes)
         self.delivery.request(prefetch)
         self.delivery.begin(partitions, slots)
 
@@ -55,7 +62,7 @@ class Task:
         self.loop = loop
         self.partition = partition
         self.attempt = attempt
-        self.granted = 0
+        self.granted = self.room = 0
         self.skip: int | None = None
         self.place: int | None = None
         self.stopped = False
@@ -75,6 +82,11 @@ class Task:
         assert not self.stopped
         self.granted += n
 
+    def allow(self, size: int) -> None:
+        assert size > 0
+        assert not self.stopped
+        self.room += size
+
     def told(self) -> tuple[int | None, int | None, int]:
         """What to leave out, where to begin, and how much to send."""
         return self.skip, self.place, self.granted
@@ -85,7 +97,10 @@ class Task:
     def send(self, *items: Any) -> None:
         assert len(items) <= self.granted
         self.granted -= len(items)
-        self.loop.delivery.chunk(self.link, Frame(PART, self.partition, len(items), pickled=pickle.dumps(list(items))))
+        frame = Frame(PART, self.partition, len(items), pickled=pickle.dumps(list(items)))
+        assert self.room > 0
+        self.room -= frame.size
+        self.loop.delivery.chunk(self.link, frame)
 
     def end(self, passed: int = 0, *, decided: bool = False) -> None:
         self.loop.delivery.ended(self.link, Frame(LAST, self.partition, place=passed, detail=decided))
@@ -501,3 +516,84 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type
     assert loop.error is None
     found = loop.items if issubclass(kind, OrderedDelivery) else sorted(loop.items, key=lambda item: item[0])  # stable
     assert [item for items in data for item in items] == found
+
+
+# -- bytes
+
+
+def test_bytes_are_held_until_their_chunk_has_been_consumed() -> None:
+    held = Held()
+    held.consume(9)  # what is requested first
+    held.deliver(2, 10)
+    held.deliver(3, 20)
+
+    assert [0, 10, 0, 0, 20] == [held.consume(1) for _ in range(5)]
+    assert 0 == held.size
+
+
+def test_the_partition_in_turn_is_allowed_the_bytes_but_for_an_eighth() -> None:
+    loop = Loop(most_bytes=800)
+    first, ahead = Task(loop, 0), Task(loop, 1)
+
+    assert (700, 100) == (first.room, ahead.room)
+
+
+def test_bytes_are_allowed_again_when_elements_have_been_consumed() -> None:
+    loop = Loop(most_bytes=800, prefetch=64, partitions=1)
+    task = Task(loop, 0)
+    while task.room > 0:
+        task.send("x" * 100)
+    elements = len(loop.items)
+    assert 7 == elements
+    loop.delivery.consumed(elements)
+
+    assert 800 == task.room
+
+
+def test_an_element_larger_than_the_bound_comes_by_itself() -> None:
+    loop = Loop(most_bytes=80, prefetch=64, partitions=1)
+    task = Task(loop, 0)
+    for _ in range(3):
+        assert task.room > 0
+        task.send("x" * 1000)
+        assert task.room <= 0
+        loop.delivery.consumed(1)
+
+
+@pytest.mark.parametrize("kind", [OrderedDelivery, DeliveryAtEnd, DeliveryInTurn, UnorderedDelivery])
+@pytest.mark.parametrize("seed", range(100))
+def test_whatever_the_sizes_no_more_bytes_are_under_way_than_may_be_and_all_arrive(
+    kind: type[Delivery], seed: int
+) -> None:
+    chance = random.Random(seed)
+    counts = [chance.randrange(0, 20) for _ in range(chance.randrange(1, 6))]
+    most_bytes, largest = chance.choice([40, 400, 4000]), chance.choice([1, 100, 1000])
+    data = [[("x" * chance.randrange(largest), index, at) for at in range(n)] for index, n in enumerate(counts)]
+    loop = Loop(kind, prefetch=64, partitions=len(counts), slots=chance.randrange(1, 7), most_bytes=most_bytes)
+    tasks: dict[int, Task] = {}
+    done: set[int] = set()
+    consumed = 0
+    while not loop.ended:
+        able: list[Any] = []
+        for index in loop.running:
+            if index not in done:
+                task = tasks[index] = tasks.get(index) or Task(loop, index)
+                if task.skip is not None and (not data[index] or (task.granted and task.room > 0)):
+                    able.append(task)
+        consumer = consumed < len(loop.items)
+        assert able or consumer, "nobody can go on"
+        if consumer and (not able or chance.random() < 0.3):
+            consumed += 1
+            loop.delivery.consumed(1)
+            loop.delivery.request(1)
+            continue
+        task = chance.choice(able)
+        if data[task.partition]:
+            task.send(data[task.partition].pop(0))
+        else:
+            done.add(task.partition)
+            task.end(passed=counts[task.partition])
+            loop.delivery.confirmed(task.partition)
+        overshoot = len(tasks) * (largest + 100)
+        assert sum(len(each[0]) for each in loop.items[consumed:]) <= most_bytes + overshoot
+    assert sum(counts) == len(loop.items)

@@ -42,6 +42,17 @@ def test_those_before_an_element_that_cannot_be_pickled_keep_their_own() -> None
     assert [10**5, 10**4] == [len(each) for each in frame.loads()]
 
 
+def test_chunks_grow_while_they_are_small_and_shrink_where_elements_turn_large() -> None:
+    outlet = Kept(0)
+    found: list[int] = []
+    for size in [1] * 7 + [1 << 16] * 2 + [1]:
+        outlet.granted = outlet.largest
+        outlet.send([b"x" * size] * outlet.largest if size == 1 else [bytes([n % 256]) * size for n in range(16)])
+        found.append(outlet.largest)
+
+    assert [128, 256, 512, 1024, 2048, 2048, 2048, 15, 15, 30] == found
+
+
 @pytest.mark.parametrize("wire", ["tcp", "results"])
 async def test_arrays_and_parts_of_tables_arrive_on_the_loop(sc: Any, wire: str) -> None:
     def made(n: int) -> Any:

@@ -20,6 +20,7 @@ from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterabl
 from reactive_aio.operators.transforming.index import Index
 from reactive_aio.operators.transforming.map import Map
 from reactive_aio.operators.transforming.map_batches import MapBatches
+from reactive_aio.spark._task.outlet import LARGEST_CHUNK
 from reactive_aio.spark._task.rows import Reading
 from reactive_aio.spark._task.slices import Chunk, Slices
 from reactive_aio.spark._task.worker import InputLost, PartitionRun, Push, SlicedRun, watched
@@ -39,6 +40,7 @@ class Loop(Push):
         self.place = place
         self.granted = 0
         self.skip = skip
+        self.largest = LARGEST_CHUNK
         self.stopped = False
         self.chunks: list[list[Any]] = []
         self.told = ""

@@ -18,6 +18,7 @@ from attrs import define, field
 from ..._remote.failures import unpack
 from ...errors import SparkJobError
 from .._task.failures import loaded
+from .held import MOST_BYTES, Held
 
 if TYPE_CHECKING:
     from ..._plan import Inlet
@@ -33,6 +34,8 @@ class Partition:
     arrived: int = 0
     """Elements that have arrived; a later attempt of the task goes on behind them."""
     link: Link | None = None
+    size: int = 0
+    """Bytes of those elements."""
     others: deque[Link] = field(factory=deque["Link"])
     """Further attempts of the task, which wait to see whether the first is lost; Spark bounds them."""
     begun: bool = False
@@ -76,6 +79,8 @@ class Delivery(ABC):
     inlet: Inlet[Any]
     work: Work
     prefetch: int
+    most_bytes: int = MOST_BYTES
+    """Bytes that may be under way or wait here, and a chunk of each task beyond."""
     partitions: list[Partition] = field(init=False, factory=list[Partition])
     running: dict[int, Partition] = field(init=False, factory=dict[int, Partition])
     """The partitions whose tasks are connected."""
@@ -83,7 +88,14 @@ class Delivery(ABC):
     """The partitions for which a task has been asked for, in their order."""
     free: int = field(init=False, default=0)
     """Elements that were requested and that no task has been granted."""
+    room: int = field(init=False)
+    """Bytes that no task has been allowed, and that are not those of elements which wait here or are held."""
+    held: Held = field(init=False, factory=Held)
+    """What has been delivered and not been consumed."""
     over: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.room = self.most_bytes
 
     def begin(self, partitions: int, slots: int) -> None:
         """Start on the first partitions; ``slots`` tasks run at a time in the whole cluster."""
@@ -102,6 +114,13 @@ class Delivery(ABC):
         """Let tasks send ``n`` more elements."""
         self.free += n
         self.grant()
+
+    def consumed(self, n: int) -> None:
+        """Take note that elements have been consumed, and let tasks send more bytes in place of theirs."""
+        if freed := self.held.consume(n):
+            self.room += freed
+            if not self.over:
+                self.make_room()
 
     def ask(self) -> None:
         """Have the next partitions run, as far as they may."""
@@ -130,6 +149,10 @@ class Delivery(ABC):
     def grant(self) -> None:
         """Grant what is free."""
 
+    @abstractmethod
+    def make_room(self) -> None:
+        """Share the bytes that are free."""
+
     def start(self, partition: Partition, link: Link) -> None:
         """Have an attempt begin behind what has arrived."""
         link.start(partition.arrived, 0)
@@ -154,6 +177,7 @@ class Delivery(ABC):
         partition = self._partition(link)
         if partition is not None and partition.link is link:
             partition.arrived += frame.count
+            partition.size += frame.size
             self.take(partition, link, frame)
 
     def failed(self, link: Link, data: bytes) -> None:
@@ -202,7 +226,8 @@ class Delivery(ABC):
             partition.link = None
             del self.running[partition.index]
             self.free += link.granted
-            link.granted = 0
+            self.room += link.room
+            link.granted = link.room = 0
             if partition.others and partition.failure is None:
                 self._adopt(partition, partition.others.popleft())
             self.grant()
@@ -231,6 +256,7 @@ class Delivery(ABC):
     def deliver(self, frame: Frame) -> None:
         """Pass a chunk on, as far as it can be unpickled."""
         items, failure = loaded(frame)
+        self.held.deliver(len(items), frame.size)
         if items:
             self.inlet.on_chunk(items)
         if failure is not None and not self.over:  # else nobody wants the element any more
@@ -248,3 +274,16 @@ class Delivery(ABC):
         if n > 0:
             self.free -= n
             link.grant(n)
+
+    def allow(self, link: Link, size: int, *, needed: bool = True) -> None:
+        """Allow a task some of the bytes that are free, and not by driblets.
+
+        Where nothing is held here, and so nothing would be set free, one that is ``needed`` may send a chunk, however large
+        that is: else an element larger than the bound would never come.
+        """
+        size = min(size, self.room)
+        if needed and link.room <= 0 and size <= 0 and not self.held.size:
+            size = 1 - link.room
+        if size > 0 and (8 * size >= self.most_bytes or link.room <= 0):
+            self.room -= size
+            link.allow(size)

@@ -57,6 +57,8 @@ class Link(asyncio.Protocol):
         self.partition = 0
         self.granted = 0
         """Elements that the task may still send."""
+        self.room = 0
+        """Bytes after which it sends no more until it is allowed some."""
         self.number = next(_NUMBERS)
         """Which of all there were it is."""
         self._deadline = asyncio.get_running_loop().call_later(MANNERS, self.drop)
@@ -113,6 +115,7 @@ class Link(asyncio.Protocol):
     def _heard(self, frame: Frame) -> None:
         if frame.kind == PART and frame.count <= self.granted:
             self.granted -= frame.count
+            self.room -= frame.size
             self._listener.chunk(self, frame)
         elif frame.kind == FAILED:
             self._listener.failed(self, bytes(frame.pickled))
@@ -139,6 +142,11 @@ class Link(asyncio.Protocol):
         """Let the task send ``n`` more elements."""
         self.granted += n
         self._say(Frame(CREDIT, self.partition, n))
+
+    def allow(self, size: int) -> None:
+        """Let the task send as many more bytes, and a chunk beyond."""
+        self.room += size
+        self._say(Frame(CREDIT, self.partition, 0, detail=size))
 
     def stop(self) -> None:
         """Tell the task that it is done, or that nobody listens any more; it then hangs up."""

@@ -102,3 +102,16 @@ class OrderedDelivery(Delivery):
                 kept += max(0, self._share - partition.arrived)
         if self._turn < len(self.partitions) and (link := self.partitions[self._turn].link) is not None:
             self.grant_to(link, self.free - kept)
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Allow those ahead a share of an eighth of the bytes, and the partition whose turn it is the rest."""
+        kept = 0
+        share = (self.most_bytes >> 3) // max(1, self._ahead)
+        for partition in self.partitions[self._turn + 1 : self._turn + 1 + self._ahead]:
+            if (link := partition.link) is not None:
+                self.allow(link, share - partition.size - link.room, needed=False)
+            elif not partition.ended:
+                kept += max(0, share - partition.size)
+        if self._turn < len(self.partitions) and (link := self.partitions[self._turn].link) is not None:
+            self.allow(link, self.room - kept)

@@ -10,6 +10,7 @@ from attrs import define, field
 from ..._core.guard import FAILURES, is_closed_with
 from ..._plan import TasksSnapshot
 from ...errors import SourceCancelledError
+from ...spec import refill_after
 from .._job.job import Job, Prepared
 from .._job.preparing import Preparing
 from .._task.connecting import Address
@@ -38,6 +39,8 @@ class SparkSubscription:
     _seat: Seat = field(init=False)
     _before: Preparing = field(init=False)
     _links: set[Link] = field(init=False, factory=set[Link])
+    _requested: int = field(init=False, default=0)
+    """Elements that were requested, and that the tasks have not been told of."""
     _prepared: Prepared | None = field(init=False, default=None)
     _changed: asyncio.Event = field(init=False, factory=asyncio.Event)
     _ended: bool = field(init=False, default=False)
@@ -78,8 +81,12 @@ class SparkSubscription:
         self._changed.set()
 
     def request(self, n: int) -> None:
-        """Let the tasks send more."""
-        self._delivery.request(n)
+        """Take note of what has been consumed, and let the tasks send more when it is three quarters of the prefetch."""
+        self._delivery.consumed(n)
+        self._requested += n
+        if self._requested >= refill_after(self.source.ahead):
+            requested, self._requested = self._requested, 0
+            self._delivery.request(requested)
 
     def cancel(self) -> None:
         """Stop the tasks and the job; the rest is cleaned up in the task of this subscription."""

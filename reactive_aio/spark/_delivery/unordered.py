@@ -69,6 +69,16 @@ class UnorderedDelivery(Delivery):
                 if (link := partition.link) is not None:
                     self._refill(partition, link)
 
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Allow each task as much, and all but one no more than a quarter together."""
+        others = min(self._width, self._left) - 1
+        share = max(1, quarter(self.most_bytes) // others) if others > 0 else self.most_bytes
+        for partition in self.running.values():
+            if (link := partition.link) is not None and 2 * link.room <= share:
+                self.allow(link, share - link.room)
+
     def _refill(self, partition: Partition, link: Link) -> None:
         missing = self._window - link.granted
         if self.free and 2 * missing >= self._window:

@@ -15,6 +15,7 @@ from ..._remote.failures import unpack
 from ..._remote.frames import FAILED, Decoder, Frame
 from ...errors import SourceCancelledError, SparkJobError
 from ...spec import add_demand
+from .._delivery.held import MOST_BYTES, Held
 from .._job.calls import Calls, JobGroup
 from .._job.preparing import Preparing
 from .._job.told import told
@@ -33,6 +34,8 @@ class ResultsSubscription:
     inlet: Inlet[Any]
     pulling: Pulling
     _demand: int = field(init=False, default=0)
+    _held: Held = field(init=False, factory=Held)
+    """What has been delivered and not been consumed."""
     _wanted: asyncio.Event = field(init=False, factory=asyncio.Event)
     _cancelled: bool = field(init=False, default=False)
     _before: Preparing | None = field(init=False, default=None)
@@ -57,7 +60,8 @@ class ResultsSubscription:
         return TasksSnapshot(total, int(done < total), done)
 
     def request(self, n: int) -> None:
-        """Let more be delivered."""
+        """Take note of what has been consumed, and let more be delivered."""
+        self._held.consume(n)
         self._demand = add_demand(self._demand, n)
         self._wanted.set()
 
@@ -100,7 +104,10 @@ class ResultsSubscription:
                     if frame.kind == FAILED:
                         return unpack(bytes(frame.pickled))
                     items, failure = loaded(frame)
+                    self._held.deliver(len(items), frame.size)
                     await self._deliver(items)
+                    while self._held.size >= MOST_BYTES:
+                        await self._more_wanted()
                     if failure is not None:
                         return failure
             finally:
@@ -118,12 +125,15 @@ class ResultsSubscription:
         at = 0
         while at < len(items):
             while not self._demand:
-                self._wanted.clear()
-                await self._wanted.wait()
+                await self._more_wanted()
             chunk = items[at : at + self._demand]
             self._demand -= len(chunk)
             at += len(chunk)
             self.inlet.on_chunk(chunk)
+
+    async def _more_wanted(self) -> None:
+        self._wanted.clear()
+        await self._wanted.wait()
 
     # -- on the thread
 

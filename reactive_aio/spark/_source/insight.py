@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark import RDD, SparkContext
 
 from .._delivery.at_end import DeliveryAtEnd
+from .._delivery.held import MOST_BYTES
 from .._delivery.in_turn import DeliveryInTurn
 from .._delivery.ordered import MOST_AHEAD, OrderedDelivery
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 def details(source: FromSpark) -> tuple[str, ...]:
     """Tell how the partitions are run, how elements travel, and where to look at it."""
     return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source.context))
+
+
+def bounds(source: FromSpark) -> str:
+    """Tell how much may be under way or wait here."""
+    return f"prefetch {source.prefetch}, at most {MOST_BYTES >> 20} MiB"
 
 
 def ui_of(context: SparkContext) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from .._task.pickling import dumps_by_value, of_user
 from .._task.rows import Reading, reading
 from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
-from .insight import details
+from .insight import bounds, details
 from .naming import quoted, told_apart
 from .portable import check_importable, check_portable
 
@@ -49,6 +49,7 @@ class FromSpark(Pushed[Any]):
     """What rows become, for a DataFrame."""
     prefetch: int | None
     ordered: bool = True
+    is_told = True
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
     variables: tuple[Variable, ...] = field(default=(), repr=False, kw_only=True)
     """The context variables of the subscriber that go along."""
@@ -100,7 +101,7 @@ class FromSpark(Pushed[Any]):
     @property
     def elsewhere(self) -> Elsewhere:
         """The region on Spark."""
-        return Elsewhere(f"Spark {self.context.master}", self.work, f"credit boundary, prefetch {self.prefetch}")
+        return Elsewhere(f"Spark {self.context.master}", self.work, f"credit boundary, {bounds(self)}")
 
     @property
     def work(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -13,6 +13,11 @@ from ..._remote.pickling import Parcel
 from .pickling import dumps
 from .slices import Chunk
 
+SMALL: Final = 64
+"""Elements of the first chunk, of which nobody knows how large they are."""
+LARGEST_CHUNK: Final = 2048
+CHUNK_BYTES: Final = 1 << 20
+
 
 @define(eq=False)
 class Outlet(ABC):
@@ -21,6 +26,10 @@ class Outlet(ABC):
     partition: int
     granted: int = field(init=False, default=0)
     """Elements that may be sent."""
+    room: int = field(init=False, default=0)
+    """Bytes after which nothing more is sent until there is room again."""
+    largest: int = field(init=False, default=SMALL)
+    """Elements that make a chunk of no more bytes than go out at a time, if they are like those before."""
     skip: int = field(init=False, default=0)
     """Elements to leave out: an earlier attempt has sent them."""
     place: int = field(init=False, default=0)
@@ -44,8 +53,17 @@ class Outlet(ABC):
             add_note(parcel.failure, "an element that leaves the workers has to be picklable")
         if parcel.count:
             self.granted -= parcel.count
-            self.say(Frame(PART, self.partition, parcel.count, 0, 0, parcel.pickled, parcel.buffers, parcel.more))
+            frame = Frame(PART, self.partition, parcel.count, 0, 0, parcel.pickled, parcel.buffers, parcel.more)
+            self._measure(frame)
+            self.say(frame)
         return parcel.failure
+
+    def _measure(self, frame: Frame) -> None:
+        """Count the bytes, and learn how many elements go into a chunk: it grows by doubling, and shrinks at once."""
+        size = frame.size
+        self.room -= size
+        fitting = CHUNK_BYTES * frame.count // max(1, size)
+        self.largest = max(1, min(fitting, 2 * self.largest, LARGEST_CHUNK))
 
     def fail(self, packed: bytes) -> None:
         """Send the failure that ends the partition."""

@@ -21,7 +21,7 @@ from ..._remote.variables import Values, reset, set_values
 from ...hooks import also_failed, drop_error
 from .connecting import Address, connect
 from .failures import pack
-from .outlet import Outlet
+from .outlet import LARGEST_CHUNK, Outlet
 from .slices import Chunk, Slices
 from .sparing import read_on
 from .watch import Watch
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 SLICE: Final = 2e-3
 """Seconds after which a pass returns, so that what there is goes out and orders are heard."""
-LARGEST_CHUNK: Final = 2048
 
 Input = TypeVar("Input")
 Stages = tuple[Placed[Stage[Any, Any]], ...]
@@ -224,7 +223,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
         """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
         items: list[Any] = []
         try:
-            self.run.fill(items, self.items, wanted, budgets.clock() + SLICE)
+            self.run.fill(items, self.items, min(wanted, self.push.largest), budgets.clock() + SLICE)
         except InputBroken:
             raise
         except FAILURES as error:
@@ -269,7 +268,7 @@ class Push(Outlet):
     def hear(self) -> None:
         """Take the orders that have come; wait for one if nothing may be done without."""
         while not self.stopped:
-            idle = not self._started or not (self.granted or self.skip)
+            idle = not self._started or not (self.skip or (self.granted and self.room > 0))
             if not idle and not select.select([self._socket], [], [], 0)[0]:
                 return
             self._take(self._socket.recv(4096))
@@ -281,6 +280,7 @@ class Push(Outlet):
         for frame in self._decoder.feed(data):
             if frame.kind == CREDIT:
                 self.granted += frame.count
+                self.room += frame.detail
             elif frame.kind == CHUNK:
                 self._started, self.skip, self.place = True, frame.detail, frame.place
             elif frame.kind == STOP:

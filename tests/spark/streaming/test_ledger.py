@@ -58,13 +58,17 @@ async def test_a_block_of_the_connection_commits_nothing_by_itself(path: Path) -
 
 
 async def test_a_block_that_fails_is_undone_by_itself(path: Path) -> None:
-    def handle(connection: sqlite3.Connection) -> None:
-        insert(connection, 1)
-        with pytest.raises(ValueError, match="inside"), connection:
+    def fail(connection: sqlite3.Connection) -> None:
+        with connection:
             insert(connection, 2)
             with connection:
                 insert(connection, 3)
             raise ValueError("inside")
+
+    def handle(connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+        with pytest.raises(ValueError, match="inside"):
+            fail(connection)
         insert(connection, 4)
 
     assert await handled(path, handle)
