@@ -14,6 +14,8 @@ from ..spec import Subscriber
 from .calling import Calling
 
 if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from .._plan import Snapshot
@@ -296,6 +298,56 @@ class Ends(Calling[T_co]):
         if progress is not None:
             check_function("to_spark", progress, "report with an ordinary function")
         return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
+
+    def to_frame(self, schema: str | StructType | type[Any]) -> DataFrame:
+        """Give a flow that is on Spark as a lazy DataFrame, whose plan has the functions of the flow.
+
+        For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process: each
+        task of Spark's runs the operators, fused, over the rows of a partition, and what comes of them are the rows of the
+        frame. So joins, windows, SQL, caches and every writer of Spark's are a method call away, and the way back is
+        ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``.
+
+        **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats: ``frame.persist()``
+        keeps what came of them. Of the data only those columns are read that the class given as ``as_=`` has fields for. Spark
+        does not see into functions: filter by columns before, ``from_spark(frame.where(...))``, and Spark reads less. Context
+        variables have the values that they have when the frame is made.
+        Demand: Spark's: each task works as fast as what it makes is taken, in batches of up to 10,000 rows.
+        Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for what its tasks can't run, by operator and
+        line: what depends on the order of the whole, boundaries, time, and combinators other than ``concat``. A schema that is
+        none is refused with TypeError or ValueError, and a session that has ended with SparkJobError. What a function
+        raises later, or an element that does not fit the schema, fails Spark's job with an error of Spark's, whose text tells the
+        exception and the operator with its line.
+        (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
+
+        .. code-block:: python
+
+            squares = Flow.from_spark(session.range(6), as_=tuple).map(lambda row: row[0] ** 2).filter(lambda n: n % 2)
+            frame = squares.to_frame("square long")
+            print(frame.orderBy("square").collect())  # [Row(square=1), Row(square=9), Row(square=25)]
+        """
+        from ..spark._frame.framing import to_frame
+
+        frame: DataFrame = to_frame(self._as_flow(), schema)
+        return frame
+
+    def to_rdd(self) -> RDD[T_co]:
+        """Give a flow that is on Spark as a lazy RDD, whose tasks run the functions of the flow.
+
+        As ``to_frame``, of which all holds, for elements that are not rows; with fewer means than a frame, since Spark sees
+        nothing of them. They are pickled, and by value those of the main module.
+        Demand: Spark's: each task works as fast as what it makes is taken.
+        Errors: as ``to_frame``, and UnsupportedOnSparkError for a frame of Spark Connect, which has no RDDs.
+        (Spark: ``DataFrame.rdd``.)
+
+        .. code-block:: python
+
+            squares = Flow.from_spark(session.range(6), as_=tuple).map(lambda row: row[0] ** 2).filter(lambda n: n % 2)
+            print(squares.to_rdd().collect())  # [1, 9, 25]
+        """
+        from ..spark._frame.framing import to_rdd
+
+        rdd: RDD[T_co] = to_rdd(self._as_flow())
+        return rdd
 
     @overload
     def run_sync(self) -> list[T_co]: ...

@@ -177,19 +177,23 @@ class FromSpark(Pushed[Any]):
         return work._jdf.javaToPython()
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
-        """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
-        reading = task.reading
-        assert reading is not None
-        frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
-        labels = tuple(frame.columns)
-        if not labels:
-            # Batches without columns would arrive without rows as well.
-            frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
-        elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
-            # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
-            frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
-        frame = told_apart(frame, reading.declared)
+        """Choose the columns that are read, and tell the task."""
+        assert task.reading is not None
+        frame, reading = selected(frame, task.reading)
         return frame, evolve(task, reading=reading, sliced=self.makes_rows)
+
+
+def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
+    """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
+    frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
+    labels = tuple(frame.columns)
+    if not labels:
+        # Batches without columns would arrive without rows as well.
+        frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
+    elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
+        # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
+        frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
+    return told_apart(frame, reading.declared), reading
 
 
 def from_spark(

@@ -1,0 +1,94 @@
+"""A flow put into Spark's plan, as a lazy frame."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark import RDD
+
+from ...errors import UnsupportedOnSparkError
+from .._job.asking import asking
+from .._job.calls import is_connect
+from .._source.source import FromSpark, selected
+from .._task.pickling import NotPickled
+from ..sink._columns import Columns, zone_of
+from ..sink._schema import Schema, check_schema, struct_of
+from .parts import parts_of
+from .task import LIST, FrameTask, batches_of, columns_of, elements_of, lists_of, unpacked, unpickled
+
+if TYPE_CHECKING:
+    from ..._plan import FlowLike
+
+# `Any` stands for sessions and frames, which are those of a classic session or of Spark Connect.
+
+
+def to_frame(flow: FlowLike, schema: Schema) -> Any:
+    """Give the frame; the arguments are those of ``Flow.to_frame``."""
+    check_schema("to_frame", schema)
+    parts = parts_of("to_frame", flow)
+    session = session_of(parts[0])
+    with asking("to_frame", session):
+        struct = struct_of("to_frame", schema)
+        kind = schema if isinstance(schema, type) else None
+        columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
+        frames = [_framed(part, columns) for part in parts]
+    return reduce(lambda before, frame: before.unionByName(frame), frames)
+
+
+def to_rdd(flow: FlowLike) -> Any:
+    """Give the RDD of ``Flow.to_rdd``."""
+    parts = parts_of("to_rdd", flow)
+    if is_connect(parts[0].data):
+        raise UnsupportedOnSparkError("to_rdd() needs a classic session: Spark Connect has no RDDs; take to_frame()")
+    context = parts[0].context
+    with asking("to_rdd", context):
+        rdds = [_as_rdd(part) for part in parts]
+        return rdds[0] if len(rdds) == 1 else context.union(rdds)
+
+
+def _framed(source: FromSpark, columns: Columns) -> Any:
+    """Give the frame of one part: lazily, so that Spark plans it with what is read and what follows."""
+    if isinstance(source.data, RDD):
+        batches = source.data.mapPartitions(partial(batches_of, task_of(source), columns))
+        frame = session_of(source).createDataFrame(batches, "batch binary", verifySchema=False)
+        return frame.mapInArrow(named(partial(unpacked), source), columns.struct)
+    assert source.reading is not None
+    frame, reading = selected(source.data, source.reading)
+    return frame.mapInArrow(named(partial(columns_of, task_of(source), reading, columns), source), columns.struct)
+
+
+def _as_rdd(source: FromSpark) -> Any:
+    """Give the elements of one part: those of rows come in pickled lists, as rows of Spark's would cost more."""
+    if isinstance(source.data, RDD):
+        return source.data.mapPartitions(partial(elements_of, task_of(source)))
+    assert source.reading is not None
+    frame, reading = selected(source.data, source.reading)
+    lists = frame.mapInArrow(named(partial(lists_of, task_of(source), reading), source), LIST)
+    return lists.rdd.flatMap(unpickled)
+
+
+def task_of(source: FromSpark) -> FrameTask:
+    """Give what goes to the workers, with the values that context variables have now."""
+    try:
+        return FrameTask(str(source), source.within(copy_context()).pickled())
+    except NotPickled as failed:
+        raise failed.error from None
+
+
+def named(work: partial[Any], source: FromSpark) -> Any:
+    """Have Spark's plans show the operators."""
+    known: Any = work  # a partial has no name of its own, and takes one
+    known.__name__ = known.__qualname__ = source.work
+    return known
+
+
+def session_of(source: FromSpark) -> Any:
+    """Give the session of the data, which an RDD does not tell."""
+    data: Any = source.data
+    if not isinstance(data, RDD):
+        return data.sparkSession
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()

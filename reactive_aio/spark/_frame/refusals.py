@@ -1,0 +1,49 @@
+"""What can't be part of a frame's plan: named by operator and line, with the way out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..._fusion import Placed
+from ..._plan import PublishOn, Source, SubscribeOn
+from ...errors import UnsupportedOnSparkError
+
+IN_ORDER: Final = "it depends on the order of the whole, which the tasks behind a frame don't know"
+WAYS_OUT: Final = {
+    "take": "chain .limit(n) to the frame, or read with from_spark(ordered=False) for any n elements",
+    "skip": "chain .offset(n) to the frame, or read with from_spark(ordered=False) to leave out any n elements",
+    "index": "have Spark number the rows before they are read, with row_number() over a window",
+    "sort_by": "chain .orderBy(...) to the frame",
+    "do_on_next": "do it in a function of map(), which runs in the tasks, once for each attempt",
+    "distinct": "chain .dropDuplicates() to the frame",
+}
+"""How Spark does what a stage does, by the name of that."""
+ANYWAY: Final = "use a window of Spark's, or applyInArrow() by key, on the frame; or run the flow on the loop and write it with to_spark()"
+"""The way out of what Spark has no method for."""
+
+
+def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
+    """Refuse a stage that needs more than one element after another."""
+    way = WAYS_OUT.get(step.operator.name, ANYWAY)
+    return UnsupportedOnSparkError(f"{step}, can't be run by {method}(): {IN_ORDER}. {way[0].upper()}{way[1:]}")
+
+
+def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> UnsupportedOnSparkError:
+    """Refuse a boundary or a placement."""
+    return UnsupportedOnSparkError(
+        f"{step}, can't be run by {method}(): what is behind it runs on an event loop, and nothing of a frame passes through "
+        f"this process. Leave it out, or put {method}() before it, and read the result with from_spark()"
+    )
+
+
+def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSparkError:
+    """Refuse what makes elements, or combines flows, on an event loop."""
+    if source.operator.inner:
+        return UnsupportedOnSparkError(
+            f"{source}, can't be run by {method}(): it combines flows on an event loop, and nothing of a frame passes "
+            f"through this process. Put {method}() before it, and read the result with from_spark()"
+        )
+    return UnsupportedOnSparkError(
+        f"{source}, can't be run by {method}(): its elements are made here. That is for flows which begin with "
+        "from_spark(); others are written by Spark with to_spark()"
+    )

@@ -1,0 +1,219 @@
+"""What runs in Spark's Python workers behind a frame: the fused region over a partition, from batches to batches."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES, brief, close_all, raise_all
+from ..._core.notes import add_note, notes_of, set_notes
+from ..._fusion import OVER, Placed, RegionRun, Stage
+from ..._remote.variables import Values, reset, set_values
+from ...errors import RemoteError
+from ...hooks import also_failed, drop_error
+from .._task.pickling import dumps_by_value
+from .._task.rows import Reading
+from .._task.worker import InputLost, watched
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..sink._columns import Columns
+
+STRETCH: Final = 1024
+"""Elements between two looks at how much there is."""
+MOST: Final = 10_000
+"""Elements of a batch, as many as Spark puts into one."""
+HEAVY: Final = 1 << 24
+"""Bytes of rows behind which a batch goes out, however few its elements are."""
+
+LIST: Final = "list binary"
+"""The schema of what `lists_of` gives."""
+
+Sent = tuple[tuple[Placed[Stage[Any, Any]], ...], Values]
+
+
+@frozen
+class FrameTask:
+    """The work of each task; goes to the workers."""
+
+    source: str
+    """The source in words, for error notes."""
+    stages: bytes = field(repr=False)
+    """With the values of context variables; pickled apart: what can't be unpickled in a worker then is a failure like any other."""
+
+    @property
+    def here(self) -> str:
+        """The place of the task that runs here, in words."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        return self.source if task is None else f"partition {task.partitionId()} of {self.source}"
+
+    def of_rows(self, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
+        """Run over a partition of a frame, and give what comes of it in lists."""
+        weighed = Weighed(batches)
+        return self._lists(chain.from_iterable(map(reading.elements, weighed)), weighed)
+
+    def of_items(self, items: Iterable[Any]) -> Iterator[list[Any]]:
+        """Run over a partition of an RDD, and give what comes of it in lists."""
+        return self._lists(watched(iter(items)), Weighed(iter(())))
+
+    def _lists(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
+        where = self.here
+        try:
+            sent: Sent = pickle.loads(self.stages)
+            run = RegionRun(sent[0], where, counted=False)
+            tokens = set_values(sent[1])
+        except FAILURES as error:  # importing a module runs its code
+            add_note(error, f"while the region of {where} was unpickled in a worker")
+            raise tellable(error) from None
+        try:
+            yield from Region(run, items, weighed).lists()
+        finally:
+            reset(tokens)  # the worker may be used again
+
+
+@define
+class Weighed:
+    """The batches of a partition, and the bytes of those that have been read since this was last asked."""
+
+    batches: Iterator[pa.RecordBatch]
+    _read: int = field(init=False, default=0)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in watched(self.batches):
+            self._read += batch.nbytes
+            yield batch
+
+    def taken(self) -> bool:
+        """Tell whether it is time for a batch to go out."""
+        heavy = self._read >= HEAVY
+        if heavy:
+            self._read = 0
+        return heavy
+
+
+@define(eq=False)
+class Region:
+    """One region over one partition, as fast as Spark takes what comes of it."""
+
+    run: RegionRun
+    items: Iterator[Any]
+    weighed: Weighed
+
+    def lists(self) -> Iterator[list[Any]]:
+        """Give all there is; the region lets go of what it holds before the end."""
+        failure: BaseException | None = None
+        try:
+            while failure is None and self.run.phase is not OVER:
+                items, failure = self._next()
+                if items and failure is None:  # what comes before a failure is of no use: the task fails as a whole
+                    yield items
+        except BaseException:
+            for error in close_all((self.run.close,)):
+                drop_error(error)  # nobody reads any more, or Spark has failed to read
+            raise
+        closing = close_all((self.run.close,))
+        if failure is None:
+            raise_all([tellable(error) for error in closing])
+            return
+        for error in closing:
+            also_failed(failure, error)
+        raise tellable(failure) from None
+
+    def _next(self) -> tuple[list[Any], BaseException | None]:
+        """Give the next list, and the failure that ends the partition, with a note of where it was."""
+        items: list[Any] = []
+        run = self.run
+        try:
+            while run.phase is not OVER and len(items) < MOST and not self.weighed.taken():
+                run.fill(items, self.items, STRETCH, inf)
+        except InputLost as lost:
+            raise lost.error from None
+        except FAILURES as error:
+            run.locate(error)
+            return items, error
+        return items, None
+
+
+def tellable(error: BaseException) -> BaseException:
+    """Give an exception of which Spark can tell the type, the message and the notes; another one where a class prevents it."""
+    try:
+        list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
+    except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
+        told = RemoteError(brief(error))
+        set_notes(told, notes_of(error))
+        return told
+    return error
+
+
+def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    """Run over a partition of a frame, and give batches with the columns of the schema."""
+    return _batches(task, columns, task.of_rows(reading, batches))
+
+
+def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
+    """Run over a partition of an RDD, and give rows of one column, each of which holds a batch."""
+    import pyarrow as pa
+
+    arrow: Any = pa  # whose stubs know streams by halves
+    for batch in _batches(task, columns, task.of_items(items)):
+        sink = arrow.BufferOutputStream()
+        with arrow.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield (sink.getvalue().to_pybytes(),)
+
+
+def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    """Give the batches that rows hold."""
+    import pyarrow as pa
+
+    arrow: Any = pa
+    for batch in batches:
+        for each in batch.column(0):
+            with arrow.ipc.open_stream(each.as_buffer()) as stream:
+                yield from stream
+
+
+def _batches(task: FrameTask, columns: Columns, lists: Iterator[list[Any]]) -> Iterator[Any]:
+    first = 0
+    for items in lists:
+        try:
+            table = columns.table(items, first)
+        except FAILURES as error:  # what belongs to an element may run the user's code
+            add_note(error, f"while columns were made of what came of {task.here}")
+            raise tellable(error) from None
+        yield from table.to_batches()
+        first += len(items)
+
+
+def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    """Run over a partition of a frame, and give rows of one column, each of which holds a pickled list."""
+    import pyarrow as pa
+
+    arrow: Any = pa
+    for items in task.of_rows(reading, batches):
+        try:
+            pickled = dumps_by_value(items)
+        except FAILURES as error:  # whatever a class does when it is pickled
+            add_note(error, f"while what came of {task.here} was pickled")
+            raise tellable(error) from None
+        yield arrow.RecordBatch.from_arrays([arrow.array([pickled], arrow.binary())], ["list"])
+
+
+def unpickled(row: Any) -> Iterable[Any]:
+    """Give the elements of a row."""
+    items: list[Any] = pickle.loads(row[0])
+    return items
+
+
+def elements_of(task: FrameTask, items: Iterable[Any]) -> Iterator[Any]:
+    """Run over a partition of an RDD, and give what comes of it."""
+    return chain.from_iterable(task.of_items(items))
