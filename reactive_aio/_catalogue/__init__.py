@@ -53,6 +53,8 @@ TRAITS: Final[dict[str, Traits]] = {
 LEFT_OUT: Final = {
     "describe": "shows the plan",
     "diagram": "draws the plan",
+    "to_frame": "gives a frame of Spark's, and runs nothing; docs/concepts/spark.md has it",
+    "to_rdd": "gives an RDD of Spark's, likewise",
 }
 """Public methods that have no traits, and why."""
 

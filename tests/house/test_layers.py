@@ -106,7 +106,7 @@ def test_a_module_imports_only_from_layers_below(path: Path) -> None:
 
 UPWARDS: dict[tuple[str, str], str] = {
     ("_flow", "_runtime"): "an end meets the engine when it runs, so that the package is light to import",
-    ("_flow", "spark"): "likewise, the writers of `to_spark`",
+    ("_flow", "spark"): "likewise, the writers of `to_spark`, and `to_frame`",
     ("operators", "_flow"): "windows and groups are flows; a flow is a class of all operators",
     ("operators", "_runtime"): "a shared flow meets the engine when it is subscribed to",
     ("operators", "spark"): "`from_spark` and its kin meet Spark when they are called",

@@ -41,6 +41,18 @@ def test_of_from_spark(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "[1, 9, 25]\n" == capsys.readouterr().out
 
 
+def test_of_to_frame(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(example(Flow.to_frame, tmp_path), {"Flow": Flow, "session": spark})
+
+    assert "[Row(square=1), Row(square=9), Row(square=25)]\n" == capsys.readouterr().out
+
+
+def test_of_to_rdd(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(example(Flow.to_rdd, tmp_path), {"Flow": Flow, "session": spark})
+
+    assert "[1, 9, 25]\n" == capsys.readouterr().out
+
+
 @pytest.mark.asyncio(loop_factories=["asyncio"])
 async def test_of_to_spark(spark: Any, tmp_path: Path) -> None:
     names = {"readings": Flow.range(3).map(lambda n: Reading(n, f"r{n}")), "session": spark, "Reading": Reading}

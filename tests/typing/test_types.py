@@ -96,6 +96,8 @@ def rows_of_spark(frame: DataFrame, rdd: RDD[bytes]) -> None:
     assert_type(Flow.from_spark(frame, as_=tuple), Flow[tuple[Any, ...]])
     assert_type(Flow.from_spark(frame, as_=dict, ordered=False), Flow[dict[str, Any]])
     assert_type(Flow.from_spark(frame, as_=Point, prefetch=64), Flow[Point])
+    assert_type(Flow.from_spark(frame, as_=Point).to_frame(Point), DataFrame)
+    assert_type(Flow.from_spark(frame, as_=Point).to_rdd(), RDD[Point])
 
 
 async def written_by_spark(writer: BatchWriter) -> None:

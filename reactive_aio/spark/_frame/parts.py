@@ -41,8 +41,9 @@ def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     """Add a step to each part: what is done for one element after another is done for those of each alike."""
     if isinstance(step.operator, (PublishOn, SubscribeOn)):
         raise refused_place(method, step)
+    operator: Any = step.operator  # isinstance narrows it to a stage of unknown elements
     if isinstance(step.operator, Handle):
-        step = Placed(HandleOfPart[Any, Any](step.operator.fn), step.origin)
+        step = Placed(HandleOfPart[Any, Any](operator.fn), step.origin)
     if step.operator.requirement not in {ELEMENT, AWAIT}:
         raise refused_stage(method, step)
     return tuple(evolve(part, stages=(*part.stages, step)) for part in parts)

@@ -14,7 +14,6 @@ WAYS_OUT: Final = {
     "skip": "chain .offset(n) to the frame, or read with from_spark(ordered=False) to leave out any n elements",
     "index": "have Spark number the rows before they are read, with row_number() over a window",
     "sort_by": "chain .orderBy(...) to the frame",
-    "do_on_next": "do it in a function of map(), which runs in the tasks, once for each attempt",
     "distinct": "chain .dropDuplicates() to the frame",
 }
 """How Spark does what a stage does, by the name of that."""

@@ -177,7 +177,8 @@ def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
 
     arrow: Any = pa
     for batch in batches:
-        for each in batch.column(0):
+        packed: Any = batch.column(0)
+        for each in packed:
             with arrow.ipc.open_stream(each.as_buffer()) as stream:
                 yield from stream
 

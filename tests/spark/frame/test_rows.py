@@ -76,6 +76,7 @@ IN_THE_REGION: dict[str, Callable[[Flow[int]], Flow[int]]] = {
     "filter_when": lambda flow: flow.filter_when(is_odd),
     "handle": lambda flow: flow.handle(halves),
     "a stage of one's own": lambda flow: flow.then(Twice()),
+    "do_on_next": lambda flow: flow.do_on_next(abs),
     "sample_fraction": lambda flow: flow.sample_fraction(0.25),
     "concat": lambda flow: flow.map(abs).concat(flow.map(lambda n: -n)).filter(lambda n: n % 7),
     "repeat": lambda flow: flow.filter(lambda n: n % 5 == 0).repeat(3),
