@@ -176,9 +176,9 @@ def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     import pyarrow as pa
 
     arrow: Any = pa
-    for batch in batches:
-        packed: Any = batch.column(0)
-        for each in packed:
+    packed: Iterator[Any] = batches
+    for batch in packed:
+        for each in batch.column(0):
             with arrow.ipc.open_stream(each.as_buffer()) as stream:
                 yield from stream
 
