@@ -6,6 +6,7 @@ from contextvars import copy_context
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
 from pyspark import RDD
 
 from ...errors import UnsupportedOnSparkError
@@ -15,7 +16,8 @@ from .._source.source import FromSpark, selected
 from .._task.pickling import NotPickled
 from ..sink._columns import Columns, zone_of
 from ..sink._schema import Schema, check_schema, struct_of
-from .parts import parts_of
+from .by_spark import applied
+from .parts import Parts, parts_of
 from .task import LIST, FrameTask, batches_of, columns_of, elements_of, lists_of, unpacked, unpickled
 
 if TYPE_CHECKING:
@@ -28,24 +30,32 @@ def to_frame(flow: FlowLike, schema: Schema) -> Any:
     """Give the frame; the arguments are those of ``Flow.to_frame``."""
     check_schema("to_frame", schema)
     parts = parts_of("to_frame", flow)
-    session = session_of(parts[0])
+    session = session_of(parts.sources[0])
     with asking("to_frame", session):
         struct = struct_of("to_frame", schema)
         kind = schema if isinstance(schema, type) else None
         columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
-        frames = [_framed(part, columns) for part in parts]
-    return reduce(lambda before, frame: before.unionByName(frame), frames)
+        frames = [_framed(source, columns) for source in _sources(parts)]
+        return applied(reduce(lambda before, frame: before.unionByName(frame), frames), parts.behind)
 
 
 def to_rdd(flow: FlowLike) -> Any:
     """Give the RDD of ``Flow.to_rdd``."""
     parts = parts_of("to_rdd", flow)
-    if is_connect(parts[0].data):
+    if is_connect(parts.sources[0].data):
         raise UnsupportedOnSparkError("to_rdd() needs a classic session: Spark Connect has no RDDs; take to_frame()")
-    context = parts[0].context
+    context = parts.sources[0].context
     with asking("to_rdd", context):
-        rdds = [_as_rdd(part) for part in parts]
+        rdds = [_as_rdd(source) for source in _sources(parts)]
         return rdds[0] if len(rdds) == 1 else context.union(rdds)
+
+
+def _sources(parts: Parts) -> list[FromSpark]:
+    """Give the sources, with what Spark does with their rows before any function has them."""
+    if not parts.before:
+        return list(parts.sources)
+    (source,) = parts.sources
+    return [evolve(source, data=applied(source.data, parts.before))]
 
 
 def _framed(source: FromSpark, columns: Columns) -> Any:

@@ -1,23 +1,46 @@
-"""A flow taken apart: the data that Spark reads, and the stages that its tasks run; several parts for flows in a row."""
+"""A flow taken apart: the data that Spark reads, the stages that its tasks run, and what Spark does with the rows itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ..._fusion import AWAIT, ELEMENT, Placed
 from ..._plan import FlowLike, Nodes, PublishOn, SubscribeOn
 from ...operators.transforming.handle import Handle
 from .._source.source import FromSpark
+from .by_spark import told_apart, whatever_the_order
 from .handling import HandleOfPart
-from .refusals import refused_place, refused_source, refused_stage
+from .refusals import refused_between, refused_place, refused_source, refused_stage
 
-Parts = tuple[FromSpark, ...]
+Steps = tuple[Placed[Any], ...]
+
+
+@frozen
+class Parts:
+    """What becomes of a flow; several sources for flows that are read one after another."""
+
+    sources: tuple[FromSpark, ...]
+    """The data, each with the stages that its tasks run."""
+    before: Steps = ()
+    """What Spark does with the rows of the only source."""
+    behind: Steps = ()
+    """What Spark does with the rows of the frame."""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the elements are still the rows of one frame."""
+        return len(self.sources) == 1 and self.sources[0].reading is not None and not self.sources[0].stages
+
+    @property
+    def ordered(self) -> bool:
+        """Whether somebody relies on the order of the elements."""
+        return any(source.ordered for source in self.sources)
 
 
 def parts_of(method: str, flow: FlowLike) -> Parts:
-    """Give the sources of a flow in their order, each with the stages that its tasks run; refuse what they can't."""
+    """Take a flow apart; refuse what can be no part of a frame."""
     nodes = flow.__nodes__
     parts = _begun(method, nodes)
     for step in nodes.steps:
@@ -28,22 +51,39 @@ def parts_of(method: str, flow: FlowLike) -> Parts:
 def _begun(method: str, nodes: Nodes) -> Parts:
     source = nodes.source.operator
     if isinstance(source, FromSpark):
-        return (source,)
+        return Parts((source,))
     stage = source.as_stage()
     if stage is not None:
         return _with(method, parts_of(method, source.inner[0]), Placed(stage, nodes.source.origin))
     if source.sequence:
-        return tuple(part for flow in source.sequence for part in parts_of(method, flow))
+        row = [parts_of(method, flow) for flow in source.sequence]
+        for parts in row:
+            if done := (*parts.before, *parts.behind):
+                raise refused_stage(method, done[0])
+        return Parts(tuple(each for parts in row for each in parts.sources))
     raise refused_source(method, nodes.source)
 
 
 def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
-    """Add a step to each part: what is done for one element after another is done for those of each alike."""
-    if isinstance(step.operator, (PublishOn, SubscribeOn)):
+    """Add a step: what is done for one element after another is done for those of each source alike."""
+    operator: Any = step.operator
+    if isinstance(operator, (PublishOn, SubscribeOn)):
         raise refused_place(method, step)
-    operator: Any = step.operator  # isinstance narrows it to a stage of unknown elements
     if isinstance(step.operator, Handle):
         step = Placed(HandleOfPart[Any, Any](operator.fn), step.origin)
-    if step.operator.requirement not in {ELEMENT, AWAIT}:
-        raise refused_stage(method, step)
-    return tuple(evolve(part, stages=(*part.stages, step)) for part in parts)
+    if step.operator.requirement in {ELEMENT, AWAIT}:
+        if parts.behind:
+            raise refused_between(method, parts.behind[-1], step)
+        sources = [evolve(source, stages=(*source.stages, step)) for source in parts.sources]
+        return evolve(parts, sources=tuple(sources))
+    return _by_spark(method, parts, step)
+
+
+def _by_spark(method: str, parts: Parts, step: Placed[Any]) -> Parts:
+    """Leave a step to Spark, where that means what the step means."""
+    if not parts.ordered:
+        if parts.untouched and (whatever_the_order(step) or told_apart(step, parts.sources[0])):
+            return evolve(parts, before=(*parts.before, step))
+        if whatever_the_order(step) and method == "to_frame":
+            return evolve(parts, behind=(*parts.behind, step))
+    raise refused_stage(method, step)

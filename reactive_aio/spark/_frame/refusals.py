@@ -14,7 +14,7 @@ WAYS_OUT: Final = {
     "skip": "chain .offset(n) to the frame, or read with from_spark(ordered=False) to leave out any n elements",
     "index": "have Spark number the rows before they are read, with row_number() over a window",
     "sort_by": "chain .orderBy(...) to the frame",
-    "distinct": "chain .dropDuplicates() to the frame",
+    "distinct": "chain .dropDuplicates() to the frame, or to the one that is read",
 }
 """How Spark does what a stage does, by the name of that."""
 ANYWAY: Final = "use a window of Spark's, or applyInArrow() by key, on the frame; or run the flow on the loop and write it with to_spark()"
@@ -25,6 +25,14 @@ def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
     """Refuse a stage that needs more than one element after another."""
     way = WAYS_OUT.get(step.operator.name, ANYWAY)
     return UnsupportedOnSparkError(f"{step}, can't be run by {method}(): {IN_ORDER}. {way[0].upper()}{way[1:]}")
+
+
+def refused_between(method: str, before: Placed[Any], step: Placed[Any]) -> UnsupportedOnSparkError:
+    """Refuse a stage behind what Spark does with the rows of a frame, which has to be its last."""
+    return UnsupportedOnSparkError(
+        f"{step}, can't be run by {method}() behind {before.operator}, which is left to Spark, in front of all functions "
+        f"or behind them: put {before.operator.name}() first or last, or {method}() in between, and from_spark() behind it"
+    )
 
 
 def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> UnsupportedOnSparkError:

@@ -10,7 +10,7 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -56,6 +56,10 @@ Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a str
 """
 
 
+PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
+"""What is no row, but the value of an only column."""
+
+
 def _arrow() -> Any:
     import pyarrow as pa
 
@@ -90,11 +94,14 @@ class Columns:
 
     def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
         names = self.struct.names
+        kinds = set(map(type, items))
         if self.kind is None:
-            return [_row(item, names, first + at) for at, item in enumerate(items)]
-        for at, item in enumerate(items):
-            if not isinstance(item, self.kind):
-                raise _mismatch(first + at, None, f"a {self.kind.__name__}", item)
+            rows = _alike(items, kinds, names)
+            return [_row(item, names, first + at) for at, item in enumerate(items)] if rows is None else rows
+        if kinds != {self.kind}:
+            for at, item in enumerate(items):
+                if not isinstance(item, self.kind):
+                    raise _mismatch(first + at, None, f"a {self.kind.__name__}", item)
         if len(names) == 1:
             return [(getattr(item, names[0]),) for item in items]
         return map(attrgetter(*names), items)
@@ -183,6 +190,18 @@ def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], A
         return value if convert is None else convert(value)
 
     return checked
+
+
+def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iterable[tuple[Any, ...]] | None:
+    """Give the values of elements that are all of one kind, without a look at each; None where it takes one."""
+    if kinds == {tuple}:
+        return items if set(map(len, items)) == {len(names)} else None
+    if kinds == {dict} and len(names) > 1:
+        try:
+            return list(map(itemgetter(*names), items))
+        except KeyError:  # who looks at each can tell which
+            return None
+    return zip(items, strict=True) if len(names) == 1 and kinds <= PLAIN else None
 
 
 def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:

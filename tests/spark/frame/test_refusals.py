@@ -117,6 +117,41 @@ def test_what_runs_on_an_event_loop_is_refused_with_a_way_out(spark: Any, operat
     assert "to_frame() before it" in said
 
 
+def unordered(data: Any, as_: Any = tuple) -> AnyFlow:
+    return Flow.from_spark(data, as_=as_, ordered=False)
+
+
+NOT_THE_SAME_TO_SPARK: dict[str, Callable[[Any], AnyFlow]] = {
+    "floats": lambda spark: unordered(spark.sql("select 0.5D as x")).distinct(),
+    "timestamps": lambda spark: unordered(spark.sql("select current_timestamp() as t")).distinct(),
+    "a key": lambda spark: unordered(spark.range(3)).distinct(lambda row: row[0] % 2),
+    "the oldest forgotten": lambda spark: unordered(spark.range(3)).distinct(max_keys=2, evict=True),
+    "behind a function": lambda spark: unordered(spark.range(3)).map(len).distinct(),
+    "dicts": lambda spark: unordered(spark.range(3), dict).distinct(),
+    "several flows": lambda spark: unordered(spark.range(3)).concat(unordered(spark.range(3))).distinct(),
+    "in one of several flows": lambda spark: unordered(spark.range(3)).concat(unordered(spark.range(3)).take(2)),
+    "an order": lambda spark: unordered(spark.range(3)).sort_by(),
+    "numbers": lambda spark: unordered(spark.range(3)).index(),
+}
+
+
+@pytest.mark.parametrize("case", NOT_THE_SAME_TO_SPARK)
+def test_where_spark_might_mean_something_else_it_is_refused_without_an_order_too(spark: Any, case: str) -> None:
+    assert "can't be run by to_frame(): it depends on the order" in refusal(NOT_THE_SAME_TO_SPARK[case](spark))
+
+
+def test_what_spark_does_in_the_middle_of_functions_is_refused(spark: Any) -> None:
+    said = refusal(unordered(spark.range(9)).map(len).take(3).map(abs))
+
+    assert said.startswith("map(abs), chained at")
+    assert "can't be run by to_frame() behind take(3), which is left to Spark" in said
+    assert "put take() first or last" in said
+
+
+def test_an_rdd_has_no_lazy_limit(spark: Any) -> None:
+    assert "can't be run by to_rdd()" in refusal(unordered(spark.range(9)).map(len).take(3), "to_rdd")
+
+
 def test_a_flow_that_is_not_on_spark_is_refused(spark: Any) -> None:
     line = sys._getframe().f_lineno + 1
     said = refusal(Flow.range(9).map(abs))

@@ -214,3 +214,45 @@ def test_a_column_that_must_not_be_missing_is_declared_so(spark: Any, schema: An
 
     assert not frame.schema["n"].nullable
     assert [0] == [row.n for row in frame.collect()]
+
+
+# -- what is left to Spark, where nobody relies on an order
+
+
+def in_no_order(spark: Any, partitions: int = 3) -> Flow[tuple[Any, ...]]:
+    return Flow.from_spark(spark.range(0, len(NUMBERS), 1, partitions), as_=tuple, ordered=False)
+
+
+def test_any_n_elements_are_a_limit_in_front_of_the_functions_or_behind_them(spark: Any, tally: Any) -> None:
+    first = in_no_order(spark).take(5).map(number).map(tally.counting(abs)).to_frame("n long")
+    last = in_no_order(spark).map(number).filter(lambda n: n % 2).take(5).to_frame("n long")
+
+    found = [row.n for row in first.collect()]
+    assert (5, 5) == (len(set(found)), tally.count)
+    assert set(found) <= set(NUMBERS)
+    odd = [row.n for row in last.collect()]
+    assert (5, 5) == (len(set(odd)), sum(n % 2 for n in odd))
+    assert 5 == in_no_order(spark).take(5).map(number).to_rdd().count()
+
+
+def test_all_but_any_n_elements_are_an_offset(spark: Any) -> None:
+    first = in_no_order(spark).skip(24_990).map(number).to_frame("n long")
+    last = in_no_order(spark).map(number).skip(24_990).take(7).to_frame("n long")
+
+    assert (10, 7) == (len({row.n for row in first.collect()}), len({row.n for row in last.collect()}))
+
+
+@pytest.mark.parametrize("as_", [tuple, None])
+def test_different_rows_are_told_apart_by_spark(spark: Any, as_: Any) -> None:
+    data = spark.range(30).selectExpr(
+        "id % 3 as n", "case when id % 2 = 0 then 'even' end as text", "id % 2 = 1 as odd"
+    )
+    flow = Flow.from_spark(data, as_=as_, ordered=False).distinct().map(tuple)
+
+    expected = set(flow.run_sync())
+    assert 6 == len(expected)
+
+    frame = flow.to_frame("n long, text string, odd boolean")
+    assert expected == {tuple(row) for row in frame.collect()}
+    assert 6 == frame.count()
+    assert "HashAggregate" in frame._jdf.queryExecution().executedPlan().toString()
