@@ -30,7 +30,7 @@ def whatever_the_order(step: Placed[Any]) -> bool:
 def told_apart(step: Placed[Any], source: FromSpark) -> bool:
     """Tell whether a step leaves out rows that equal others, and Spark finds the same rows equal; asks for the schema."""
     operator: Any = step.operator
-    if not isinstance(operator, Distinct) or operator.key is not None or operator.evict:
+    if not isinstance(step.operator, Distinct) or operator.key is not None or operator.evict:
         return False
     if source.reading is None or source.reading.kind not in {Row, tuple}:
         return False

@@ -1,0 +1,110 @@
+"""A frame that a flow becomes: rows through a Python function and into files, against the same loop in `mapInArrow`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_aio import Flow
+
+from .bench_spark import CPU_OF_ALL, PROC, timed
+from .bench_spark_rows import BY_HAND, frame
+from .harness import WALL, Bar, Contestant, Row
+from .spark_session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SCHEMA: Final = "id long, value double, name string"
+
+
+def rows(n: int) -> list[Row]:
+    """Rows made tuples, a function for each, and what comes of it written to Parquet; by Spark's tasks alone, so without the loop.
+
+    By hand columns are turned to Python's and back in the quickest way there is.
+    """
+    metrics = (CPU_OF_ALL,) if PROC.exists() else ()
+    return [
+        Row(
+            "rows through a function and into files",
+            2 * n,
+            tuple(Contestant(name, partial(timed, partial(work, 2 * n), 2 * n)) for name, work in TO_FILES.items()),
+            tuple(Bar(BY_HAND, at_most=1.05, metric=metric) for metric in metrics),
+            rounds=5,
+            metrics=(WALL, CPU_OF_ALL),
+            expect=lambda n: n,
+            limit=BY_HAND,
+        ),
+    ]
+
+
+def _priced() -> Callable[[Any], Any]:
+    # Made in here, so that it travels to the workers by value.
+    def priced(row: tuple[Any, ...]) -> tuple[int, float, str]:
+        key, kind, value, name, even = row
+        return key, value * kind if even else value, name.upper()
+
+    return priced
+
+
+def _arrow_schema() -> Any:
+    import pyarrow as pa
+
+    arrow: Any = pa  # whose stubs know types by halves
+    return arrow.schema([("id", arrow.int64()), ("value", arrow.float64()), ("name", arrow.string())])
+
+
+def written(made: DataFrame) -> int:
+    folder = tempfile.mkdtemp()
+    try:
+        made.write.mode("overwrite").parquet(folder)
+        return session().read.parquet(folder).count()
+    finally:
+        shutil.rmtree(folder)
+
+
+def by_frame(n: int) -> int:
+    return written(Flow.from_spark(frame(n), as_=tuple).map(_priced()).to_frame(SCHEMA))
+
+
+def by_hand(n: int) -> int:
+    priced = _priced()
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        arrow: Any = pa  # whose stubs know arrays by halves
+        schema = _arrow_schema()
+        for batch in batches:
+            columns = [column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns]
+            made = zip(*map(priced, zip(*columns, strict=True)), strict=True)
+            arrays: list[Any] = [
+                arrow.array(list(column), each.type) for column, each in zip(made, schema, strict=True)
+            ]
+            yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return written(frame(n).mapInArrow(work, SCHEMA))
+
+
+def by_pylist(n: int) -> int:
+    priced = _priced()
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        schema = _arrow_schema()
+        for batch in batches:
+            made = [priced(tuple(row.values())) for row in batch.to_pylist()]
+            yield pa.RecordBatch.from_pylist([dict(zip(schema.names, row, strict=True)) for row in made], schema)
+
+    return written(frame(n).mapInArrow(work, SCHEMA))
+
+
+TO_FILES: Final[dict[str, Callable[[int], int]]] = {
+    "reactive_aio, to_frame": by_frame,
+    BY_HAND: by_hand,
+    "mapInArrow by hand, to_pylist": by_pylist,
+}
