@@ -4,17 +4,17 @@ No framework is imported. A response is an ASGI application, which any server ru
 an endpoint. Every response closes its flow itself, before it returns: at the end, at a failure and when the client disconnects.
 """
 
+from .._bytes import TooLargeError as TooLargeError
+from .._bytes import decompress as decompress
+from .._bytes import json_lines as json_lines
+from .._bytes import split_lines as split_lines
 from ._connection import Connection as Connection
 from ._connection import RemoteError as RemoteError
 from ._connection import StreamError as StreamError
 from ._delivery import ClientDisconnectedError as ClientDisconnectedError
 from ._events import Event as Event
 from ._events import EventStream as EventStream
-from ._requests import TooLargeError as TooLargeError
-from ._requests import decompress as decompress
-from ._requests import json_lines as json_lines
 from ._requests import request_body as request_body
-from ._requests import split_lines as split_lines
 from ._responses import FlowResponse as FlowResponse
 from ._responses import JSONLinesResponse as JSONLinesResponse
 from ._resumable import Resumable as Resumable
