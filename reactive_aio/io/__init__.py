@@ -7,3 +7,11 @@ from .._bytes import TooLargeError as TooLargeError
 from .._bytes import decompress as decompress
 from .._bytes import json_lines as json_lines
 from .._bytes import split_lines as split_lines
+from ._sockets import Peer as Peer
+from ._sockets import Server as Server
+from ._sockets import connect as connect
+from ._sockets import connect_unix as connect_unix
+from ._sockets import serve as serve
+from ._sockets import serve_unix as serve_unix
+from ._streams import from_stream as from_stream
+from ._streams import send_to as send_to

@@ -1,0 +1,235 @@
+"""Connections: peers that are read and written as flows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from os import PathLike
+from ssl import SSLContext
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream, Listener, SocketAttribute
+from anyio.streams.tls import TLSListener
+from attrs import define, frozen
+
+from .._bytes import split_lines
+from .._core.guard import FAILURES
+from .._flow.flow import Flow
+from ..hooks import drop_error
+from ..operators._fluent import check_function
+from ._streams import from_stream, send_to
+
+CLOSING = 1.0
+"""Seconds that TLS may take to say goodbye."""
+
+
+@frozen
+class Peer:
+    r"""The other side of a connection: what it sends is a flow, and it is sent flows.
+
+    ``stream`` is a byte stream of anyio; ``Peer.of(reader, writer)`` takes the streams of asyncio. Reading and sending may go on at the
+    same time, in two tasks. The streams stay open until they are closed by who has opened them.
+
+    >>> import asyncio
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.io import Peer, connect, serve
+    >>> async def shout(peer: Peer) -> None:
+    ...     await peer.send(peer.lines().map(lambda line: line.upper() + b"\n"))
+    >>> async def main():
+    ...     async with serve(shout, "127.0.0.1", 0) as server, connect("127.0.0.1", server.port) as peer:
+    ...         await peer.send(Flow.of(b"one\n", b"two\n"))
+    ...         await peer.send_eof()
+    ...         return await peer.lines().to_list()
+    >>> asyncio.run(main())
+    [b'ONE', b'TWO']
+    """
+
+    stream: ByteStream
+
+    @classmethod
+    def of(cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer:
+        """Take the streams of asyncio.
+
+        A reader of asyncio reads ahead by itself, up to twice its ``limit``, which is 64 KiB by default.
+        """
+        return cls(_AsyncioStream(reader, writer))
+
+    def chunks(self, *, size: int = 65_536) -> Flow[bytes]:
+        """Read what the peer sends, in chunks of at most ``size`` bytes, until it sends no more.
+
+        Demand, errors and cancel are those of `from_stream`. A peer that is not read can't send more than the sockets hold; asyncio itself
+        may hold one read more, up to 256 KiB.
+        """
+        return from_stream(self.stream, size=size)
+
+    def lines(self, *, max_line: int = 1_048_576) -> Flow[bytes]:
+        r"""Read the lines that the peer sends, without the line breaks ``\n`` and ``\r\n``.
+
+        Demand: a chunk is read when the lines of the one before have been emitted; else that of `split_lines`.
+        Errors: TooLargeError for a line of more than ``max_line`` bytes, and those of `chunks`.
+        """
+        return split_lines(self.chunks(), max_line=max_line)
+
+    async def send(self, flow: Flow[bytes], *, send_timeout: float | None = None) -> None:
+        """Send the chunks of a flow, one after another; each is awaited until the operating system has it.
+
+        Demand, errors and cancel are those of `send_to`. A peer that goes is noticed by the chunk that is sent to it next.
+        """
+        await send_to(self.stream, flow, send_timeout=send_timeout)
+
+    async def send_eof(self) -> None:
+        """Say that nothing more is sent, and go on reading. Over TLS, which can't say so, this raises NotImplementedError."""
+        await self.stream.send_eof()
+
+
+@define(eq=False)
+class _AsyncioStream(ByteStream):
+    """The streams of asyncio as one of anyio."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def receive(self, max_bytes: int = 65_536) -> bytes:
+        chunk = await self.reader.read(max_bytes)
+        if not chunk:
+            raise anyio.EndOfStream
+        return chunk
+
+    async def send(self, item: bytes) -> None:
+        self.writer.write(item)
+        await self.writer.drain()
+
+    async def send_eof(self) -> None:
+        self.writer.write_eof()
+
+    async def aclose(self) -> None:
+        self.writer.close()
+        await self.writer.wait_closed()
+
+
+@asynccontextmanager
+async def connect(
+    host: str, port: int, *, ssl: SSLContext | None = None, server_hostname: str | None = None
+) -> AsyncGenerator[Peer, None]:
+    """Connect to a TCP port, by TLS with an ``ssl`` context, and give the Peer; leaving closes the connection.
+
+    ``server_hostname`` is the name that the certificate has to bear, if it is not ``host``.
+    Errors: OSError where there is no connection, ssl.SSLError where the certificate is refused.
+    (asyncio: ``open_connection``.)
+
+    An example is at `Peer`.
+    """
+    if ssl is None:
+        stream: ByteStream = await anyio.connect_tcp(host, port)
+    else:
+        stream = await anyio.connect_tcp(host, port, ssl_context=ssl, tls_hostname=server_hostname or host)
+    async with _closing(stream) as peer:
+        yield peer
+
+
+@asynccontextmanager
+async def connect_unix(path: str | PathLike[str]) -> AsyncGenerator[Peer, None]:
+    """Connect to a Unix socket, and give the Peer; leaving closes the connection.
+
+    Errors: OSError where there is no connection.
+    (asyncio: ``open_unix_connection``.)
+    """
+    async with _closing(await anyio.connect_unix(path)) as peer:
+        yield peer
+
+
+@frozen
+class Server:
+    """What listens: ``port`` is the TCP port, chosen by the system where 0 was asked for; None for a Unix socket."""
+
+    port: Any
+
+
+@asynccontextmanager
+async def serve(
+    handler: Callable[[Peer], Awaitable[object]], host: str, port: int, *, ssl: SSLContext | None = None
+) -> AsyncGenerator[Server, None]:
+    """Listen on a TCP port, by TLS with an ``ssl`` context, and call ``handler(peer)`` for each connection, in a task of its own.
+
+    A connection is closed when its handler returns. Leaving the context ends the listening, cancels the handlers, and waits for them: every
+    flow that they run has been cleaned up then.
+    Errors: OSError where the port can't be had. What a handler raises ends its connection and goes to ``hooks.on_error_dropped``; an error
+    of the connection itself, such as a peer that resets, ends it and goes nowhere.
+    (asyncio: ``start_server``.)
+
+    An example is at `Peer`.
+    """
+    check_function("serve", handler)
+    listener: Listener[Any] = await anyio.create_tcp_listener(local_host=host, local_port=port)
+    chosen = listener.extra(SocketAttribute.local_port)
+    if ssl is not None:
+        listener = TLSListener(listener, ssl)
+    async with _serving(listener, handler):
+        yield Server(chosen)
+
+
+@asynccontextmanager
+async def serve_unix(
+    handler: Callable[[Peer], Awaitable[object]], path: str | PathLike[str]
+) -> AsyncGenerator[Server, None]:
+    """Listen on a Unix socket, which is made, and call ``handler(peer)`` for each connection; else as `serve`.
+
+    (asyncio: ``start_unix_server``.)
+    """
+    check_function("serve_unix", handler)
+    async with _serving(await anyio.create_unix_listener(path), handler):
+        yield Server(None)
+
+
+@asynccontextmanager
+async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[object]]) -> AsyncGenerator[None, None]:
+    """Serve until it is left."""
+
+    async def handle(stream: ByteStream) -> None:
+        try:
+            async with _closing(stream) as peer:
+                await handler(peer)
+        except (anyio.BrokenResourceError, anyio.EndOfStream):
+            pass  # the peer has gone
+        except asyncio.CancelledError:
+            raise
+        except FAILURES as error:
+            drop_error(error)
+
+    serving = asyncio.create_task(listener.serve(handle))
+    try:
+        yield
+    finally:
+        serving.cancel()
+        try:
+            await _ended(serving)
+        finally:
+            await listener.aclose()
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    """Wait for a cancelled task to its end; a cancel is put off till then."""
+    put_off: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as cancelled:
+            put_off = cancelled
+    if put_off is not None:
+        raise put_off
+    with suppress(asyncio.CancelledError):
+        task.result()
+
+
+@asynccontextmanager
+async def _closing(stream: ByteStream) -> AsyncGenerator[Peer, None]:
+    """Give a stream as a peer, and close it; what does not close in time is cut off."""
+    try:
+        yield Peer(stream)
+    except BaseException:
+        await anyio.aclose_forcefully(stream)
+        raise
+    with anyio.move_on_after(CLOSING), suppress(anyio.BrokenResourceError, OSError):
+        await stream.aclose()

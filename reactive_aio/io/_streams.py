@@ -1,0 +1,116 @@
+"""The streams of anyio as flows, and flows into them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar, cast, overload
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, ObjectSendStream
+
+from .._flow.flow import Flow
+from ..operators._fluent import check_count, check_flow, check_seconds
+
+T = TypeVar("T")
+
+
+@overload
+def from_stream(stream: ByteReceiveStream, *, size: int = 65_536) -> Flow[bytes]: ...
+@overload
+def from_stream(stream: ObjectReceiveStream[T]) -> Flow[T]: ...
+def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
+    """Read a stream of anyio: chunks of at most ``size`` bytes, or the objects of an object stream.
+
+    The stream stays yours: close it by ``async with``. A flow that is subscribed to again goes on where the one before has stopped.
+    Demand: ``receive()`` is called once for each element that is wanted, and never ahead.
+    Errors: those of the stream: BrokenResourceError where the other side resets, ClosedResourceError where this side has closed it. What
+    is no such stream is refused with TypeError.
+    Cancel: ``receive()`` is cancelled; the streams of anyio lose nothing by that.
+    (anyio: ``async for item in stream``.)
+
+    >>> import anyio
+    >>> from reactive_aio.io import from_stream
+    >>> async def main():
+    ...     send, receive = anyio.create_memory_object_stream[int](2)
+    ...     async with receive:
+    ...         async with send:
+    ...             await send.send(1)
+    ...             await send.send(2)
+    ...         return await from_stream(receive).sum()
+    >>> anyio.run(main)
+    3
+    """
+    check_count("from_stream", "size", size, 1)
+    if isinstance(stream, ByteReceiveStream):
+        return Flow.from_async_iterable(lambda: _chunks(stream, size))
+    if isinstance(stream, ObjectReceiveStream):
+        return Flow.from_async_iterable(lambda: _objects(cast("ObjectReceiveStream[Any]", stream)))
+    raise TypeError(
+        f"from_stream() reads a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
+    )
+
+
+async def _chunks(stream: ByteReceiveStream, size: int) -> AsyncIterator[bytes]:
+    receive = stream.receive
+    while True:
+        try:
+            chunk = await receive(size)
+        except anyio.EndOfStream:
+            return
+        yield chunk
+
+
+async def _objects(stream: ObjectReceiveStream[Any]) -> AsyncIterator[Any]:
+    receive = stream.receive
+    while True:
+        try:
+            item = await receive()
+        except anyio.EndOfStream:
+            return
+        yield item
+
+
+@overload
+async def send_to(stream: ByteSendStream, flow: Flow[bytes], *, send_timeout: float | None = None) -> None: ...
+@overload
+async def send_to(stream: ObjectSendStream[T], flow: Flow[T], *, send_timeout: float | None = None) -> None: ...
+async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = None) -> None:
+    """Send the elements of a flow to a stream of anyio, one after another.
+
+    The stream stays yours: close it, or call ``send_eof()``, behind this.
+    Demand: one element is asked for when the stream has taken the one before, so a reader that stops stops the source.
+    Errors: those of the stream, and those of the flow; both close the flow. TimeoutError when the stream takes longer than
+    ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 is refused with ValueError, and what is no such
+    stream with TypeError.
+    Cancel: ``send()`` is cancelled and the flow is closed; a part of the element may have been sent.
+    (anyio: ``await stream.send(item)``.)
+
+    >>> import anyio
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.io import send_to
+    >>> async def main():
+    ...     send, receive = anyio.create_memory_object_stream[int](3)
+    ...     async with send, receive:
+    ...         await send_to(send, Flow.range(3))
+    ...         return [await receive.receive() for _ in range(3)]
+    >>> anyio.run(main)
+    [0, 1, 2]
+    """
+    check_flow("send_to", flow)
+    if not isinstance(stream, ByteSendStream | ObjectSendStream):
+        raise TypeError(
+            f"send_to() writes to a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
+        )
+    if send_timeout is not None:
+        check_seconds("send_to", "send_timeout", send_timeout, above=True)
+    target = cast("ObjectSendStream[Any]", stream)
+
+    async def send(item: Any) -> None:
+        await target.send(item)
+
+    async def send_in_time(item: Any) -> None:
+        async with asyncio.timeout(send_timeout):
+            await target.send(item)
+
+    await flow.for_each(send if send_timeout is None else send_in_time)
