@@ -7,6 +7,12 @@ from .._bytes import TooLargeError as TooLargeError
 from .._bytes import decompress as decompress
 from .._bytes import json_lines as json_lines
 from .._bytes import split_lines as split_lines
+from ._files import read_chunks as read_chunks
+from ._files import read_lines as read_lines
+from ._files import tail as tail
+from ._files import write_file as write_file
+from ._processes import ProcessError as ProcessError
+from ._processes import from_process as from_process
 from ._sockets import Peer as Peer
 from ._sockets import Server as Server
 from ._sockets import connect as connect

@@ -204,12 +204,12 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
     finally:
         serving.cancel()
         try:
-            await _ended(serving)
+            await ended(serving)
         finally:
             await listener.aclose()
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
+async def ended(task: asyncio.Task[Any]) -> None:
     """Wait for a cancelled task to its end; a cancel is put off till then."""
     put_off: asyncio.CancelledError | None = None
     while not task.done():

@@ -42,10 +42,11 @@ def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
     3
     """
     check_count("from_stream", "size", size, 1)
+    given: Any = stream
     if isinstance(stream, ByteReceiveStream):
         return Flow.from_async_iterable(lambda: _chunks(stream, size))
     if isinstance(stream, ObjectReceiveStream):
-        return Flow.from_async_iterable(lambda: _objects(cast("ObjectReceiveStream[Any]", stream)))
+        return Flow.from_async_iterable(lambda: _objects(given))
     raise TypeError(
         f"from_stream() reads a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
     )

@@ -1,0 +1,220 @@
+"""Processes as flows: what one writes, and what it reads."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from os import PathLike
+from typing import Any
+
+from attrs import define, field, frozen
+
+from .._core.guard import FAILURES, as_failure
+from .._flow.flow import Flow
+from ..operators._fluent import check_count, check_flow, check_seconds
+from ._sockets import ended
+
+SELDOM = 3600.0
+"""Seconds between two heartbeats, which processes don't need."""
+
+
+class ProcessError(RuntimeError):
+    """A process has ended with a ``returncode`` that is not 0; ``stderr`` is the end of what it wrote there.
+
+    A negative one is the number of the signal that has ended it.
+    """
+
+    def __init__(self, program: str, returncode: int, stderr: bytes) -> None:
+        super().__init__(program, returncode, stderr)
+        self.program = program
+        self.returncode = returncode
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        said = self.stderr.decode(errors="replace").strip()
+        return f"{self.program} ended with {self.returncode}" + (f": {said}" if said else "")
+
+
+def from_process(
+    command: Sequence[str | PathLike[str]],
+    *,
+    stdin: Flow[bytes] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    size: int = 65_536,
+    max_stderr: int = 8_192,
+    grace: float = 5.0,
+) -> Flow[bytes]:
+    r"""Run a program, and emit what it writes to its standard output, in chunks of at most ``size`` bytes; no shell is involved.
+
+    Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
+    Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and twice ``size`` bytes that asyncio
+    reads ahead. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
+    Errors: ProcessError, behind all output, when it ends with another code than 0; the last ``max_stderr`` bytes of its standard error are in
+    it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such program. A process that does not read all
+    of ``stdin`` is no error. A text for the command, numbers below 1 and a ``grace`` that is negative are refused when the flow is built.
+    Cancel: the process is terminated, and killed ``grace`` seconds later if it is still there. It has ended, and ``stdin`` has been cleaned up,
+    when a terminal returns.
+    (Python: ``asyncio.create_subprocess_exec``; fs2: ``Process``.)
+
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.io import from_process, split_lines
+    >>> split_lines(from_process(["sort"], stdin=Flow.of(b"b\n", b"a\n"))).run_sync()
+    [b'a', b'b']
+    """
+    if isinstance(command, str) or not command:
+        raise TypeError("from_process() takes a program and its arguments as a list, such as ['sort', '-r']")
+    if stdin is not None:
+        check_flow("from_process", stdin)
+    check_count("from_process", "size", size, 1)
+    check_count("from_process", "max_stderr", max_stderr, 1)
+    check_seconds("from_process", "grace", grace)
+    program = _Program(tuple(command), stdin, {"cwd": cwd, "env": env}, size, max_stderr, grace)
+    return Flow.from_poll(program.started, heartbeat=SELDOM)
+
+
+@frozen
+class _Program:
+    """What is to be run."""
+
+    command: tuple[str | PathLike[str], ...]
+    stdin: Flow[bytes] | None
+    options: Mapping[str, Any]
+    size: int
+    max_stderr: int
+    grace: float
+
+    @asynccontextmanager
+    async def started(self) -> AsyncGenerator[_Running, None]:
+        """Start a process; it has ended when this is left."""
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=self.size, loop=loop),
+            *self.command,
+            stdin=PIPE if self.stdin is not None else DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            **self.options,
+        )
+        running = _Running(self, transport, Process(transport, protocol, loop))
+        try:
+            yield running
+        finally:
+            await running.end()
+
+
+class _Deaf(Exception):  # noqa: N818 - it says how the process is, and is no error
+    """The process reads no more."""
+
+
+@define(eq=False)
+class _Running:
+    """The Poll of one process."""
+
+    program: _Program
+    transport: asyncio.SubprocessTransport
+    process: Process
+    errors: bytes = field(init=False, default=b"")
+    """The end of what it has written to its standard error."""
+    failure: BaseException | None = field(init=False, default=None)
+    """Why it could not be fed."""
+    killing: asyncio.TimerHandle | None = field(init=False, default=None)
+    """What kills a process that was terminated because it could not be fed."""
+    listening: asyncio.Task[None] = field(init=False)
+    feeding: asyncio.Task[None] | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.listening = asyncio.create_task(self._listen())
+        if self.program.stdin is not None:
+            self.feeding = asyncio.create_task(self._feed(self.program.stdin))
+
+    async def fetch(self, _: int) -> Sequence[bytes]:
+        """Read one chunk; behind the last one, look how it has ended."""
+        assert self.process.stdout is not None
+        chunk = await self.process.stdout.read(self.program.size)
+        if chunk:
+            return [chunk]
+        code = await self.process.wait()
+        await asyncio.wait([self.listening], timeout=self.program.grace)
+        await self._fed()
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
+        if code:
+            raise ProcessError(str(self.program.command[0]), code, self.errors)
+        raise StopAsyncIteration
+
+    async def idle(self) -> None:
+        """Nothing: a process needs no heartbeat."""
+
+    async def close(self) -> None:
+        """Nothing: the context manager ends it."""
+
+    async def end(self) -> None:
+        """Terminate, kill, and clean up, as far as that is needed."""
+        try:
+            await self._fed()
+            await self._stop()
+        finally:
+            if self.killing is not None:
+                self.killing.cancel()
+            self.listening.cancel()
+            await ended(self.listening)
+        if self.failure is not None:  # which nobody has heard of
+            raise self.failure
+
+    async def _stop(self) -> None:
+        try:
+            async with asyncio.timeout(self.program.grace):
+                self._signal(self.transport.terminate)
+                # What it still writes would keep it from ending.
+                while self.process.stdout is not None and await self.process.stdout.read(self.program.size):
+                    pass
+                await self.process.wait()
+        except TimeoutError:
+            self._signal(self.transport.kill)
+        finally:
+            self.transport.close()
+        await self.process.wait()
+
+    def _signal(self, send: Callable[[], None]) -> None:
+        with suppress(ProcessLookupError):
+            send()
+
+    # -- the other pipes
+
+    async def _fed(self) -> None:
+        if self.feeding is not None:
+            self.feeding.cancel()
+            await ended(self.feeding)
+
+    async def _listen(self) -> None:
+        assert self.process.stderr is not None
+        while chunk := await self.process.stderr.read(self.program.size):
+            self.errors = (self.errors + chunk)[-self.program.max_stderr :]
+
+    async def _feed(self, flow: Flow[bytes]) -> None:
+        pipe = self.process.stdin
+        assert pipe is not None
+
+        async def send(chunk: bytes) -> None:
+            pipe.write(chunk)
+            try:
+                await pipe.drain()
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise _Deaf from error
+
+        try:
+            await flow.for_each(send)
+        except _Deaf:
+            pass
+        except asyncio.CancelledError:
+            raise
+        except FAILURES as error:
+            self.failure = as_failure(error)
+            self._signal(self.transport.terminate)
+            self.killing = asyncio.get_running_loop().call_later(self.program.grace, self._signal, self.transport.kill)
+        finally:
+            pipe.close()

@@ -1,0 +1,30 @@
+"""Calls that block, on the threads of anyio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+R = TypeVar("R")
+
+
+async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
+    """Call on a thread, as one of those that ``limiter`` allows; a cancel waits until it has returned.
+
+    What a thread works at can't be closed beside it.
+    """
+    calling = asyncio.ensure_future(to_thread.run_sync(fn, limiter=limiter))
+    put_off: asyncio.CancelledError | None = None
+    while not calling.done():
+        try:
+            await asyncio.wait([calling])
+        except asyncio.CancelledError as cancelled:
+            put_off = cancelled
+    if put_off is not None:
+        if not calling.cancelled():
+            calling.exception()
+        raise put_off
+    return calling.result()
