@@ -12,6 +12,7 @@ from ._connection import Connection as Connection
 from ._connection import RemoteError as RemoteError
 from ._connection import StreamError as StreamError
 from ._delivery import ClientDisconnectedError as ClientDisconnectedError
+from ._delivery import DisconnectedError as DisconnectedError
 from ._events import Event as Event
 from ._events import EventStream as EventStream
 from ._requests import request_body as request_body

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from .._core.guard import FAILURES
 from .._flow.flow import Flow
@@ -17,13 +17,24 @@ from ..errors import ProtocolViolation
 from ..hooks import drop_error
 from ..operators._fluent import check_count
 from ..spec import add_demand, refill_after, subtract_demand
-from ._delivery import ClientDisconnectedError, settled
-from ._frames import Frame, FrameError, read_frame, write_frame
+from ._delivery import DisconnectedError, settled
+from ._frames import (
+    LARGEST,
+    Frame,
+    FrameError,
+    FrameTooLongError,
+    Message,
+    read_frame,
+    size_of,
+    write_element,
+    write_frame,
+)
 
 Offer = Callable[[Any], "Flow[Any]"]
 Offers = Mapping[str, Offer]
 
 RULE_3_9: Final = "§3.9: the n of a request is above 0"
+FAILED: Final = "the stream has failed"
 
 
 class StreamError(Exception):
@@ -34,6 +45,27 @@ class RemoteError(Exception):
     """A stream of the other side has failed; the text is what that side says."""
 
 
+def cancelled_from_outside() -> bool:
+    """Return whether a CancelledError is one that was asked for, and not one that a function has raised."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@frozen
+class Limits:
+    """What a side takes, which it says by its first frame."""
+
+    frame: int = LARGEST
+    """Bytes of a frame."""
+    credit: int = LARGEST
+    """Elements of one stream that may be wanted at a time."""
+
+    def exceeded(self, credit: int) -> str:
+        """Return what to say of a demand, which is nothing if it is in order."""
+        fits = self.credit == LARGEST or credit <= self.credit
+        return "" if fits else f"at most {self.credit} elements are wanted at a time"
+
+
 @define(eq=False)
 class Serving:
     """One subscription of the other side to a stream of ours."""
@@ -41,8 +73,20 @@ class Serving:
     credit: int
     task: asyncio.Task[None] = field(init=False)
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
-    refused: str = ""
-    """Why it ends, where the other side has broken a rule."""
+    begun: bool = field(init=False, default=False)
+    """Whether the task has run; one that is cancelled before never does."""
+    cleaned: bool = field(init=False, default=False)
+    """Whether the source has been closed, and only the end is still to be sent."""
+    stopped: bool = field(init=False, default=False)
+    refused: str = field(init=False, default="")
+    """Why it has been stopped, where the other side has broken a rule."""
+
+    def stop(self, refused: str = "") -> None:
+        """End it; once, so that the cleanup is not cut short."""
+        if not self.stopped:
+            self.stopped, self.refused = True, refused
+            if self.begun:
+                self.task.cancel()
 
 
 @define(eq=False)
@@ -72,32 +116,61 @@ class Connection:
     and cancel speak of those of who sends them, next, complete and error of those of who receives them.
     """
 
-    _send: Callable[[str], Awaitable[None]]
+    _send: Callable[[Message], Awaitable[None]]
     """Sends a frame, and waits while the other side does not read."""
     _offers: Offers
     _max_streams: int
+    _takes: Limits
+    _other_takes: Limits | None = field(init=False, default=None)
+    """What the other side has said; None before it has said anything."""
+    _other_said: asyncio.Event = field(init=False, factory=asyncio.Event)
     _serving: dict[int, Serving] = field(init=False, factory=dict[int, Serving])
     _reading: dict[int, Reading] = field(init=False, factory=dict[int, Reading])
     _ids: count[int] = field(init=False, factory=lambda: count(1))
+    _last_id: int = field(init=False, default=0)
+    """The number of the other side's last subscription."""
+    _lost: bool = field(init=False, default=False)
+    """Whether nothing can be sent any more."""
     _closed: bool = field(init=False, default=False)
+    _over: asyncio.Event = field(init=False, factory=asyncio.Event)
+
+    async def _put(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except DisconnectedError:
+            self._lost = True
+            raise
+
+    async def greet(self) -> None:
+        """Say what this side takes, which is the first frame."""
+        await self._put(write_frame(type="limits", frame=self._takes.frame, credit=self._takes.credit))
 
     def read(self, stream: str, args: object = None, *, prefetch: int = 64) -> Flow[Any]:
         """Read a stream of the other side; each subscription begins it anew.
 
-        Demand: ``prefetch`` elements are requested ahead, and more when three quarters of them have been taken.
-        Errors: RemoteError with the text of the other side; ClientDisconnectedError when the connection ends;
-        ProtocolViolation for more elements than were requested. ``args`` that are no JSON are refused with TypeError or ValueError.
+        Elements are JSON values, and bytes where the other side sends a binary frame.
+        Demand: ``prefetch`` elements are requested ahead, or as many as the other side allows; more when three quarters of them have been taken.
+        Errors: RemoteError with the text of the other side; DisconnectedError when the connection ends;
+        ProtocolViolation for more elements than were requested. ``args`` that are no JSON are refused with TypeError or ValueError,
+        and those that are longer than the other side's frames with ValueError.
         """
         check_count("read", "prefetch", prefetch, 1)
         return Flow.from_async_iterable(lambda: self._elements(stream, args, prefetch))
 
     async def _elements(self, stream: str, args: object, prefetch: int) -> AsyncIterator[Any]:
-        if self._closed:
-            raise ClientDisconnectedError(f"the connection has ended before the subscription to {stream!r}")
+        await self._other_said.wait()
+        if self._closed or self._other_takes is None:
+            raise DisconnectedError(f"the connection has ended before the subscription to {stream!r}")
+        prefetch = min(prefetch, self._other_takes.credit)
         number, reading, taken = next(self._ids), Reading(prefetch), 0
+        subscribe = write_frame(type="subscribe", id=number, stream=stream, args=args, n=prefetch)
+        if size_of(subscribe) > self._other_takes.frame:
+            raise ValueError(
+                f"read({stream!r}): the args are longer than the {self._other_takes.frame} bytes of a frame"
+            )
         self._reading[number] = reading
         try:
-            await self._send(write_frame(type="subscribe", id=number, stream=stream, args=args, n=prefetch))
+            await self._put(subscribe)
             while True:
                 while not reading.items and not reading.ended:
                     reading.more.clear()
@@ -109,22 +182,29 @@ class Connection:
                 if taken >= refill_after(prefetch) and not reading.ended:
                     reading.outstanding += taken
                     wanted, taken = taken, 0
-                    await self._send(write_frame(type="request", id=number, n=wanted))
+                    await self._put(write_frame(type="request", id=number, n=wanted))
         finally:
             self._reading.pop(number, None)
             if not reading.by_publisher and not self._closed:
-                with suppress(ClientDisconnectedError):
-                    await self._send(write_frame(type="cancel", id=number))
+                with suppress(DisconnectedError):
+                    await self._put(write_frame(type="cancel", id=number))
         error, reading.error = reading.error, None
         if error is not None:
             raise error
 
     # -- what the other side says
 
-    def hear(self, text: str) -> None:
+    def hear(self, message: Message) -> None:
         """See to a frame; raise FrameError for what is none."""
-        frame = read_frame(text)
+        if size_of(message) > self._takes.frame:
+            raise FrameTooLongError(f"a frame has at most {self._takes.frame} bytes")
+        frame = read_frame(message)
+        if (frame.type == "limits") != (self._other_takes is None):
+            raise FrameError("the first frame is of type limits, and no other is")
         match frame.type:
+            case "limits":
+                self._other_takes = Limits(frame.frame, frame.credit)
+                self._other_said.set()
             case "subscribe":
                 self._subscribed(frame)
             case "request":
@@ -132,31 +212,42 @@ class Connection:
             case "cancel":
                 serving = self._serving.get(frame.id)
                 if serving is not None:
-                    serving.task.cancel()
+                    serving.stop()
             case _:
                 self._signalled(frame)
 
     def _subscribed(self, frame: Frame) -> None:
-        if frame.id in self._serving:
-            raise FrameError(f"the subscription {frame.id} is there already")
+        if frame.id <= self._last_id:
+            raise FrameError(f"the id of a subscription is above those before it, and so above {self._last_id}")
+        if len(self._serving) >= 2 * self._max_streams:  # a side that does not read its refusals would pile them up
+            raise FrameError(f"{self._max_streams} streams are read, and as many have been refused")
+        self._last_id = frame.id
         serving = self._serving[frame.id] = Serving(max(frame.n, 0))
-        if frame.n < 0:
-            serving.refused = RULE_3_9
-        elif len(self._serving) > self._max_streams:
-            serving.refused = f"at most {self._max_streams} streams are read at a time"
-        elif frame.stream not in self._offers:
-            serving.refused = "there is no such stream"
+        refused = self._refused(frame)
+        if refused:
+            serving.stop(refused)
         serving.task = asyncio.create_task(self._serve(frame, serving))
+
+    def _refused(self, frame: Frame) -> str:
+        """Return why a subscription is refused, if it is."""
+        if frame.n < 0:
+            return RULE_3_9
+        if len(self._serving) > self._max_streams:
+            return f"at most {self._max_streams} streams are read at a time"
+        if frame.stream not in self._offers:
+            return "there is no such stream"
+        return self._takes.exceeded(frame.n)
 
     def _requested(self, frame: Frame) -> None:
         serving = self._serving.get(frame.id)
         if serving is None:
             return  # it has ended, which the other side did not know
-        if frame.n <= 0:
-            serving.refused = RULE_3_9
-            serving.task.cancel()
+        wanted = add_demand(serving.credit, max(frame.n, 0))
+        refused = self._takes.exceeded(wanted) if frame.n > 0 else RULE_3_9
+        if refused:
+            serving.stop(refused)
         else:
-            serving.credit = add_demand(serving.credit, frame.n)
+            serving.credit = wanted
             serving.more.set()
 
     def _signalled(self, frame: Frame) -> None:
@@ -178,51 +269,75 @@ class Connection:
 
     async def _serve(self, frame: Frame, serving: Serving) -> None:
         """Send the elements of a stream, as many as are requested, and its end."""
+        serving.begun = True
         try:
-            try:
-                last = await self._elements_of(frame, serving)
-            except ClientDisconnectedError:
-                return  # there is nobody to be told
-            except asyncio.CancelledError:
-                if not serving.refused or self._closed:
-                    raise
-                last = write_frame(type="error", id=frame.id, message=serving.refused)
-            except FAILURES as error:
-                drop_error(error)
-                last = write_frame(type="error", id=frame.id, message="the stream has failed")
-            with suppress(ClientDisconnectedError):
-                await self._send(last)
+            last = "" if serving.stopped else await self._elements_of(frame, serving)
+            if serving.refused:
+                last = self._failure(frame.id, serving.refused)
+            serving.cleaned = True
+            if last and not self._closed:
+                await self._put(last)
+        except DisconnectedError:
+            return  # there is nobody to be told
         finally:
             self._serving.pop(frame.id, None)
 
     async def _elements_of(self, frame: Frame, serving: Serving) -> str:
-        """Return the frame that ends the stream."""
-        number = frame.id
-        if serving.refused:
-            return write_frame(type="error", id=number, message=serving.refused)
+        """Send the elements; return the frame that ends the stream, which is empty if it has been stopped."""
         try:
             async with self._offers[frame.stream](frame.args).open() as items:
-                while True:
-                    while not serving.credit:
-                        serving.more.clear()
-                        await serving.more.wait()
-                    try:
-                        item = await anext(items)
-                    except StopAsyncIteration:
-                        return write_frame(type="complete", id=number)
-                    serving.credit = subtract_demand(serving.credit, 1)
-                    await self._send(write_frame(type="next", id=number, item=item))
+                return await self._sent(frame.id, items, serving)
         except StreamError as error:
-            return write_frame(type="error", id=number, message=str(error))
+            return self._failure(frame.id, str(error))
+        except FAILURES as error:
+            if isinstance(error, asyncio.CancelledError) and cancelled_from_outside():
+                if not serving.stopped:
+                    raise
+                return ""
+            if isinstance(error, DisconnectedError) and self._lost:
+                return ""
+            drop_error(error)
+            return self._failure(frame.id, FAILED)
+
+    async def _sent(self, number: int, items: AsyncIterator[Any], serving: Serving) -> str:
+        while True:
+            while not serving.credit:
+                serving.more.clear()
+                await serving.more.wait()
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                return write_frame(type="complete", id=number)
+            serving.credit = subtract_demand(serving.credit, 1)
+            await self._put(self._element(number, item))
+
+    def _element(self, number: int, item: object) -> Message:
+        element = write_element(number, item)
+        if self._other_takes is not None and size_of(element) > self._other_takes.frame:
+            raise StreamError(f"an element is longer than the {self._other_takes.frame} bytes of a frame")
+        return element
+
+    def _failure(self, number: int, message: str) -> str:
+        failure = write_frame(type="error", id=number, message=message)
+        if self._other_takes is not None and size_of(failure) > self._other_takes.frame:
+            return write_frame(type="error", id=number, message=FAILED)
+        return failure
 
     # -- the end
 
     async def close(self) -> None:
         """Cancel all that the other side reads, fail all that is read of it, and wait for the cleanup."""
         self._closed = True
+        self._other_said.set()
+        self._over.set()
         for reading in self._reading.values():
-            reading.end(ClientDisconnectedError("the connection has ended in the middle of the stream"))
-        tasks = [serving.task for serving in self._serving.values()]
-        for task in tasks:
-            task.cancel()
-        await settled(*tasks)
+            reading.end(DisconnectedError("the connection has ended in the middle of the stream"))
+        for serving in self._serving.values():
+            serving.stop()
+            if serving.cleaned:
+                serving.task.cancel()
+        await settled(*(serving.task for serving in self._serving.values()))
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended."""
+        await self._over.wait()

@@ -19,7 +19,11 @@ LONGEST_LOOK: Final = 60.0
 """Seconds after which a client that does not read is looked at again, at most."""
 
 
-class ClientDisconnectedError(ConnectionError):
+class DisconnectedError(ConnectionError):
+    """The other side of a connection has gone."""
+
+
+class ClientDisconnectedError(DisconnectedError):
     """A client has gone in the middle of a request or a response."""
 
 

@@ -1,9 +1,9 @@
-"""The frames of the protocol ``reactive-streams.v1``: JSON texts, checked before anything is done with them."""
+"""The frames of the protocol ``reactive-streams.v1``: JSON texts and binary elements, checked before anything is done with them."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, NoReturn, cast
 
 from attrs import frozen
 
@@ -11,7 +11,16 @@ PROTOCOL: Final = "reactive-streams.v1"
 LARGEST: Final = 2**53 - 1
 """The largest number of a frame, which is the largest whole number of JavaScript."""
 
+SHORTEST: Final = 1024
+"""Bytes of a frame that every side takes, so that the protocol's own frames have room."""
+LEAST: Final = {"id": 1, "frame": SHORTEST, "credit": 1}
+"""The fields whose numbers have bounds."""
+
+Message = str | bytes
+"""A WebSocket message, of type text or binary."""
+
 FIELDS: Final[dict[str, dict[str, type[object]]]] = {
+    "limits": {},
     "subscribe": {"id": int, "stream": str, "n": int},
     "request": {"id": int, "n": int},
     "cancel": {"id": int},
@@ -21,9 +30,27 @@ FIELDS: Final[dict[str, dict[str, type[object]]]] = {
 }
 """The fields that each type of frame has to have, and what they are; an object stands for any JSON value."""
 
+MAY_HAVE: Final[dict[str, dict[str, type[object]]]] = {
+    "limits": {"frame": int, "credit": int},
+    "subscribe": {"args": object},
+}
+"""The fields that may be missing."""
+
+WORDS: Final[dict[type[object], str]] = {int: "a whole number", str: "a text", object: "any value"}
+ID_BYTES: Final = 8
+"""How many bytes of a binary frame are the id."""
+
 
 class FrameError(ValueError):
     """A frame that is none of the protocol's: the connection is closed."""
+
+    code: ClassVar[int] = 1002
+
+
+class FrameTooLongError(FrameError):
+    """A frame that is longer than was said."""
+
+    code: ClassVar[int] = 1009
 
 
 @frozen
@@ -31,19 +58,30 @@ class Frame:
     """One frame, of either side."""
 
     type: str
-    id: int
+    id: int = 0
     """Which subscription it is about, by the number that the subscriber has given it."""
     n: int = 0
     stream: str = ""
     args: Any = None
     item: Any = None
     message: str = ""
+    frame: int = LARGEST
+    credit: int = LARGEST
 
 
-def read_frame(text: str) -> Frame:
-    """Return the frame that a text stands for; raise FrameError for one that is none."""
+def size_of(message: Message) -> int:
+    """Return how many bytes a message has on its way."""
+    if isinstance(message, bytes) or message.isascii():
+        return len(message)
+    return len(message.encode("utf-8", "surrogatepass"))
+
+
+def read_frame(message: Message) -> Frame:
+    """Return the frame that a message stands for; raise FrameError for one that is none."""
+    if isinstance(message, bytes):
+        return binary_frame(message)
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(message, parse_constant=no_json)
     except (ValueError, RecursionError):
         raise FrameError("a frame is a JSON object") from None
     if not isinstance(value, dict):
@@ -53,15 +91,46 @@ def read_frame(text: str) -> Frame:
     wanted = FIELDS.get(kind) if isinstance(kind, str) else None
     if not isinstance(kind, str) or wanted is None:
         raise FrameError(f"the type of a frame is one of {', '.join(FIELDS)}")
+    allowed = wanted | MAY_HAVE.get(kind, {})
+    fields = {name: checked(kind, name, found[name], what) for name, what in allowed.items() if name in found}
     for name, what in wanted.items():
-        if name not in found or (what is not object and type(found[name]) is not what):  # a bool is no number here
-            raise FrameError(f"a frame of type {kind} has the field {name}, which is {what.__name__}")
-    if not 0 < found["id"] <= LARGEST:
-        raise FrameError("an id is a number from 1 to 2**53 - 1")
-    fields = {name: found[name] for name in (*wanted, "args") if name in found}
+        if name not in fields:
+            raise FrameError(f"a frame of type {kind} has the field {name}, which is {WORDS[what]}")
+    for name, least in LEAST.items():
+        if name in fields and not least <= fields[name] <= LARGEST:
+            raise FrameError(f"the field {name} is a number from {least} to 2**53 - 1")
     return Frame(kind, **fields)
+
+
+def no_json(name: str) -> NoReturn:
+    """Refuse NaN and the infinities, which Python's reader would take."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def checked(kind: str, name: str, value: Any, what: type[object]) -> Any:
+    """Return the value of a field; raise FrameError if it is of another type."""
+    if what is int and type(value) is float and value.is_integer():
+        return int(value)  # JSON has one type of number, and some write 1.0 for 1
+    if what is not object and type(value) is not what:  # a bool is no number here
+        raise FrameError(f"the field {name} of a frame of type {kind} is {WORDS[what]}")
+    return value
+
+
+def binary_frame(message: bytes) -> Frame:
+    """Return the element of bytes that a binary message carries, behind its id."""
+    number = int.from_bytes(message[:ID_BYTES], "big")
+    if len(message) < ID_BYTES or not 0 < number <= LARGEST:
+        raise FrameError("a binary frame begins with eight bytes for the id, a number from 1 to 2**53 - 1")
+    return Frame("next", number, item=message[ID_BYTES:])
 
 
 def write_frame(**fields: object) -> str:
     """Return the text of a frame; raise what `json.dumps` raises for an item that is no JSON."""
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
+
+
+def write_element(number: int, item: object) -> Message:
+    """Return the frame of an element: binary for bytes, JSON for all else."""
+    if isinstance(item, bytes | bytearray | memoryview):
+        return number.to_bytes(ID_BYTES, "big") + bytes(cast("bytes", item))
+    return write_frame(type="next", id=number, item=item)

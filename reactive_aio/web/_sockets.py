@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from .._flow.flow import Flow
-from ..operators._fluent import check_count, check_function
-from ._connection import Connection
-from ._delivery import ClientDisconnectedError, Receive, Scope, Send, settled
-from ._frames import PROTOCOL, FrameError
+from ..operators._fluent import check_count, check_function, check_seconds
+from ._connection import Connection, Limits
+from ._delivery import ClientDisconnectedError, DisconnectedError, Receive, Scope, Send, settled
+from ._frames import LARGEST, PROTOCOL, SHORTEST, FrameError, Message
 
 T = TypeVar("T")
 
 POLICY = 1008
-TOO_BIG = 1009
-PROTOCOL_ERROR = 1002
-UNSUPPORTED = 1003
 
 
 class StreamSocket:
     """Offer streams on a WebSocket, with demand, and read those that the client offers.
 
     ``offers`` has a function for each name of a stream. It is called with what the client says for ``args``, a JSON value, for each subscription, and
-    returns a flow whose elements are JSON values. ``on_connect(connection)`` runs beside, for as long as the client is there;
+    returns a flow whose elements are JSON values or bytes. ``on_connect(connection)`` runs beside, for as long as the client is there;
     ``connection.read(name, args)`` is a flow of a stream that the client offers. The protocol is on the page "The WebSocket protocol".
     Demand: an element is asked for when the client has requested it, and sent then; a client that requests and does not read stops the source too.
-    Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns.
+    It may want ``max_credit`` elements of a stream at a time.
+    Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns. A client that
+    takes longer than ``send_timeout`` seconds for a frame has stalled, which ends the connection.
     Errors: a client is told that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
-    ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` characters, end the connection. More than
+    ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end the connection. More than
     ``max_streams`` subscriptions at a time are refused. What ``on_connect`` raises ends the connection, and is raised.
     Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in "https://example.org"; "*" lets all in.
 
@@ -46,18 +46,21 @@ class StreamSocket:
         origins: Iterable[str] = (),
         max_frame: int = 1_048_576,
         max_streams: int = 100,
+        max_credit: int = LARGEST,
+        send_timeout: float | None = 30.0,
     ) -> None:
-        for name, offer in offers.items():
-            check_function(f"StreamSocket({name!r})", offer, "return a flow")
+        check_offers("StreamSocket", offers)
         if isinstance(origins, str):
             raise TypeError(f"StreamSocket(origins={origins!r}): origins is a list of them")
-        check_count("StreamSocket", "max_frame", max_frame, 1)
+        self._takes = limits("StreamSocket", max_frame, max_credit)
         check_count("StreamSocket", "max_streams", max_streams, 1)
+        if send_timeout is not None:
+            check_seconds("StreamSocket", "send_timeout", send_timeout, above=True)
         self._offers = dict(offers)
         self._on_connect = on_connect
         self._origins = frozenset(origins)
-        self._max_frame = max_frame
         self._max_streams = max_streams
+        self._send_timeout = send_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection (an ASGI application)."""
@@ -70,16 +73,11 @@ class StreamSocket:
             return
         await send({"type": "websocket.accept", "subprotocol": PROTOCOL})
 
-        async def put(text: str) -> None:
-            try:
-                await send({"type": "websocket.send", "text": text})
-            except OSError as error:  # by which some servers say so
-                raise ClientDisconnectedError("the client has gone") from error
-
-        connection = Connection(put, self._offers, self._max_streams)
-        code, reason = await self._served(connection, receive)
+        code, reason = await self._served(receive, send)
         if code:
-            await send({"type": "websocket.close", "code": code, "reason": reason})
+            with suppress(OSError):
+                async with asyncio.timeout(self._send_timeout):
+                    await send({"type": "websocket.close", "code": code, "reason": reason})
 
     def _lets_in(self, scope: Scope) -> bool:
         """Return whether the page of a browser may connect; what says no origin is no browser."""
@@ -91,12 +89,25 @@ class StreamSocket:
         _, _, host = origin.partition("://")
         return host == named.get(b"host") != ""
 
-    async def _served(self, connection: Connection, receive: Receive) -> tuple[int, str]:
+    async def _served(self, receive: Receive, send: Send) -> tuple[int, str]:
         """Serve until the end; return the code and the reason with which the connection is to be closed, 0 if it is."""
-        hearing = asyncio.create_task(self._heard(connection, receive))
+        gone = asyncio.get_running_loop().create_future()
+
+        async def put(message: Message) -> None:
+            kind = "text" if isinstance(message, str) else "bytes"
+            try:
+                async with asyncio.timeout(self._send_timeout):
+                    await send({"type": "websocket.send", kind: message})
+            except Exception as error:  # it has stalled, or gone: servers say so by OSError, or by RuntimeError
+                if not gone.done():
+                    gone.set_result(None)
+                raise ClientDisconnectedError("the client has gone") from error
+
+        connection = Connection(put, self._offers, self._max_streams, self._takes)
+        hearing = asyncio.create_task(heard(connection, receive))
         beside = asyncio.create_task(self._beside(connection))
         try:
-            await asyncio.wait((hearing, beside), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((hearing, beside, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
             beside.cancel()
             hearing.cancel()
@@ -109,19 +120,33 @@ class StreamSocket:
     async def _beside(self, connection: Connection) -> None:
         if self._on_connect is not None:
             await self._on_connect(connection)
-        await asyncio.get_running_loop().create_future()  # for as long as the client is there
+        await connection.wait_closed()
 
-    async def _heard(self, connection: Connection, receive: Receive) -> tuple[int, str]:
+
+async def heard(connection: Connection, receive: Receive) -> tuple[int, str]:
+    """Hear a client until the end; return how it is to be closed, as above."""
+    try:
+        await connection.greet()
         while True:
             message: Any = await receive()
             if message["type"] == "websocket.disconnect":
                 return 0, ""
             text: str | None = message.get("text")
-            if text is None:
-                return UNSUPPORTED, "frames are texts"
-            if len(text) > self._max_frame:
-                return TOO_BIG, f"a frame has at most {self._max_frame} characters"
-            try:
-                connection.hear(text)
-            except FrameError as error:
-                return PROTOCOL_ERROR, str(error)[:120]
+            connection.hear(bytes(message["bytes"]) if text is None else text)
+    except FrameError as error:
+        return error.code, str(error)[:120]
+    except DisconnectedError:
+        return 0, ""
+
+
+def check_offers(who: str, offers: Mapping[str, Callable[[Any], Flow[Any]]]) -> None:
+    """Refuse offers that are no functions."""
+    for name, offer in offers.items():
+        check_function(f"{who}({name!r})", offer, "return a flow")
+
+
+def limits(who: str, max_frame: int, max_credit: int) -> Limits:
+    """Return what a side takes, from its arguments."""
+    check_count(who, "max_frame", max_frame, SHORTEST)
+    check_count(who, "max_credit", max_credit, 1)
+    return Limits(min(max_frame, LARGEST), min(max_credit, LARGEST))

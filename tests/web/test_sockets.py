@@ -13,7 +13,7 @@ from attrs import define, field
 from reactive_aio import Flow, hooks
 from reactive_aio.errors import ProtocolViolation
 from reactive_aio.testing import run_virtual
-from reactive_aio.web import ClientDisconnectedError, Connection, RemoteError, StreamError, StreamSocket
+from reactive_aio.web import Connection, DisconnectedError, RemoteError, StreamError, StreamSocket
 
 PROTOCOL = "reactive-streams.v1"
 GONE: dict[str, object] = {"type": "websocket.disconnect", "code": 1001}
@@ -27,16 +27,23 @@ class Browser:
     headers: list[tuple[bytes, bytes]] = field(factory=list[tuple[bytes, bytes]])
     protocols: tuple[str, ...] = (PROTOCOL,)
     closed: tuple[int, str] | None = field(init=False, default=None)
+    limits: dict[str, Any] | None = field(init=False, default=None)
+    """What the service has said first."""
     accepted: bool = field(init=False, default=False)
+    reads: asyncio.Event = field(init=False, factory=asyncio.Event)
     heard: list[dict[str, Any]] = field(init=False, factory=list[dict[str, Any]])
     _said: asyncio.Queue[Mapping[str, object]] = field(init=False, factory=asyncio.Queue[Mapping[str, object]])
     _served: asyncio.Task[None] = field(init=False)
 
     async def __aenter__(self) -> Browser:
+        self.reads.set()
         self._said.put_nowait({"type": "websocket.connect"})
         scope = {"type": "websocket", "headers": self.headers, "subprotocols": self.protocols}
         self._served = asyncio.create_task(self.app(scope, self._said.get, self._send))
         await self.wait()
+        if self.accepted:
+            self.limits, self.heard[:] = self.heard[0], []
+            await self.say(type="limits")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -49,6 +56,7 @@ class Browser:
         elif message["type"] == "websocket.close":
             self.closed = (message["code"], message["reason"])
         else:
+            await self.reads.wait()
             self.heard.append(json.loads(message["text"]))
 
     async def say(self, **frame: object) -> list[dict[str, Any]]:
@@ -58,6 +66,14 @@ class Browser:
     async def say_text(self, text: str) -> list[dict[str, Any]]:
         before = len(self.heard)
         self._said.put_nowait({"type": "websocket.receive", "text": text})
+        await self.wait()
+        return self.heard[before:]
+
+    async def say_at_once(self, *frames: Mapping[str, object]) -> list[dict[str, Any]]:
+        """Send frames that the service reads one behind the other, and return what comes of them."""
+        before = len(self.heard)
+        for frame in frames:
+            self._said.put_nowait({"type": "websocket.receive", "text": json.dumps(frame)})
         await self.wait()
         return self.heard[before:]
 
@@ -190,6 +206,81 @@ def test_streams_are_read_side_by_side_up_to_a_limit() -> None:
     run_virtual(main())
 
 
+def test_streams_that_are_cancelled_at_once_are_not_counted() -> None:
+    async def main() -> None:
+        source = Source()
+        async with Browser(source.app()) as browser:
+            for number in range(1, 201):
+                subscribe = {"type": "subscribe", "id": number, "stream": "numbers", "n": 1}
+                assert [] == await browser.say_at_once(subscribe, {"type": "cancel", "id": number})
+            (element,) = await browser.say(type="subscribe", id=201, stream="numbers", n=1)
+            assert 1 == element["item"]
+
+    run_virtual(main())
+
+
+def test_a_cleanup_is_not_cut_short_by_another_cancel() -> None:
+    async def main() -> None:
+        source = Source()
+        async with Browser(source.app()) as browser:
+            await browser.say(type="subscribe", id=1, stream="numbers", n=1)
+            await browser.say_at_once({"type": "cancel", "id": 1}, {"type": "cancel", "id": 1})
+            await browser.say(type="request", id=1, n=0)
+            assert 1 == source.cleaned
+
+    run_virtual(main())
+
+
+def test_a_client_that_reads_no_refusals_does_not_pile_them_up() -> None:
+    async def main() -> None:
+        async with Browser(StreamSocket({}, max_streams=2)) as browser:
+            browser.reads.clear()
+            for number in range(1, 5):
+                await browser.say(type="subscribe", id=number, stream="none", n=1)
+            assert browser.closed is None
+            await browser.say(type="subscribe", id=5, stream="none", n=1)
+            assert browser.closed is not None
+            assert (1002, 0) == (browser.closed[0], len(browser.heard))
+
+    run_virtual(main())
+
+
+def test_a_client_that_takes_no_frame_in_time_has_stalled() -> None:
+    async def main() -> None:
+        source = Source()
+        app = StreamSocket({"numbers": lambda _: Flow.from_async_iterable(source)}, send_timeout=30.0)
+        browser = Browser(app)
+        async with browser:
+            browser.reads.clear()
+            await browser.say(type="subscribe", id=1, stream="numbers", n=5)
+            assert (1, 0) == (source.made, source.cleaned)
+            await asyncio.sleep(29.5)
+            assert (1, 1) == (source.made, source.cleaned)
+            assert 1 == len(asyncio.all_tasks())
+
+    run_virtual(main())
+
+
+def test_a_function_that_raises_a_cancel_has_failed() -> None:
+    async def main() -> list[dict[str, Any]]:
+        def cancelled(_: object) -> Flow[int]:
+            raise asyncio.CancelledError
+
+        with hooks.using(on_error_dropped=lambda _: None):
+            async with Browser(StreamSocket({"cancelled": cancelled})) as browser:
+                return await browser.say(type="subscribe", id=1, stream="cancelled", n=1)
+
+    assert [{"type": "error", "id": 1, "message": "the stream has failed"}] == run_virtual(main())
+
+
+def test_a_service_says_first_what_it_takes() -> None:
+    async def main() -> dict[str, Any] | None:
+        async with Browser(StreamSocket({}, max_frame=2048, max_credit=16)) as browser:
+            return browser.limits
+
+    assert {"type": "limits", "frame": 2048, "credit": 16} == run_virtual(main())
+
+
 # -- what the client offers
 
 
@@ -219,7 +310,7 @@ def test_a_stream_of_the_client_is_read_under_demand() -> None:
     [
         ([{"type": "error", "id": 1, "message": "sold out"}], RemoteError, "sold out"),
         ([{"type": "next", "id": 1, "item": n} for n in range(3)], ProtocolViolation, "1.1"),
-        ([], ClientDisconnectedError, "in the middle"),
+        ([], DisconnectedError, "in the middle"),
     ],
 )
 def test_how_a_stream_of_the_client_fails(frames: list[dict[str, Any]], error: type[Exception], text: str) -> None:
@@ -243,7 +334,7 @@ def test_how_a_stream_of_the_client_fails(frames: list[dict[str, Any]], error: t
 
         with pytest.raises(error, match=text):
             await reading
-        with pytest.raises(ClientDisconnectedError, match="before the subscription"):
+        with pytest.raises(DisconnectedError, match="before the subscription"):
             await connections[0].read("orders").drain()
 
     run_virtual(main())
