@@ -150,7 +150,9 @@ def group(name: str) -> list[str]:
 
 def requirements(environment: Environment, java: Path | None) -> list[str]:
     """Return what belongs in an environment, as arguments of pip and uv alike."""
-    extras, groups = ("spark,uvloop,cli", ["dev"]) if environment.spark else ("uvloop,cli", ["test"])
+    extras, groups = (
+        ("spark,uvloop,cli,websockets", ["dev"]) if environment.spark else ("uvloop,cli,websockets", ["test"])
+    )
     if environment.spark and java is None:
         groups.append("java")
     wanted = [requirement for name in groups for requirement in group(name)]
