@@ -1,0 +1,93 @@
+"""The client's side of ``reactive-streams.v1``, over the library websockets (the extra ``websockets``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from .._flow.flow import Flow
+from ..operators._fluent import check_count
+from ._connection import Connection
+from ._delivery import DisconnectedError, settled
+from ._frames import LARGEST, PROTOCOL, FrameError, Message
+from ._sockets import check_offers, limits
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+REFUSED: Final = "the service has refused the connection"
+
+
+@asynccontextmanager
+async def connect(
+    url: str,
+    offers: Mapping[str, Callable[[Any], Flow[Any]]] | None = None,
+    *,
+    max_frame: int = 1_048_576,
+    max_streams: int = 100,
+    max_credit: int = LARGEST,
+    **options: Any,
+) -> AsyncGenerator[Connection]:
+    """Connect to a service that speaks ``reactive-streams.v1``; read its streams, and offer some of our own.
+
+    ``connection.read(name, args)`` is a flow of a stream of the service. ``offers`` has a function for each stream that the service may read,
+    as in `StreamSocket`, and so are the limits. All other ``options`` are those of ``websockets.connect``: ``ssl``, ``additional_headers``,
+    ``origin``, ``ping_interval`` and so on. ``connection.wait_closed()`` waits until the service has gone.
+    Demand: as in `StreamSocket`, in both directions.
+    Cancel: at the end of the block all that the service reads is cancelled, and its cleanup has ended.
+    Errors: OSError or TimeoutError where no connection comes about, DisconnectedError (a ConnectionError, and so an OSError) where the service
+    refuses it; in flows, those of `Connection.read`. ImportError without the extra ``websockets``.
+
+    >>> from reactive_aio.web import connect
+    >>> async def total(url):
+    ...     async with connect(url) as connection:
+    ...         return await connection.read("numbers", {"stop": 10}).sum()
+    """
+    import websockets
+
+    check_offers("connect", offers or {})
+    check_count("connect", "max_streams", max_streams, 1)
+    takes = limits("connect", max_frame, max_credit)
+    spoken = [websockets.Subprotocol(PROTOCOL)]
+    opening = websockets.connect(url, subprotocols=spoken, max_size=takes.frame, **options)
+    try:
+        socket = await opening
+    except websockets.InvalidHandshake as error:
+        raise DisconnectedError(REFUSED) from error
+    try:
+        if socket.subprotocol != PROTOCOL:
+            raise DisconnectedError(f"{REFUSED}: it does not speak {PROTOCOL}")
+
+        async def put(message: Message) -> None:
+            try:
+                await socket.send(message)
+            except websockets.ConnectionClosed as error:
+                raise DisconnectedError("the service has gone") from error
+
+        connection = Connection(put, offers or {}, max_streams, takes)
+        hearing = asyncio.create_task(heard(connection, socket))
+        try:
+            yield connection
+        finally:
+            hearing.cancel()
+            await settled(asyncio.create_task(connection.close()), hearing)
+    finally:
+        await socket.close()
+
+
+async def heard(connection: Connection, messages: ClientConnection) -> None:
+    """Hear a service until it has gone."""
+    import websockets
+
+    try:
+        await connection.greet()
+        async for message in messages:
+            connection.hear(message)
+    except FrameError as error:
+        await messages.close(error.code, str(error)[:120])
+    except (DisconnectedError, websockets.ConnectionClosed):
+        pass
+    finally:
+        await connection.close()
