@@ -14,7 +14,8 @@ from .._job.asking import asking
 from .._job.calls import is_connect
 from .._source.source import FromSpark, selected
 from .._task.pickling import NotPickled
-from ..sink._columns import Columns, zone_of
+from .._task.zones import zone_of
+from ..sink._columns import Columns
 from ..sink._schema import Schema, check_schema, struct_of
 from .by_spark import applied
 from .parts import Parts, parts_of
