@@ -66,7 +66,7 @@ async def main(spark):
         start = time.monotonic()
     told["left"] = time.monotonic() - start < 10
     done = await Flow.range(25).map(lambda n: Reading(n, f"r{n}")).to_spark(
-        Table(spark, "readings", run="a"), Reading, batch=10
+        Table(spark, "readings", run="a"), Reading, size=10
     )
     told["table"] = [done.batches, done.rows, spark.table("readings").count()]
     try:
