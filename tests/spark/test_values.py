@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import pytest
@@ -16,8 +16,10 @@ pytestmark = pytest.mark.spark
 types: Any = pytest.importorskip("pyspark.sql.types")
 pa: Any = pytest.importorskip("pyarrow")
 
-from reactive_aio.spark._task.rows import Reading  # noqa: E402
+from reactive_aio.spark._source.source import FromSpark  # noqa: E402
+from reactive_aio.spark._task.rows import WIDE, Reading  # noqa: E402
 from reactive_aio.spark._task.values import values_of  # noqa: E402
+from reactive_aio.spark._task.worker import RegionTask  # noqa: E402
 from reactive_aio.spark._task.zones import SHORT, zone_of  # noqa: E402
 
 Row = types.Row
@@ -129,6 +131,26 @@ async def test_a_struct_that_is_the_key_of_a_map_is_a_row_where_rows_are_dicts(s
     frame = spark.sql("select map(named_struct('a', 1), named_struct('b', 2)) as m")
 
     assert [{"m": {Row(a=1): {"b": 2}}}] == await made_by(Flow.from_spark(frame, as_=dict)).to_list()
+
+
+async def test_a_frame_of_very_many_columns(spark: Any, made_by: Made) -> None:
+    columns = [f"id * {at} as c{at}" for at in range(150)]
+    frame = spark.range(0, 300, 1, 2).selectExpr(
+        *columns, "if(id = 7, null, array(named_struct('a', id))) as c150", "id as c1"
+    )
+
+    assert frame.collect() == await made_by(Flow.from_spark(frame)).to_list()
+    assert [n * 149 for n in range(300)] == [row[149] for row in await Flow.from_spark(frame, as_=tuple).to_list()]
+
+
+def test_the_columns_of_a_wide_frame_are_not_looked_up_one_by_one(spark: Any) -> None:
+    """Which takes seconds for two thousand of them."""
+    frame = spark.range(1).selectExpr(*(f"id as c{at}" for at in range(WIDE + 1)))
+    source = FromSpark(frame, Reading(tuple), 64)
+    readable, task = source.readable(frame, RegionTask("", b"", Reading(tuple), address=cast("Any", None)))
+
+    assert task.reading is not None
+    assert (["row"], True, False) == (readable.columns, task.reading.packed, task.sliced)
 
 
 async def test_an_empty_struct_is_an_empty_row(spark: Any, made_by: Made) -> None:

@@ -59,7 +59,7 @@ class FrameTask:
     def of_rows(self, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
         """Run over a partition of a frame, and give what comes of it in lists."""
         weighed = Weighed(batches)
-        return self._lists(chain.from_iterable(map(reading.elements, weighed)), weighed)
+        return self._lists(chain.from_iterable(map(reading.elements, map(reading.unpacked, weighed))), weighed)
 
     def of_items(self, items: Iterable[Any]) -> Iterator[list[Any]]:
         """Run over a partition of an RDD, and give what comes of it in lists."""

@@ -24,7 +24,7 @@ from .._delivery.unordered import UnorderedDelivery
 from .._job.asking import asking
 from .._job.calls import is_connect
 from .._task.pickling import dumps_by_value, of_user
-from .._task.rows import Reading, reading
+from .._task.rows import WIDE, Reading, reading
 from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .insight import bounds, details
@@ -193,7 +193,11 @@ def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
     elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
         # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
         frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
-    return told_apart(frame, reading.declared), reading
+    frame = told_apart(frame, reading.declared)
+    if len(labels) > WIDE:
+        # PySpark looks each column up by its name, in a time that grows with the square of their number.
+        frame, reading = frame.selectExpr("struct(*) AS row"), evolve(reading, packed=True)
+    return frame, reading
 
 
 def from_spark(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from attrs import evolve, frozen
@@ -21,6 +21,9 @@ from .values import says_more, spark_rows, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
+
+WIDE: Final = 100
+"""Columns beyond which a frame is wide: what is done for each of them then counts for more than what is done for a row."""
 
 # Here `Any` stands for the values of a DataFrame, which are of all types there are, and for arrays and types
 # of Arrow, whose stubs know them by halves.
@@ -37,8 +40,19 @@ class Reading:
     """Whether there are rows without columns, under a column that stands in for them."""
     labels: tuple[str, ...] | None = None
     """The names of the columns, where several have one and so pass under others."""
+    packed: bool = False
+    """Whether all columns travel to the workers as the fields of one, for Spark is slow with very many."""
     declared: tuple[DataType | None, ...] | None = None
     """The types of the columns, of those of which Arrow does not say all."""
+
+    def unpacked(self, batch: Any) -> Any:
+        """Give a batch with the columns that rows have."""
+        if not self.packed:
+            return batch
+        import pyarrow as pa
+
+        column: Any = batch.column(0)
+        return pa.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
 
     def elements(self, batch: Any) -> Iterator[Any]:
         """Turn a batch into elements, each made when it is asked for; where a value can't be made, those before it come first."""

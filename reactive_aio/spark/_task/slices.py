@@ -20,7 +20,7 @@ from ..._core.notes import add_note
 from ..._remote.columns import restored, stream_of
 from ..._remote.partial import MadeInPart
 from .fitting import ARRIVES_AS
-from .rows import Reading
+from .rows import WIDE, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -70,7 +70,7 @@ def made(reading: Reading, stream: Any) -> list[Any]:
 def suit(reading: Reading, schema: StructType) -> bool:
     """Tell whether rows are better made on the loop, if nothing is to be done with them in the workers."""
     import_module("pyarrow.compute")  # else the loop would have to wait for it when the first slice comes
-    if type(reading) is not Reading or reading.declared is not None:
+    if type(reading) is not Reading or reading.declared is not None or len(schema.fields) > WIDE:
         return False
     return all(ARRIVES_AS.get(type(each.dataType)) not in (None, list, dict) for each in schema.fields)
 

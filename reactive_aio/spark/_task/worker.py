@@ -64,9 +64,10 @@ class PartitionTask(ABC):
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any] | Slices:
         """Turn the batches of a partition into elements, or into slices of which they are made."""
         assert self.reading is not None
+        read = map(self.reading.unpacked, watched(batches))
         if self.sliced:
-            return Slices(self.reading, watched(batches))
-        return chain.from_iterable(map(self.reading.elements, watched(batches)))
+            return Slices(self.reading, read)
+        return chain.from_iterable(map(self.reading.elements, read))
 
     def chunks(self, items: Iterator[Any] | Slices, outlet: Outlet) -> Iterator[None]:
         """Run over a partition, with a pause behind each chunk that has gone out."""
