@@ -20,7 +20,7 @@ from reactive_aio.spark._source.source import FromSpark  # noqa: E402
 from reactive_aio.spark._task.rows import WIDE, Reading  # noqa: E402
 from reactive_aio.spark._task.values import values_of  # noqa: E402
 from reactive_aio.spark._task.worker import RegionTask  # noqa: E402
-from reactive_aio.spark._task.zones import SHORT, zone_of  # noqa: E402
+from reactive_aio.spark._task.zones import NAMES, zone_of  # noqa: E402
 
 Row = types.Row
 NEW_YORK: Final = "America/New_York"
@@ -330,7 +330,7 @@ async def test_every_name_of_a_zone_means_what_it_means_to_spark(spark: Any, tmp
 
 def test_short_names_are_those_of_java(sc: Any) -> None:
     java = dict(sc._jvm.java.time.ZoneId.SHORT_IDS)
-    here = {name: SHORT[name] for name in java}
+    here = {name: NAMES[name] for name in java}
     then = dt.datetime(2024, 7, 1)
 
     for name, zone in java.items():

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-SHORT: Final = {
+NAMES: Final = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",
     "AGT": "America/Argentina/Buenos_Aires",
@@ -47,7 +47,7 @@ OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?)(?::?(\d\d?)(?::?(\d\d)
 @cache
 def zone_of(name: str) -> tzinfo:
     """Give the time zone of a session, which may be a short name, a region, or an offset such as +8, UTC+8 and +08:00."""
-    name = SHORT.get(name, name)
+    name = NAMES.get(name, name)
     found = OFFSET.fullmatch(name)
     if found is None:
         return ZoneInfo(name)
