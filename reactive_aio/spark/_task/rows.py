@@ -51,8 +51,9 @@ class Reading:
             return batch
         import pyarrow as pa
 
-        column: Any = batch.column(0)
-        return pa.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
+        arrow: Any = pa
+        column = batch.column(0)
+        return arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
 
     def elements(self, batch: Any) -> Iterator[Any]:
         """Turn a batch into elements, each made when it is asked for; where a value can't be made, those before it come first."""
