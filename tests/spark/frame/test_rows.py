@@ -197,6 +197,14 @@ def test_rows_without_columns_and_columns_of_one_name_are_read(spark: Any) -> No
     assert [3] == [row.n for row in Flow.from_spark(twice, as_=tuple).map(sum).to_frame("n long").collect()]
 
 
+def test_frames_of_very_many_columns_are_read(spark: Any) -> None:
+    wide = spark.range(3).selectExpr(*(f"id + {n} AS c{n}" for n in range(150)))
+    totals = Flow.from_spark(wide, as_=tuple).map(sum)
+
+    assert [sum(row) for row in wide.collect()] == [row.n for row in totals.to_frame("n long").collect()]
+    assert [sum(row) for row in wide.collect()] == totals.to_rdd().collect()
+
+
 def test_large_rows_go_out_before_there_are_many(spark: Any) -> None:
     import pyarrow as pa
 
