@@ -219,9 +219,12 @@ class AwaitedDriver(RegionDriver):
                         self._cancel_source()
                     try:
                         yield from self._stream()
-                    except asyncio.CancelledError as cancelled:
+                    except GeneratorExit:
+                        raise
+                    except FAILURES as error:
+                        # A cancel, or what the future has failed with: a task raises it where it waits.
                         self._close_pass()
-                        source.throw(cancelled)
+                        source.throw(error)
                     else:
                         if not pace.awaiting and source.suspended and (source.interrupted or not self._demand):
                             source.resume()
@@ -277,6 +280,8 @@ class AwaitedDriver(RegionDriver):
 
     def _owner_ended(self, owner: asyncio.Task[None]) -> None:
         begun(self.loop).discard(owner)
+        if not self.closed and not owner.cancelled() and (error := owner.exception()) is not None:
+            self.caught(error)
         self._release_place()
 
     # -- the end
