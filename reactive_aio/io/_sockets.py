@@ -106,7 +106,8 @@ class _AsyncioStream(ByteStream):
 
     async def aclose(self) -> None:
         self.writer.close()
-        await self.writer.wait_closed()
+        with suppress(OSError):  # of a connection that has failed before
+            await self.writer.wait_closed()
 
 
 @asynccontextmanager
