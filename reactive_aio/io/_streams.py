@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar, cast, overload
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, ObjectSendStream
+from attrs import define
 
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
@@ -44,32 +46,36 @@ def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
     check_count("from_stream", "size", size, 1)
     given: Any = stream
     if isinstance(stream, ByteReceiveStream):
-        return Flow.from_async_iterable(lambda: _chunks(stream, size))
+        return _received(lambda: stream.receive(size))
     if isinstance(stream, ObjectReceiveStream):
-        return Flow.from_async_iterable(lambda: _objects(given))
+        return _received(given.receive)
     raise TypeError(
         f"from_stream() reads a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
     )
 
 
-async def _chunks(stream: ByteReceiveStream, size: int) -> AsyncIterator[bytes]:
-    receive = stream.receive
-    while True:
+@define(eq=False)
+class _Receiving:
+    """The Poll of a stream."""
+
+    receive: Callable[[], Awaitable[Any]]
+
+    async def fetch(self, _: int) -> Sequence[Any]:
+        """Receive one element."""
         try:
-            chunk = await receive(size)
+            return [await self.receive()]
         except anyio.EndOfStream:
-            return
-        yield chunk
+            raise StopAsyncIteration from None
+
+    async def idle(self) -> None:
+        """Nothing: a stream needs no heartbeat."""
+
+    async def close(self) -> None:
+        """Nothing: the stream is the user's."""
 
 
-async def _objects(stream: ObjectReceiveStream[Any]) -> AsyncIterator[Any]:
-    receive = stream.receive
-    while True:
-        try:
-            item = await receive()
-        except anyio.EndOfStream:
-            return
-        yield item
+def _received(receive: Callable[[], Awaitable[Any]]) -> Flow[Any]:
+    return Flow[Any].from_poll(lambda: nullcontext(_Receiving(receive)), heartbeat=3600.0)
 
 
 @overload
