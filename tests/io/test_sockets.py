@@ -31,7 +31,9 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
     """The TLS of a server, and that of a client that trusts it."""
     folder = tmp_path_factory.mktemp("tls")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    )
     subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
@@ -194,20 +196,6 @@ async def test_a_reset_fails_the_flow(how: str, contexts: Any, tmp_path: Path) -
     async with connected(how, reset, contexts, tmp_path) as peer:
         with pytest.raises((anyio.BrokenResourceError, ConnectionResetError)):
             await peer.chunks().to_list()
-
-
-async def test_a_peer_that_takes_too_long_is_given_up() -> None:
-    never = asyncio.Event()
-
-    async def deaf(peer: Peer) -> None:
-        await never.wait()
-
-    source = Blocks()
-    async with serve(deaf, "127.0.0.1", 0) as server, connect("127.0.0.1", server.port) as peer:
-        with pytest.raises(TimeoutError):
-            await peer.send(Flow.from_async_iterable(source.blocks), send_timeout=0.05)
-
-        assert 1 == source.ended
 
 
 async def vanish(port: int, number: int) -> None:
