@@ -189,6 +189,7 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
     """Serve until it is left."""
 
     async def handle(stream: ByteStream) -> None:
+        _hold(stream)
         try:
             async with _closing(stream) as peer:
                 await handler(peer)
@@ -208,6 +209,13 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
             await ended(serving)
         finally:
             await listener.aclose()
+
+
+def _hold(stream: ByteStream) -> None:
+    """Have nothing read before it is wanted: anyio pauses what it has connected, and not what it has accepted."""
+    pause: Callable[[], None] | None = getattr(getattr(stream, "_transport", None), "pause_reading", None)
+    if pause is not None:
+        pause()
 
 
 async def ended(task: asyncio.Task[Any]) -> None:

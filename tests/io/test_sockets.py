@@ -198,6 +198,20 @@ async def test_a_reset_fails_the_flow(how: str, contexts: Any, tmp_path: Path) -
             await peer.chunks().to_list()
 
 
+async def test_a_peer_that_takes_too_long_is_given_up() -> None:
+    never = asyncio.Event()
+
+    async def deaf(peer: Peer) -> None:
+        await never.wait()
+
+    source = Blocks()
+    async with serve(deaf, "127.0.0.1", 0) as server, connect("127.0.0.1", server.port) as peer:
+        with pytest.raises(TimeoutError):
+            await peer.send(Flow.from_async_iterable(source.blocks), send_timeout=0.05)
+
+        assert 1 == source.ended
+
+
 async def vanish(port: int, number: int) -> None:
     """Read a little, and leave: by a reset, by an end, or without having read anything."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
