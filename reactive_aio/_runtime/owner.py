@@ -237,12 +237,15 @@ class AwaitedDriver(RegionDriver):
         except GeneratorExit:
             source.abandon()
             raise
-        failure = source.cleanup_failure()
+        self._report()
+
+    def _report(self) -> None:
+        """Tell of what the iterator has raised that the region does not."""
+        failure = self.source.cleanup_failure()
         if failure is not None:
             self.context.copy().run(self.host.cleanup_failed, failure)
-        for (
-            late
-        ) in self._late_failure():  # that the iterator raised before it was left, and is behind what nobody takes
+        # What it raised before it was left, and is behind what nobody takes.
+        for late in self._late_failure():
             self.context.copy().run(self.host.dropped, late)
 
     def _rest(self, late: bool) -> Generator[Any, None, None]:
