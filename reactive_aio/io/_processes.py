@@ -50,8 +50,8 @@ def from_process(
     r"""Run a program, and emit what it writes to its standard output, in chunks of at most ``size`` bytes; no shell is involved.
 
     Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
-    Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and twice ``size`` bytes that asyncio
-    reads ahead. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
+    Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and what the event loop reads
+    ahead: twice ``size`` bytes, and up to 256 KiB more on uvloop. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
     Errors: ProcessError, behind all output, when it ends with another code than 0; the last ``max_stderr`` bytes of its standard error are in
     it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such program. A process that does not read all
     of ``stdin`` is no error. A text for the command, numbers below 1 and a ``grace`` that is negative are refused when the flow is built.

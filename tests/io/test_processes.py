@@ -1,0 +1,169 @@
+"""Processes as flows: what they write under demand, what they are fed, how they end, and that they do end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from reactive_aio import Flow
+from reactive_aio.io import ProcessError, from_process, split_lines
+
+
+def python(program: str) -> list[str]:
+    return [sys.executable, "-c", program]
+
+
+ENDLESS = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
+DEAF = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def ended(pid: int) -> bool:
+    """Return whether there is no such process, not even as a zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+async def test_the_output_of_a_program_is_what_it_has_written() -> None:
+    lines = split_lines(from_process(python("for n in range(30000): print(n)"), size=1000))
+
+    assert [b"%d" % n for n in range(30_000)] == await lines.to_list()
+
+
+async def test_a_program_is_fed_while_it_is_read() -> None:
+    numbers = Flow.range(20_000).map(lambda n: b"%d\n" % n)
+    doubled = split_lines(
+        from_process(python("import sys\nfor line in sys.stdin: print(2 * int(line))"), stdin=numbers)
+    )
+
+    assert [b"%d" % (2 * n) for n in range(20_000)] == await doubled.to_list()
+
+
+async def test_a_program_that_fails_fails_the_flow_behind_its_output() -> None:
+    taken: list[bytes] = []
+    program = "import sys; print('out'); sys.stderr.write('x' * 9000 + 'what was wrong'); sys.exit(3)"
+
+    with pytest.raises(ProcessError, match=r"ended with 3: x+what was wrong") as failed:
+        await from_process(python(program), max_stderr=20).for_each(taken.append)
+
+    assert b"out\n" == b"".join(taken)
+    assert 3 == failed.value.returncode
+    assert b"xxxxxxwhat was wrong" == failed.value.stderr
+
+
+async def test_a_program_that_is_killed_says_by_which_signal() -> None:
+    with pytest.raises(ProcessError) as failed:
+        await from_process(python("import os; os.kill(os.getpid(), 9)")).to_list()
+    assert -signal.SIGKILL == failed.value.returncode
+
+
+async def test_a_program_that_there_is_not_fails_the_flow(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await from_process([tmp_path / "nothing"]).to_list()
+
+
+async def test_a_reader_that_stops_stops_the_program() -> None:
+    """It tells how much it has written, by a file, as its output is not read."""
+    program = (
+        "import os, sys\nsys.stderr.write(str(os.getpid())); sys.stderr.flush()\nwhile True: os.write(1, b'x' * 65536)"
+    )
+    async with from_process(python(program), size=65_536).open() as chunks:
+        await anext(chunks)
+        await anext(chunks)
+        pid = next(
+            int(each)
+            for each in os.listdir("/proc")
+            if each.isdigit()
+            and b"os.write(1" in Path(f"/proc/{each}/cmdline").read_bytes()
+            and Path(f"/proc/{each}/stat").read_text().split()[3] == str(os.getpid())
+        )
+        async with asyncio.timeout(60):
+            while Path(f"/proc/{pid}/stat").read_text().split()[2] != "S":  # it sleeps in its write
+                await asyncio.sleep(0.001)
+        written = int(Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split()[0])
+        taken, pipe, one_write, read_ahead = 2 * 65_536, 65_536, 65_536, 2 * 65_536 + 262_144
+        assert written <= taken + read_ahead + pipe + one_write + 1000
+    assert ended(pid)
+
+
+@pytest.mark.parametrize("leave", ["take", "cancel"])
+async def test_a_program_that_is_left_is_terminated(leave: str) -> None:
+    program = "import os, sys\nprint(os.getpid(), flush=True)\n" + ENDLESS
+    lines = split_lines(from_process(python(program)))
+    if leave == "take":
+        (pid,) = await lines.take(1).to_list()
+    else:
+        got: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def take(chunk: bytes) -> None:
+            if not got.done():
+                got.set_result(chunk)
+
+        task = asyncio.create_task(from_process(python(program)).for_each(take))
+        pid = (await got).split(b"\n")[0]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert ended(int(pid))
+
+
+async def test_a_program_that_does_not_hear_is_killed_behind_the_grace() -> None:
+    program = DEAF.replace('"ready"', "__import__('os').getpid()")
+    async with asyncio.timeout(60):
+        (pid,) = await split_lines(from_process(python(program), grace=0.05)).take(1).to_list()
+    assert ended(int(pid))
+
+
+async def test_a_failure_of_what_feeds_it_ends_the_program_and_is_raised() -> None:
+    async def failing() -> AsyncIterator[bytes]:
+        yield b"1\n"
+        raise OSError("no more")
+
+    program = (
+        "import sys, os\nprint(os.getpid(), flush=True)\nfor line in sys.stdin: pass\nimport time; time.sleep(600)"
+    )
+    taken: list[bytes] = []
+    with pytest.raises(OSError, match="no more"):
+        await from_process(python(program), stdin=Flow.from_async_iterable(failing)).for_each(taken.append)
+    assert all(ended(int(pid)) for pid in b"".join(taken).split())
+
+
+async def test_a_program_that_does_not_read_all_is_no_failure() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 65_536
+        finally:
+            closed.append(True)
+
+    closed: list[bool] = []
+    said = split_lines(from_process(python("print('done')"), stdin=Flow.from_async_iterable(endless)))
+    assert [b"done"] == await said.to_list()
+    assert [True] == closed
+
+
+async def test_many_processes_leave_no_pipe_and_no_zombie() -> None:
+    await from_process(python("")).drain()  # the event loop opens what it needs for all of them
+    before = len(os.listdir("/dev/fd"))
+    flows = Flow.range(8).flat_map(lambda n: split_lines(from_process(python(f"print({n})"))), max_concurrency=4)
+
+    assert [b"%d" % n for n in range(8)] == sorted(await flows.to_list())
+    assert before == len(os.listdir("/dev/fd"))
+
+
+async def test_what_is_no_command_is_refused() -> None:
+    with pytest.raises(TypeError, match="as a list"):
+        from_process("ls -l")
