@@ -74,8 +74,8 @@ class Sources:
 
 
 @asynccontextmanager
-async def on_uvicorn(application: Application, listener: socket.socket) -> AsyncGenerator[None]:
-    server = uvicorn.Server(uvicorn.Config(application, log_level="critical", lifespan="off"))
+async def on_uvicorn(application: Application, listener: socket.socket, **options: Any) -> AsyncGenerator[None]:
+    server = uvicorn.Server(uvicorn.Config(application, log_level="critical", lifespan="off", **options))
     task = asyncio.create_task(server.serve([listener]))
     while not server.started:
         await asyncio.sleep(0.01)
