@@ -107,19 +107,17 @@ class Steps(Held):
         self.driver = assemble(plan, self, FlowHost(self.lifetime), copy_context(), each=not unseen)
         self.poll = self.driver.poll
 
-    def take(self) -> Any:
-        """Return the next element if it is to be had without a wait, else NOTHING."""
-        if not self.clear:
+    def made(self) -> Any:
+        """Return the next element, which `poll` has not, if it can be made without a wait; else NOTHING."""
+        if self._over or self.driver.bare or budgets.clock() >= self._until:
             return NOTHING
-        item = self.poll()
-        if item is NOTHING and not self._over and not self.driver.bare and budgets.clock() < self._until:
-            self._pull()
-            item, self._item = self._item, NOTHING
-            self.clear = item is not NOTHING
+        self._pull()
+        item, self._item = self._item, NOTHING
+        self.clear = item is not NOTHING
         return item
 
     async def next(self) -> Any:
-        """Return the next element, which `take` has not; raises StopAsyncIteration behind the last, and the failure in its place."""
+        """Return the next element, which neither `poll` nor `made` has; raises StopAsyncIteration behind the last, and the failure in its place."""
         while self.clear and self.driver.bare:
             self._pulling = True
             try:
@@ -268,9 +266,12 @@ class Iteration:
 
     async def __anext__(self) -> Any:
         steps = self._steps
-        item = steps.take()
-        if item is not NOTHING:
-            return item
+        if steps.clear:
+            item = steps.poll()
+            if item is NOTHING:
+                item = steps.made()
+            if item is not NOTHING:
+                return item
         # Kept, and not by this frame: the traceback of a failure leads to it.
         steps.held.append(self)
         del self
