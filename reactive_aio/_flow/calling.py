@@ -69,9 +69,9 @@ class Calling(Reductions[T_co]):
 
         Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
         one element for each call, asked for when the call before it has ended.
-        Errors: what ``fn`` raises cancels the flow and the other calls under way; what these raise by then goes to
+        Errors: what ``fn`` raises cancels the flow and the other calls under way. A failure of one of these goes to
         ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        TimeoutError, where ``grace`` was too short. What ``stop`` raises stops the flow too, and is raised behind its end.
+        Behind ``grace`` the call raises TimeoutError. What ``stop`` raises stops the flow too; the call raises it when the flow has ended.
         ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
         ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
