@@ -4,10 +4,13 @@ import importlib
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 VIEWS = ["operators", "schedulers"]
@@ -27,16 +30,56 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel_names(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names in a wheel that was built from the sdist, as an installer does it where there is no wheel."""
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that was built from the sdist, as an installer does it where there is no wheel."""
     unpacked = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(sdist) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # 3.11.4 brought it, 3.12 asks for it
         archive.extractall(unpacked)
     (source,) = unpacked.iterdir()
 
-    with zipfile.ZipFile(build(source, "wheel", tmp_path_factory.mktemp("wheel"))) as archive:
+    return build(source, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
+
+
+def needed(name: str, found: dict[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
+    """Gather a distribution's dependencies, and theirs, without the extras."""
+    for line in metadata.requires(name) or []:
+        requirement = Requirement(line)
+        if requirement.name not in found and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            found[requirement.name] = metadata.distribution(requirement.name)
+            needed(requirement.name, found)
+    return found
+
+
+@pytest.fixture
+def bare(wheel: Path, tmp_path: Path) -> Path:
+    """The Python of an environment that has the wheel and what it depends on, and nothing else."""
+    venv.create(tmp_path, with_pip=False, symlinks=True)
+    (site,) = [each for each in tmp_path.rglob("site-packages") if each.parent.parent.name == "lib"]
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    for distribution in needed("reactive-aio", {}).values():
+        tops = {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}
+        for top in tops - {"__pycache__"}:
+            (site / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return tmp_path / "bin" / "python"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_the_wheel_in_an_environment_of_its_own_runs_the_first_program_of_the_readme(bare: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    program = text.partition("```python\n")[2].partition("```")[0]
+    printed = text.partition("```text\n")[2].partition("```")[0]
+
+    ran = subprocess.run([bare, "-I", "-c", program], capture_output=True, text=True, check=True)
+
+    assert printed.strip() == ran.stdout.strip()
 
 
 def tracked(folder: str) -> set[str]:
