@@ -150,9 +150,9 @@ def group(name: str) -> list[str]:
 
 def requirements(environment: Environment, java: Path | None) -> list[str]:
     """Return what belongs in an environment, as arguments of pip and uv alike."""
-    extras, groups = (
-        ("spark,uvloop,cli,websockets", ["dev"]) if environment.spark else ("uvloop,cli,websockets", ["test"])
-    )
+    extras, groups = "uvloop,cli,websockets,httpx,aiohttp", ["test"]
+    if environment.spark:
+        extras, groups = f"spark,{extras}", ["dev"]
     if environment.spark and java is None:
         groups.append("java")
     wanted = [requirement for name in groups for requirement in group(name)]

@@ -8,6 +8,7 @@ from .._bytes import TooLargeError as TooLargeError
 from .._bytes import decompress as decompress
 from .._bytes import json_lines as json_lines
 from .._bytes import split_lines as split_lines
+from ._bodies import response_body as response_body
 from ._clients import connect as connect
 from ._connection import Connection as Connection
 from ._connection import RemoteError as RemoteError
