@@ -17,6 +17,9 @@ from ._delivery import ClientDisconnectedError as ClientDisconnectedError
 from ._delivery import DisconnectedError as DisconnectedError
 from ._events import Event as Event
 from ._events import EventStream as EventStream
+from ._following import UnexpectedResponseError as UnexpectedResponseError
+from ._following import follow_events as follow_events
+from ._reading_events import split_events as split_events
 from ._requests import request_body as request_body
 from ._responses import FlowResponse as FlowResponse
 from ._responses import JSONLinesResponse as JSONLinesResponse

@@ -28,8 +28,9 @@ def test_an_event_is_written_as_the_standard_says(event: Event, text: str) -> No
     assert text.encode() == event.encode()
 
 
-@pytest.mark.parametrize("name", ["event", "id"])
-@pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0"])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in ("event", "id") for value in ("a\nb", "a\rb")] + [("id", "a\0")]
+)
 def test_a_break_in_a_field_would_be_another_field_and_is_refused(name: str, value: str) -> None:
     fields: dict[str, Any] = {name: value}
     with pytest.raises(ValueError, match=rf"Event\({name}="):

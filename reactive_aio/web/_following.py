@@ -1,0 +1,128 @@
+"""Server-Sent Events of a service, followed over lost connections."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from attrs import define, field
+
+from .._flow.flow import Flow
+from ..operators._fluent import check_count, check_function
+from ..operators.recovering.backoff import Backoff
+from ._bodies import response_body
+from ._delivery import DisconnectedError
+from ._events import Event
+from ._reading_events import Position, SplitEvents
+
+TYPE: Final = "text/event-stream"
+NO_CONTENT: Final = 204
+TOO_MANY_REQUESTS: Final = 429
+CONNECTION_ERRORS: Final = {"httpx": "TransportError", "httpx2": "TransportError", "aiohttp": "ClientError"}
+"""What each library raises when a connection is lost."""
+
+
+class UnexpectedResponseError(Exception):
+    """A service has answered with something else than what was asked for. ``status`` is the status of its response."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.status)
+
+
+def follow_events(
+    open: Callable[[dict[str, str]], AbstractAsyncContextManager[Any]],
+    *,
+    last_id: str | None = None,
+    backoff: Backoff | None = None,
+    max_event: int = 1_048_576,
+) -> Flow[Event]:
+    """Read the Server-Sent Events of a service; connect again where the connection is lost, and go on behind the last event.
+
+    ``open(headers)`` gives the async context manager of a response of httpx, httpx2 or aiohttp, which is entered for each connection. Its
+    request has these headers; the id of the last event is among them as ``Last-Event-ID``, and before the first event it is ``last_id``.
+    A service that has `Resumable` loses and repeats no event over that, or says so by an event of the type "reset".
+    The flow ends when the service answers with the status 204; a body that ends is a lost connection. Before it connects again it waits for
+    the time of ``backoff``, `Backoff(1.0)` unless said otherwise, behind the ``retry`` that the service has asked for, of which it waits
+    for ``backoff.max_delay`` at most.
+    Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
+    Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are tried again. TooLargeError for an event
+    of more than ``max_event`` bytes. The error of the connection, or DisconnectedError for a body that ended, when ``backoff`` gives up. A connection that falls
+    silent is lost when a read of the library takes longer than its timeout. What else ``open`` raises is not tried again.
+    Cancel: the connection is closed, and a wait ends at once.
+    (HTML: ``EventSource``; httpx-sse: ``aiter_sse``, without going on.)
+
+    >>> from reactive_aio.web import follow_events
+    >>> def prices(client, url):
+    ...     return follow_events(lambda headers: client.stream("GET", url, headers=headers))
+    """
+    check_function("follow_events", open, "let it give an async context manager, such as that of client.stream()")
+    check_count("follow_events", "max_event", max_event, 1)
+    policy = Backoff(1.0) if backoff is None else backoff
+
+    def begin() -> Flow[Event]:
+        following = Following(open, policy, max_event, Position(last_id))
+        return Flow.defer(following.connect).retry_when(following.again)
+
+    return Flow.defer(begin)
+
+
+@define(eq=False)
+class Following:
+    """One subscription, over all its connections."""
+
+    open: Callable[[dict[str, str]], AbstractAsyncContextManager[Any]]
+    backoff: Backoff
+    max_event: int
+    position: Position
+    failures: int = field(init=False, default=0)
+    """How many connections have been lost, since the last event where the backoff begins anew behind one."""
+    delay: float = field(init=False, default=0.0)
+    """The wait of the backoff behind the failure before."""
+
+    def connect(self) -> Flow[Event]:
+        """Return the events of the next connection."""
+        headers = {"Accept": TYPE, "Cache-Control": "no-store"}
+        if self.position.last_id is not None:
+            headers["Last-Event-ID"] = self.position.last_id
+        return Flow.using(lambda: self.open(headers), self.read)
+
+    def read(self, response: Any) -> Flow[Event]:
+        """Return the events of a response, if it has some."""
+        status: int = response.status_code if hasattr(response, "status_code") else response.status
+        if status == NO_CONTENT:
+            return Flow[Event].empty()
+        found: str = response.headers.get("content-type", "")
+        if status != 200:
+            raise UnexpectedResponseError(f"events were asked for, and the answer has the status {status}", status)
+        if found.partition(";")[0].strip().lower() != TYPE:
+            raise UnexpectedResponseError(f"events were asked for, and the answer is {found!r} and not {TYPE}", status)
+        ended = DisconnectedError("the service has ended the response")
+        return response_body(response).then(SplitEvents(self.max_event, self.position)).concat(Flow[Event].error(ended))
+
+    async def again(self, error: Exception, _: int) -> bool:
+        """Wait, and say whether to connect once more."""
+        policy = self.backoff
+        if self.position.moved and policy.reset:
+            self.failures = 0
+        if not lost(error) or (policy.max_retries is not None and self.failures >= policy.max_retries):
+            return False
+        self.delay = policy.after(self.delay) if self.failures else policy.first
+        self.failures, self.position.moved = self.failures + 1, False
+        await asyncio.sleep(min(self.position.retry / 1000, policy.max_delay) + policy.spread(self.delay))
+        return True
+
+
+def lost(error: Exception) -> bool:
+    """Tell whether another connection may go better."""
+    if isinstance(error, UnexpectedResponseError):
+        return error.status == TOO_MANY_REQUESTS or error.status >= 500
+    # Where a module is not loaded, nothing of it has been raised.
+    known = [getattr(sys.modules.get(module), name, None) for module, name in CONNECTION_ERRORS.items()]
+    return isinstance(error, (OSError, *(kind for kind in known if isinstance(kind, type))))

@@ -1,0 +1,152 @@
+"""Server-Sent Events, as a client reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import define, field, frozen
+
+from .._bytes import TooLargeError
+from .._flow.flow import Flow
+from .._fusion import Stage, Transform
+from ..operators._fluent import check_count, check_flow
+from ._events import Event
+
+BREAK: Final = re.compile(b"\r\n|\r|\n")
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+MOST_DIGITS: Final = 12
+"""Of a number of milliseconds; a longer one is no time to wait."""
+
+
+def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event]:
+    r"""Read the events of a body that is a ``text/event-stream``, as a browser does.
+
+    The ``id`` of an event is the last one that the stream has given up to there. An event that has no data is none, and one that the
+    body ends in is dropped. `follow_events` connects again by itself; this is for a body that is read once, such as the answer to a POST.
+    Demand: one chunk is asked for when the events of the one before have been emitted. What is kept is one chunk and the beginning of
+    an event.
+    Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event that has more data.
+    (HTML: Server-sent events, "interpreting an event stream".)
+
+    >>> from reactive_aio import Flow
+    >>> from reactive_aio.web import split_events
+    >>> [(event.id, event.data) for event in split_events(Flow.of(b"id: 7\ndata: a\nda", b"ta: b\n\n")).run_sync()]
+    [('7', 'a\nb')]
+    """
+    check_flow("split_events", body)
+    check_count("split_events", "max_event", max_event, 1)
+    return body.then(SplitEvents(max_event))
+
+
+@define(eq=False)
+class Position:
+    """Where a client is in a stream of events, over all its connections."""
+
+    last_id: str | None = None
+    retry: int = 0
+    """After how many milliseconds the server wants it to connect again."""
+    moved: bool = False
+    """Whether there has been an event since somebody last looked."""
+
+
+@frozen
+class SplitEvents(Stage[bytes, Event]):
+    """Stage of `split_events`."""
+
+    max_event: int
+    position: Position | None = None
+    """What outlasts one body; None where nothing does."""
+
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[bytes, Event]:
+        """Begin with no event."""
+        return EventSplitting(self.max_event, self.position or Position())
+
+
+@define
+class EventSplitting(Transform[bytes, Event]):
+    """The event that one subscription has the beginning of."""
+
+    max_event: int
+    position: Position
+    parts: list[bytes] = field(init=False, factory=list[bytes])
+    """The beginning of a line."""
+    held: int = field(init=False, default=0)
+    """How many bytes `parts` has."""
+    first: bool = field(init=False, default=True)
+    """Whether the line is the first, before which there may be a byte order mark."""
+    after_return: bool = field(init=False, default=False)
+    """Whether a line feed that comes next belongs to a line break that has been seen."""
+    data: list[str] = field(init=False, factory=list[str])
+    size: int = field(init=False, default=0)
+    """How many bytes the lines of `data` have had."""
+    event: str | None = field(init=False, default=None)
+    id: str | None = field(init=False, default=None)
+    retry: int | None = field(init=False, default=None)
+
+    def demand(self, n: int) -> int:
+        """Ask for one chunk at most, which may have many events."""
+        return min(n, 1)
+
+    def apply(self, items: Iterator[bytes]) -> Iterator[Event]:
+        """Give each event that has ended."""
+        for chunk in items:
+            for line in self._lines(bytes(chunk)):
+                if line:
+                    self._field(line)
+                elif (event := self._dispatched()) is not None:
+                    yield event
+
+    def _lines(self, data: bytes) -> Iterator[bytes]:
+        if not data:
+            return
+        if self.after_return:
+            data = data.removeprefix(b"\n")
+        # A return ends its line at once: the line feed may be long in coming.
+        self.after_return = data.endswith(b"\r")
+        *ended, rest = BREAK.split(data)
+        for part in ended:
+            self._hold(part)
+            line = b"".join(self.parts)
+            self.parts, self.held = [], 0
+            if self.first:
+                self.first, line = False, line.removeprefix(BYTE_ORDER_MARK)
+            yield line
+        self._hold(rest)
+
+    def _hold(self, part: bytes) -> None:
+        self.held += len(part)
+        if self.held + self.size > self.max_event:
+            raise TooLargeError(f"an event has more than the {self.max_event} bytes that are allowed")
+        if part:
+            self.parts.append(part)
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.decode(errors="replace").partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "data":
+                self.data.append(value)
+                self.size += len(line)
+            case "event":
+                self.event = value
+            case "id" if "\0" not in value:
+                self.id = value
+            case "retry" if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS:
+                self.retry = self.position.retry = int(value)
+            case _:
+                pass  # a comment, or what another version of the standard may know
+
+    def _dispatched(self) -> Event | None:
+        """Return the event that an empty line ends, if it is one."""
+        if self.id is not None:
+            self.position.last_id = self.id or None
+        data, event, retry = self.data, self.event, self.retry
+        self.data, self.size, self.event, self.retry = [], 0, None, None
+        if not data:
+            return None
+        self.position.moved = True
+        return Event("\n".join(data), event=event or None, id=self.position.last_id, retry=retry)
