@@ -150,7 +150,7 @@ def group(name: str) -> list[str]:
 
 def requirements(environment: Environment, java: Path | None) -> list[str]:
     """Return what belongs in an environment, as arguments of pip and uv alike."""
-    extras, groups = "uvloop,cli,websockets,httpx,aiohttp", ["test"]
+    extras, groups = "uvloop,cli,websockets,httpx,aiohttp,multipart", ["test"]
     if environment.spark:
         extras, groups = f"spark,{extras}", ["dev"]
     if environment.spark and java is None:

@@ -19,6 +19,8 @@ from ._events import Event as Event
 from ._events import EventStream as EventStream
 from ._following import UnexpectedResponseError as UnexpectedResponseError
 from ._following import follow_events as follow_events
+from ._forms import Part as Part
+from ._forms import form_parts as form_parts
 from ._reading_events import split_events as split_events
 from ._requests import request_body as request_body
 from ._responses import FlowResponse as FlowResponse
