@@ -110,7 +110,7 @@ async def origin() -> AsyncGenerator[Origin]:
 @asynccontextmanager
 async def by_httpx(read_timeout: float | None = None) -> AsyncGenerator[Open]:
     timeout = httpx2.Timeout(PATIENCE, read=read_timeout)
-    async with httpx2.AsyncClient(timeout=timeout, trust_env=False) as client:
+    async with httpx2.AsyncClient(timeout=timeout, verify=False) as client:
         yield lambda method, url, **options: client.stream(method, url, **renamed(options))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -216,11 +214,3 @@ def test_what_is_no_response_is_refused_by_name() -> None:
         response_body("body")
     with pytest.raises(ValueError, match="max_bytes"):
         response_body(Response([]), max_bytes=0)
-
-
-def test_an_import_of_the_web_package_loads_no_library_of_clients() -> None:
-    program = "import sys, reactive_aio.web; print({'httpx', 'httpx2', 'aiohttp', 'multipart'} & set(sys.modules))"
-
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert "set()\n" == done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import Flow
@@ -47,6 +47,7 @@ PARTS = st.tuples(st.sampled_from(["a", "é", "a b"]), st.none() | st.just("f.tx
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(PARTS, max_size=4), st.data())
 def test_parts_are_those_of_the_form_however_it_is_cut(parts: Parts, data: st.DataObject) -> None:
     text = form(*parts)
