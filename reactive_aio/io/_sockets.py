@@ -16,6 +16,7 @@ from attrs import define, frozen
 
 from .._bytes import split_lines
 from .._core.guard import FAILURES
+from .._core.settling import settled
 from .._flow.flow import Flow
 from ..hooks import drop_error
 from ..operators._fluent import check_function
@@ -220,14 +221,7 @@ def _hold(stream: ByteStream) -> None:
 
 async def ended(task: asyncio.Task[Any]) -> None:
     """Wait for a cancelled task to its end; a cancel is put off till then."""
-    put_off: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as cancelled:
-            put_off = cancelled
-    if put_off is not None:
-        raise put_off
+    await settled(task)
     with suppress(asyncio.CancelledError):
         task.result()
 

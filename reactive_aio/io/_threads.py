@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from .._core.settling import settled
+
 R = TypeVar("R")
 
 
@@ -17,14 +19,10 @@ async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
     What a thread works at can't be closed beside it.
     """
     calling = asyncio.ensure_future(to_thread.run_sync(fn, limiter=limiter))
-    put_off: asyncio.CancelledError | None = None
-    while not calling.done():
-        try:
-            await asyncio.wait([calling])
-        except asyncio.CancelledError as cancelled:
-            put_off = cancelled
-    if put_off is not None:
+    try:
+        await settled(calling)
+    except asyncio.CancelledError:
         if not calling.cancelled():
             calling.exception()
-        raise put_off
+        raise
     return calling.result()

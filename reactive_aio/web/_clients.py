@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._flow.flow import Flow
 from ..operators._fluent import check_count
 from ._connection import Connection
-from ._delivery import DisconnectedError, settled
+from ._delivery import DisconnectedError
 from ._frames import LARGEST, PROTOCOL, FrameError, Message
 from ._sockets import check_offers, limits
 
@@ -72,7 +72,7 @@ async def connect(
             yield connection
         finally:
             hearing.cancel()
-            await settled(asyncio.create_task(connection.close()), hearing)
+            await connection.settle(hearing)
     finally:
         await socket.close()
 
@@ -90,4 +90,4 @@ async def heard(connection: Connection, messages: ClientConnection) -> None:
     except (DisconnectedError, websockets.ConnectionClosed):
         pass
     finally:
-        await connection.close()
+        connection.close()

@@ -12,12 +12,13 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from .._core.guard import FAILURES
+from .._core.settling import settled
 from .._flow.flow import Flow
 from ..errors import ProtocolViolation
 from ..hooks import drop_error
 from ..operators._fluent import check_count
 from ..spec import add_demand, refill_after, subtract_demand
-from ._delivery import DisconnectedError, settled
+from ._delivery import DisconnectedError
 from ._frames import (
     LARGEST,
     Frame,
@@ -129,16 +130,16 @@ class Connection:
     _ids: count[int] = field(init=False, factory=lambda: count(1))
     _last_id: int = field(init=False, default=0)
     """The number of the other side's last subscription."""
-    _lost: bool = field(init=False, default=False)
-    """Whether nothing can be sent any more."""
     _closed: bool = field(init=False, default=False)
     _over: asyncio.Event = field(init=False, factory=asyncio.Event)
 
     async def _put(self, message: Message) -> None:
+        if self._closed:
+            raise DisconnectedError("the connection has ended")
         try:
             await self._send(message)
         except DisconnectedError:
-            self._lost = True
+            self.close()
             raise
 
     async def greet(self) -> None:
@@ -185,7 +186,7 @@ class Connection:
                     await self._put(write_frame(type="request", id=number, n=wanted))
         finally:
             self._reading.pop(number, None)
-            if not reading.by_publisher and not self._closed:
+            if not reading.by_publisher:
                 with suppress(DisconnectedError):
                     await self._put(write_frame(type="cancel", id=number))
         error, reading.error = reading.error, None
@@ -196,6 +197,8 @@ class Connection:
 
     def hear(self, message: Message) -> None:
         """See to a frame; raise FrameError for what is none."""
+        if self._closed:
+            return
         if size_of(message) > self._takes.frame:
             raise FrameTooLongError(f"a frame has at most {self._takes.frame} bytes")
         frame = read_frame(message)
@@ -275,7 +278,7 @@ class Connection:
             if serving.refused:
                 last = self._failure(frame.id, serving.refused)
             serving.cleaned = True
-            if last and not self._closed:
+            if last:
                 await self._put(last)
         except DisconnectedError:
             return  # there is nobody to be told
@@ -294,7 +297,7 @@ class Connection:
                 if not serving.stopped:
                     raise
                 return ""
-            if isinstance(error, DisconnectedError) and self._lost:
+            if isinstance(error, DisconnectedError) and self._closed:
                 return ""
             drop_error(error)
             return self._failure(frame.id, FAILED)
@@ -325,8 +328,12 @@ class Connection:
 
     # -- the end
 
-    async def close(self) -> None:
-        """Cancel all that the other side reads, fail all that is read of it, and wait for the cleanup."""
+    def close(self) -> None:
+        """Cancel all that the other side reads, and fail all that is read of it.
+
+        It does not wait for the cleanup, so that streams may call it too. That has ended when the block of `connect`, or the call of the
+        StreamSocket, ends.
+        """
         self._closed = True
         self._other_said.set()
         self._over.set()
@@ -336,7 +343,11 @@ class Connection:
             serving.stop()
             if serving.cleaned:
                 serving.task.cancel()
-        await settled(*(serving.task for serving in self._serving.values()))
+
+    async def settle(self, *others: asyncio.Task[Any]) -> None:
+        """Close, and wait for the cleanup and for other tasks. It is for who has made the connection."""
+        self.close()
+        await settled(*others, *(serving.task for serving in self._serving.values()))
 
     async def wait_closed(self) -> None:
         """Wait until the connection has ended."""

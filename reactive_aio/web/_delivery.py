@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, Final
+from typing import Final
 
 from attrs import define, field
+
+from .._core.settling import settled
 
 Scope = Mapping[str, object]
 Receive = Callable[[], Awaitable[Mapping[str, object]]]
@@ -132,18 +134,6 @@ async def disconnected(receive: Receive) -> None:
     """Return when the client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def settled(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until tasks have ended; a cancel is put off till then, as often as it comes."""
-    put_off: asyncio.CancelledError | None = None
-    while not all(task.done() for task in tasks):
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError as cancelled:
-            put_off = cancelled
-    if put_off is not None:
-        raise put_off
 
 
 def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:

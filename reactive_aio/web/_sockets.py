@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_function, check_seconds
 from ._connection import Connection, Limits
-from ._delivery import ClientDisconnectedError, DisconnectedError, Receive, Scope, Send, settled
+from ._delivery import ClientDisconnectedError, DisconnectedError, Receive, Scope, Send
 from ._frames import LARGEST, PROTOCOL, SHORTEST, FrameError, Message
 
 T = TypeVar("T")
@@ -91,7 +91,6 @@ class StreamSocket:
 
     async def _served(self, receive: Receive, send: Send) -> tuple[int, str]:
         """Serve until the end; return the code and the reason with which the connection is to be closed, 0 if it is."""
-        gone = asyncio.get_running_loop().create_future()
 
         async def put(message: Message) -> None:
             kind = "text" if isinstance(message, str) else "bytes"
@@ -99,20 +98,19 @@ class StreamSocket:
                 async with asyncio.timeout(self._send_timeout):
                     await send({"type": "websocket.send", kind: message})
             except Exception as error:  # it has stalled, or gone: servers say so by OSError, or by RuntimeError
-                if not gone.done():
-                    gone.set_result(None)
                 raise ClientDisconnectedError("the client has gone") from error
 
         connection = Connection(put, self._offers, self._max_streams, self._takes)
         hearing = asyncio.create_task(heard(connection, receive))
         beside = asyncio.create_task(self._beside(connection))
+        closed = asyncio.create_task(connection.wait_closed())
+        tasks = (hearing, beside, closed)
         try:
-            await asyncio.wait((hearing, beside, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            beside.cancel()
-            hearing.cancel()
-            closing = asyncio.create_task(connection.close())
-            await settled(closing, beside, hearing)
+            for task in tasks:
+                task.cancel()
+            await connection.settle(*tasks)
         if not beside.cancelled() and (error := beside.exception()) is not None:
             raise error
         return (0, "") if hearing.cancelled() else hearing.result()

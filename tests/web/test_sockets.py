@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -79,6 +80,10 @@ class Browser:
 
     async def wait(self) -> None:
         await asyncio.sleep(1.0)  # of virtual time: until all is quiet
+
+    @property
+    def over(self) -> bool:
+        return self._served.done()
 
     @property
     def items(self) -> list[Any]:
@@ -437,5 +442,54 @@ def test_what_runs_beside_ends_the_connection_by_its_failure() -> None:
         with pytest.raises(LookupError):
             async with browser:
                 pass
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("where", ["element", "cleanup"])
+def test_a_source_that_closes_the_connection_ends_it_whatever_runs_beside(where: str) -> None:
+    async def main() -> None:
+        connections: list[Connection] = []
+        log: list[str] = []
+
+        async def keep(connection: Connection) -> None:
+            connections.append(connection)
+            await asyncio.Event().wait()
+
+        async def source() -> AsyncIterator[int]:
+            try:
+                yield 1
+                if where == "element":
+                    connections[0].close()
+                    yield 2
+            finally:
+                if where == "cleanup":
+                    connections[0].close()
+                log.append("cleaned")
+
+        app = StreamSocket({"numbers": lambda _: Flow.from_async_iterable(source)}, on_connect=keep)
+        async with Browser(app) as browser:
+            await browser.say(type="subscribe", id=1, stream="numbers", n=5)
+            await browser.wait()
+            assert [1] == browser.items
+            assert ["cleaned"] == log
+            assert browser.over
+
+    run_virtual(main())
+
+
+def test_a_closed_connection_begins_no_stream() -> None:
+    async def main() -> None:
+        async def close(connection: Connection) -> None:
+            with suppress(DisconnectedError):
+                await connection.read("orders").for_each(lambda _: connection.close())
+
+        source = Source()
+        app = StreamSocket({"numbers": lambda _: Flow.from_async_iterable(source)}, on_connect=close)
+        async with Browser(app) as browser:
+            subscribe = {"type": "subscribe", "id": 1, "stream": "numbers", "n": 1}
+            assert [] == await browser.say_at_once({"type": "next", "id": 1, "item": 1}, subscribe)
+            assert 0 == source.made
+            assert browser.over
 
     run_virtual(main())

@@ -90,7 +90,7 @@ class Side:
                 self.reading.cancel()
             case _:
                 assert step["end"]
-                await self.connection.close()
+                self.connection.close()
         await asyncio.sleep(1.0)  # of virtual time: until all is quiet
 
     def since(self) -> dict[str, object]:
@@ -115,7 +115,7 @@ async def played(vector: dict[str, Any]) -> None:
         assert expected == side.since() | {
             name: step[name] for name in step.keys() - {"say", "took", "ended", "closes"}
         }
-    await side.connection.close()
+    await side.connection.settle()
     if side.reading is not None:
         with suppress(asyncio.CancelledError):
             await side.reading
