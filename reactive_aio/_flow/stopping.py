@@ -10,15 +10,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from functools import singledispatch, wraps
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakSet
 
 from attrs import define, evolve, field, frozen
 
 from .._core.guard import FAILURES, as_failure
+from .._core.settling import settled
 from .._fusion import Placed
-from .._plan import FlowLike, Inlet, Nodes, Pulled, Source
+from .._plan import FlowLike, Inlet, Nodes, PublishOn, Pulled, Source
 from .._plan.capabilities import LOOP
+from ..hooks import also_failed, drop_error
 from ..operators._fluent import is_async, is_flow
 from ..operators.combining.switch_if_empty import SwitchIfEmpty
 from ..operators.filtering.take_until_other import TakeUntilOther
@@ -39,40 +41,63 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TOO_LATE: Final = "after it was told to stop, so it has been cancelled: a larger grace= gives it more time"
+
 
 async def run_until(
     condition: Condition, grace: float, method: str, flow: Flow[T], end: Callable[[Flow[T]], Awaitable[None]]
 ) -> None:
     """Await an end of a flow; stop the flow when the condition says so, and cancel it ``grace`` seconds later."""
-    loop, stop, failures = asyncio.get_running_loop(), Stop(), list[BaseException]()
-
-    async def watch() -> None:
-        try:
-            await _holds(condition)
-        except FAILURES as error:
-            if left:
-                raise
-            failures.append(as_failure(error))
-        stop.request()
-        limit.reschedule(loop.time() + grace)
-
-    left, limit = False, asyncio.timeout(None)
+    stop, limit = Stop(), asyncio.timeout(None)
+    watch = Watch(condition, stop, limit, grace)
     try:
         async with limit:
-            watching = loop.create_task(watch())
+            watching = asyncio.create_task(watch.run())
             try:
                 await end(told(flow, stop))
             finally:
-                left = True
+                watch.left = True
                 watching.cancel()
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        raise TimeoutError(
-            f"{method}() was still at work {grace:g} s after it was told to stop, so it has been cancelled: a larger grace= gives it more time"
-        ) from error.__cause__
-    if failures:
-        raise failures.pop()
+                await settled(watching)
+    except asyncio.CancelledError:
+        for failure in watch.failures:
+            drop_error(failure)
+        raise
+    except FAILURES as error:
+        late = isinstance(error, TimeoutError) and limit.expired()
+        failed = TimeoutError(f"{method}() was still at work {grace:g} s {TOO_LATE}") if late else error
+        for failure in watch.failures:
+            also_failed(failed, failure)
+        if late:
+            raise failed from error.__cause__
+        raise
+    if watch.failures:
+        raise watch.failures.pop()
+
+
+@define(eq=False)
+class Watch:
+    """Waits for a condition, beside an end, and then has the flow stop within a limit of time."""
+
+    condition: Condition
+    stop: Stop
+    limit: asyncio.Timeout
+    grace: float
+    left: bool = field(init=False, default=False)
+    """Whether the flow has ended, so that a cancel is that of the end."""
+    failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    """What the condition, or its cleanup, has raised, if it has."""
+
+    async def run(self) -> None:
+        """Wait, to the end of the cleanup where it is cancelled."""
+        try:
+            await _holds(self.condition)
+        except FAILURES as error:
+            if not (self.left and isinstance(error, asyncio.CancelledError)):
+                self.failures.append(as_failure(error))
+        if not self.left:
+            self.stop.request()
+            self.limit.reschedule(asyncio.get_running_loop().time() + self.grace)
 
 
 async def _holds(condition: Condition) -> None:
@@ -149,14 +174,17 @@ def _wake(future: asyncio.Future[None]) -> None:
 def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
     """Return a flow whose sources give nothing more once a stop is requested.
 
-    What another engine makes is not taken apart: there the flow ends with what has arrived.
+    What another engine makes is not taken apart: there the flow ends with what has arrived, and what follows on a loop finishes that.
     """
     from .flow import Flow
 
     nodes = flow.__nodes__
     placed = nodes.source
     if placed.operator.capabilities is not LOOP:
-        return Flow(Nodes(Placed(TakeUntilOther[Any](nodes, stop.bell()), placed.origin)))
+        steps = nodes.steps
+        here = next((n for n, step in enumerate(steps) if isinstance(step.operator, PublishOn)), len(steps))
+        arrived = TakeUntilOther[Any](Nodes(placed, steps[:here]), stop.bell())
+        return Flow(Nodes(Placed(arrived, placed.origin), steps[here:]))
     source = _told(placed.operator, stop)
     if source is None:
         source = TakeUntilOther[Any](Nodes(placed), stop.bell())

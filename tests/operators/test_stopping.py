@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Emitter, Flow, schedulers
+from reactive_aio import Emitter, Flow, hooks, schedulers
 from reactive_aio.testing import run_virtual
 from tests.grid.points import HERE
 from tests.grid.test_blocking import numbers_of
@@ -273,6 +273,80 @@ def test_a_flow_that_ends_by_itself_leaves_nobody_waiting_for_the_stop() -> None
         return len(asyncio.all_tasks())
 
     assert 1 == run_virtual(main())
+
+
+@define(eq=False)
+class Watched:
+    """A condition that never holds, and takes a second to clean up."""
+
+    error: BaseException | None = None
+    log: list[str] = field(factory=list[str])
+
+    async def __call__(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(1)
+            self.log.append("cleaned")
+            if self.error is not None:
+                raise self.error
+
+
+def test_the_cleanup_of_the_condition_has_ended_when_the_end_does() -> None:
+    async def main() -> tuple[list[str], int]:
+        watched = Watched()
+        await Flow.interval(1).take(1).for_each(print, stop=watched)
+        return watched.log, len(asyncio.all_tasks())
+
+    assert (["cleaned"], 1) == run_virtual(main())
+
+
+def test_a_cancel_waits_for_the_cleanup_of_the_condition_and_the_hook_gets_what_it_raises() -> None:
+    async def main() -> None:
+        dropped = list[BaseException]()
+        watched = Watched(OSError("watch"))
+        with hooks.using(on_error_dropped=dropped.append):
+            task = asyncio.create_task(Flow.never().for_each(print, stop=watched))
+            await asyncio.sleep(1)
+            task.cancel()
+            await asyncio.sleep(0.5)
+            task.cancel()
+            await asyncio.wait((task,))
+        assert task.cancelled()
+        assert ["cleaned"] == watched.log
+        assert [watched.error] == dropped
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("error", [OSError("watch"), SystemExit(3)], ids=repr)
+def test_what_the_cleanup_of_the_condition_raises_is_raised(error: BaseException) -> None:
+    async def main() -> None:
+        await Flow.interval(1).take(1).for_each(print, stop=Watched(error))
+
+    with pytest.raises(type(error)) as found:
+        run_virtual(main())
+    assert error is found.value
+
+
+def test_what_the_condition_raises_beside_a_failure_of_the_flow_is_a_note_and_goes_to_the_hook() -> None:
+    async def main() -> None:
+        dropped = list[BaseException]()
+        watched = Watched(OSError("watch"))
+        with hooks.using(on_error_dropped=dropped.append), pytest.raises(LookupError) as found:
+            await Flow.error(LookupError("flow")).delay(1).for_each(print, stop=watched)
+        assert ["a further failure: OSError: watch"] == found.value.__notes__[-1:]
+        assert [watched.error] == dropped
+
+    run_virtual(main())
+
+
+def test_an_awaitable_that_nobody_has_come_to_await_is_closed() -> None:
+    async def main() -> None:
+        await Flow.range(3).for_each(lambda n: None, stop=asyncio.sleep(3600))
+
+    run_virtual(main())
+    gc.collect()
 
 
 def test_what_is_not_done_within_the_grace_is_cancelled_and_said() -> None:
