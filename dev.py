@@ -1,8 +1,10 @@
 """Set up this checkout, and run, test, lint or measure it.
 
     python3 dev.py run                   the main job (ENGINE=asyncio: without Spark)
-    python3 dev.py test                  every test, on each Python from 3.11 to 3.13 found here
+    python3 dev.py test                  the daily tests: some minutes (--seed SEED: another draw of them)
+    python3 dev.py test --all            every test, on each Python from 3.11 to 3.13 found here: up to an hour
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
+    python3 dev.py ci                    what CI does: lint, the daily tests, and a draw of all others (--seed SEED)
     python3 dev.py test-spark-cluster    what needs several JVMs or machines, and loses them (SPARK_CLUSTER=master, KILLS=n)
     python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
     python3 dev.py bench                 the benchmarks
@@ -10,7 +12,7 @@
     python3 dev.py pins                  choose the newest versions again (requirements/pins.txt)
 
     --python 3.12                        run or test in .venv-3.12, which has no Spark
-    --all-pythons                        test on each Python found, whatever else is given
+    --all                                with other arguments: test them on each Python found
 
 It needs Python with pip and nothing else. The first use makes `.venv`, which takes a minute or two; later ones only
 compare a stamp. Where the machine has no Java, a runtime for Spark comes from a Python package.
@@ -40,8 +42,9 @@ BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
-COMBINATIONS = ("tests/grid", "tests/tck/test_ours.py", "tests/failures", "tests/runtime/test_net.py")
-"""The tests of every operator in every way, which are thousands."""
+SMOKE = ("tests/spec", "tests/runtime")
+"""What the daily tests are on Pythons other than the default one."""
+SPREAD = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadscope")
 HOSTS = "tests.spark_cluster.hosts"
 """Makes several machines of this one, and runs a command on one of them."""
 SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
@@ -318,22 +321,47 @@ def test(environment: Environment, arguments: list[str]) -> int:
     return call(environment, "pytest", "-q", *([] if environment.spark else absent), *arguments)
 
 
-def test_all(arguments: list[str]) -> int:
-    """Run the tests on every Python found, on all cores; the default one, which has Spark, comes last.
+def seed_of_commit() -> str:
+    """Return what draws the tests of a part: the commit, so that each has other tests, and the same ones every time."""
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "0"  # an unpacked sdist
 
-    Between the oldest and the newest the thousands of combinations are left out. The first failure ends it.
+
+def test_part(part: str, arguments: list[str]) -> int:
+    """Run a part of the tests (tests/selection.py) on the default Python, and on the others found; the first failure ends it.
+
+    On the others `daily` runs the smoke tests, and `ci` runs the daily part on the last one.
     """
+    seed = option("--seed", arguments) or seed_of_commit()
     default = default_environment()
     others = [version for version in TESTED if version != default.version and find_python(version)]
-    say(f"Pythons found: {', '.join([*others, default.version])}")
-    for environment in [*map(environment_for, others), default]:
-        left_out = [f"--ignore={each}" for each in COMBINATIONS] if environment.version in others[:-1] else []
-        without = ["Spark"] * (not environment.spark) + ["combinations"] * bool(left_out)
-        say(f"tests on Python {environment.version}{', without ' if without else ''}{' and '.join(without)}")
-        spread = ["--numprocesses=auto", "--maxprocesses=4", "--dist=loadgroup"]
-        if code := test(environment, [*spread, *left_out, *arguments]):
+    say(f"the part {part!r} of the tests, with --seed {seed}; Pythons found: {', '.join([default.version, *others])}")
+    draw = [*SPREAD, f"--seed={seed}", f"--hypothesis-seed={seed}"]
+    for environment in [default, *map(environment_for, others)]:
+        here, paths = part, list[str]()
+        if environment != default and part != "all":
+            here = "daily"
+            paths = [] if part == "ci" and environment.version == others[-1] else [*SMOKE]
+        without = "" if environment.spark else ", without Spark"
+        say(" ".join([f"tests on Python {environment.version}{without}: {here}", *paths]))
+        if code := test(environment, [*draw, f"--part={here}", *paths, *arguments]):
             return code
     return 0
+
+
+def ci(environment: Environment, arguments: list[str]) -> int:
+    """Run the checkers beside the tests; what they say comes behind."""
+    prepare(environment)  # before two processes need it
+    with tempfile.TemporaryFile("w+") as said:
+        checkers = [sys.executable, __file__, "lint"]
+        with subprocess.Popen(checkers, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT) as linting:
+            failed = test_part("ci", arguments)
+        said.seek(0)
+        print(said.read(), end="", flush=True)
+    return failed or linting.returncode
 
 
 def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:
@@ -432,10 +460,21 @@ COMMANDS = {
     "test": test,
     "test-spark-cluster": test_spark_cluster,
     "lint": lint,
+    "ci": ci,
     "bench": bench,
     "docs": docs,
     "pins": pins,
 }
+
+
+def option(name: str, arguments: list[str]) -> str:
+    """Take one of our own options out of the arguments, and return its value."""
+    if name not in arguments:
+        return ""
+    at = arguments.index(name)
+    value = "".join(arguments[at + 1 : at + 2])
+    del arguments[at : at + 2]
+    return value
 
 
 def main(arguments: list[str]) -> int:
@@ -444,17 +483,13 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     command, rest = arguments[0], arguments[1:]
-    every = command == "test" and (not rest or "--all-pythons" in rest)
-    rest = [each for each in rest if each != "--all-pythons"]
     try:
-        if every:
-            return test_all(rest)
-        environment = default_environment()
-        if "--python" in rest:
-            at = rest.index("--python")
-            environment = environment_for("".join(rest[at + 1 : at + 2]))
-            del rest[at : at + 2]
-        return COMMANDS[command](environment, rest)
+        if command == "test" and "--all" in rest:
+            return test_part("all", [each for each in rest if each != "--all"])
+        if command == "test" and (not rest or rest[0] == "--seed"):
+            return test_part("daily", rest)
+        version = option("--python", rest)
+        return COMMANDS[command](environment_for(version) if version else default_environment(), rest)
     except SetupError as error:
         say(str(error))
         return 1

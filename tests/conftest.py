@@ -6,12 +6,13 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from reactive_aio._core import budgets
+from tests import selection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,7 @@ else:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--loop", default="all", choices=["all", "asyncio", "uvloop"], help="the event loops to run on")
+    selection.add_options(parser)
 
 
 def pytest_asyncio_loop_factories(
@@ -46,15 +48,23 @@ def pytest_asyncio_loop_factories(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # The grid is thousands of tests: on each Python on asyncio's loop, on uvloop on the default one.
     for item in items:
         if ONCE.intersection(item.path.parents) or (GRID in item.path.parents and "uvloop" in item.name):
             item.add_marker(pytest.mark.stress)
-    # Where the tests run side by side, those of a folder on Spark stay together: a session for each process takes too long.
-    for item in items:
-        if item.get_closest_marker("spark") and item.config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+    selection.select(config, items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler: Any = LoadScopeScheduling(config, log)
+    scheduler._split_scope = selection.unit
+    return scheduler
 
 
 @pytest.fixture

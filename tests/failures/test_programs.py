@@ -1,6 +1,7 @@
 """Random programs give what plain Python makes of them, fail as it does, leave nothing, and can be cancelled.
 
-``PROGRAMS=1000000`` runs so many, which is about an hour's worth; ``PROGRAM_SEED=17`` the one that a failure names.
+The daily run has the first `DAILY` of them. ``PROGRAMS=1000000`` runs so many, which is about an hour's worth;
+``PROGRAM_SEED=17`` the one that a failure names.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -23,9 +24,10 @@ from tests.failures.kinds import shown, stands_for
 from tests.failures.programs import Expected, Program, Step, expected, functions_of, poison, program
 from tests.failures.running import Bench, Leaks, none_go_wrong, outcome_of
 
-PROGRAMS: Final = int(os.environ.get("PROGRAMS", "6000"))
-AT_A_TIME: Final = 50_000
-"""How many make one test, so that none takes longer than a test may."""
+PROGRAMS: Final = int(os.environ.get("PROGRAMS", "60000"))
+DAILY: Final = 3_000
+AT_A_TIME: Final = 10_000
+"""How many of the others make one test, so that none takes longer than a test may."""
 SEED: Final = os.environ.get("PROGRAM_SEED")
 
 
@@ -381,8 +383,16 @@ class Judge:
         return []
 
 
-@pytest.mark.parametrize("first", range(0, PROGRAMS, AT_A_TIME) if SEED is None else [int(SEED)])
-def test_random_programs_do_what_plain_python_does(first: int) -> None:
-    seeds = range(first, min(first + AT_A_TIME, PROGRAMS)) if SEED is None else [first]
+def blocks() -> Iterator[Any]:
+    """Give the seeds of each test."""
+    if SEED is not None:
+        yield pytest.param(range(int(SEED), int(SEED) + 1), id=SEED)
+        return
+    yield pytest.param(range(min(DAILY, PROGRAMS)), id="daily")
+    for first in range(DAILY, PROGRAMS, AT_A_TIME):
+        yield pytest.param(range(first, min(first + AT_A_TIME, PROGRAMS)), id=f"{first}", marks=pytest.mark.long)
 
+
+@pytest.mark.parametrize("seeds", list(blocks()))
+def test_random_programs_do_what_plain_python_does(seeds: range) -> None:
     none_go_wrong(ProgramCell(program(seed, list(LOOPS))) for seed in seeds)

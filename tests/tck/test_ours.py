@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.schedulers.threads import ThreadPool
 from reactive_aio.tck import PublisherVerification, verify
 from reactive_aio.testing import AdversarialLoop
+from tests import selection
 from tests.conftest import LOOPS
 from tests.registry import REGISTRY, AnyFlow, Entry, Settings
 from tests.tck.where import somewhere
@@ -38,11 +39,14 @@ def apart(flow: AnyFlow) -> AnyFlow:
 
 
 @frozen
-class Case:
+class Case(selection.Case):
     entry: Entry
     via: Callable[[AnyFlow], AnyFlow]
     prefetch: int
     loop: str
+
+    def axes(self) -> dict[Hashable, Hashable]:
+        return {"entry": str(self.entry), "via": self.via, "prefetch": self.prefetch, "loop": self.loop}
 
     def __str__(self) -> str:
         prefetch = f"-prefetch-{self.prefetch}" if self.entry.prefetches else ""

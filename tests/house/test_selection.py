@@ -1,0 +1,134 @@
+"""The daily run leaves tests out, and no operator, no way to run it, no value of a parameter with them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from tests import selection
+from tests.selection import LOOP, MANY, SHARE
+
+SEEDS = ["6de74a4", "0", "another"]
+NAMES = [f"operator {n}" for n in range(2 * MANY)]
+
+
+@frozen
+class Both(selection.Case):
+    """Two parameters in one value."""
+
+    entry: str
+    way: str
+
+    def axes(self) -> dict[Hashable, Hashable]:
+        return {"entry": self.entry, "way": self.way}
+
+
+@frozen
+class Callspec:
+    params: dict[str, Any]
+
+    @property
+    def _idlist(self) -> list[str]:
+        return [*map(str, self.params.values())]
+
+
+@frozen(eq=False)
+class Sample:
+    """What the selection reads of a test."""
+
+    nodeid: str
+    callspec: Callspec
+    marks: tuple[str, ...] = ()
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self.marks else None
+
+
+def product_of(name: str = "test_it", marks: tuple[str, ...] = (), **parameters: Sequence[Any]) -> list[Any]:
+    """Give the cases of a test, which are all combinations of its parameters."""
+    found: list[Any] = []
+    for values in product(*parameters.values()):
+        params = dict(zip(parameters, values, strict=True))
+        shown = "-".join(map(str, values))
+        found.append(Sample(f"tests/test_it.py::{name}[{shown}]", Callspec(params), marks))
+    return found
+
+
+def values(items: Sequence[Any], name: str) -> set[Any]:
+    return {item.callspec.params[name] for item in items}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_a_product_the_daily_run_has_every_operator_every_way_and_every_loop(seed: str) -> None:
+    ways, loops = ["fused", "apart", "by ones"], ["asyncio", "uvloop"]
+    items = product_of(**{LOOP: loops}, entry=NAMES, way=ways)
+
+    found = list(selection.daily(items, seed))
+
+    assert set(NAMES) == values(found, "entry")
+    assert set(ways) == values(found, "way")
+    assert set(loops) == values(found, LOOP)
+    assert len(found) < len(items) // 3
+
+
+def test_a_value_that_stands_for_several_parameters_is_taken_for_these() -> None:
+    items = product_of(case=[Both(entry, way) for entry in NAMES for way in ("fused", "apart")])
+
+    found = {item.callspec.params["case"] for item in selection.daily(items, "0")}
+
+    assert set(NAMES) == {case.entry for case in found}
+    assert {"fused", "apart"} == {case.way for case in found}
+    assert len(found) <= len(NAMES) + 2
+
+
+def test_a_test_with_few_cases_runs_all_of_them_on_one_loop_each() -> None:
+    cases = [str(n) for n in range(MANY // 2)]
+    items = product_of(**{LOOP: ["asyncio", "uvloop"]}, n=cases)
+
+    found = [item.callspec.params["n"] for item in selection.daily(items, "0")]
+
+    assert cases == sorted(found, key=int)
+
+
+def test_the_seed_draws_the_loop() -> None:
+    items = product_of(**{LOOP: ["asyncio", "uvloop"]})
+
+    assert {"asyncio", "uvloop"} == {
+        item.callspec.params[LOOP] for n in range(20) for item in selection.daily(items, str(n))
+    }
+
+
+def test_a_seed_draws_the_same_tests_every_time_and_another_one_others() -> None:
+    items = product_of(entry=NAMES, way=["fused", "apart"])
+
+    for part in ("daily", "ci"):
+        drawn = [selection.chosen(items, part, seed) for seed in ("0", "0", "1")]
+        assert drawn[0] == drawn[1]
+        assert drawn[0] != drawn[2]
+
+
+def test_what_takes_long_is_left_to_the_whole_run_and_to_the_draw_of_ci() -> None:
+    items = product_of(marks=("long",), entry=NAMES)
+
+    assert set() == selection.daily(items, "0")
+    assert set(items) == selection.chosen(items, "all", "0")
+    assert set(items) == {item for n in range(20 * SHARE) for item in selection.chosen(items, "ci", str(n))}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ci_draws_about_one_in_so_many_of_the_rest_beside_the_daily_tests(seed: str) -> None:
+    items = product_of(entry=NAMES, way=["fused", "apart"]) + product_of("test_long", ("long",), n=range(100 * SHARE))
+
+    daily, found = selection.daily(items, seed), selection.chosen(items, "ci", seed)
+
+    assert daily < found
+    assert 50 < len(found - daily) < 150
+
+
+def test_a_module_is_run_by_one_process_and_so_is_a_folder_on_spark() -> None:
+    assert "tests/grid/test_leaks.py" == selection.unit("tests/grid/test_leaks.py::test_it[map-1]")
+    assert "tests/spark/sink" == selection.unit("tests/spark/sink/test_schema.py::test_it")

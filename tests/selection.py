@@ -1,0 +1,125 @@
+"""Which tests a run takes, and how they are spread over its processes.
+
+There are three parts:
+
+- ``all``: every test. pytest takes them all when nothing is said, and so does ``python3 dev.py test --all``.
+- ``daily``: what ``python3 dev.py test`` runs. A test marked ``long`` is left out. A coroutine test runs on one event
+  loop. Of a test with many cases run as many as it takes to have each value of each parameter at least once.
+- ``ci``: the daily part, and one in `SHARE` of all other tests.
+
+A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here: one without a mark is in
+the daily part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+import pytest
+
+MANY: Final = 24
+"""A test with more cases than this runs some of them in the daily part."""
+SHARE: Final = 10
+"""CI runs one in so many of the tests that the daily part leaves out."""
+LOOP: Final = "_asyncio_loop_factory"
+"""The parameter by which pytest-asyncio chooses the event loop; it comes first."""
+NAMES_OF_LOOPS: Final = {"asyncio", "uvloop"}
+
+
+class Case:
+    """The value of a test's one parameter, where it stands for several."""
+
+    def axes(self) -> dict[Hashable, Hashable]:
+        """Return these with their values."""
+        raise NotImplementedError
+
+
+def rank(seed: str, name: str) -> int:
+    """Return the place of a name in the order that a seed makes."""
+    return int.from_bytes(blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "big")
+
+
+def axes(item: pytest.Item) -> dict[Hashable, Hashable]:
+    """Return what a test is parametrized by, each time it is; parameters that are given together are one."""
+    callspec: Any = getattr(item, "callspec", None)
+    if callspec is None:
+        return {}
+    case = next((value for value in callspec.params.values() if isinstance(value, Case)), None)
+    ids = [*callspec._idlist]
+    found: dict[Hashable, Hashable] = {}
+    if LOOP in callspec.params and ids and ids[0] in NAMES_OF_LOOPS:
+        found[LOOP] = ids.pop(0)
+    return found | (dict(enumerate(ids)) if case is None else case.axes())
+
+
+def on_one_loop(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
+    """Draw one event loop for each case of a test."""
+    cases: defaultdict[frozenset[tuple[Hashable, Hashable]], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        cases[frozenset(each for each in axes(item).items() if each[0] != LOOP)].append(item)
+    for same in cases.values():
+        yield min(same, key=lambda item: rank(seed, item.nodeid))
+
+
+def covering(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
+    """Draw cases of a test until each value of each parameter is among them."""
+    seen: set[tuple[Hashable, Hashable]] = set()
+    for item in sorted(items, key=lambda item: rank(seed, item.nodeid)):
+        values = set(axes(item).items())
+        if not values <= seen:
+            seen |= values
+            yield item
+
+
+def daily(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
+    """Return the tests of the daily part."""
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("long") is None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    found: set[pytest.Item] = set()
+    for cases in tests.values():
+        found.update(on_one_loop(cases, seed) if len(cases) <= MANY else covering(cases, seed))
+    return found
+
+
+def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Item]:
+    """Return the tests of a part."""
+    if part == "all":
+        return set(items)
+    found = daily(items, seed)
+    if part == "ci":
+        found.update(item for item in items if rank(f"ci {seed}", item.nodeid) % SHARE == 0)
+    return found
+
+
+# --- hooks, which conftest.py calls ----------------------------------------------------------------------------------
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Let the command say which tests to run."""
+    parser.addoption(
+        "--part", default="all", choices=["daily", "ci", "all"], help="the tests to run: tests/selection.py"
+    )
+    parser.addoption("--seed", default="0", help="draws the tests of a part that does not have all of them")
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests of the part that is wanted."""
+    found = chosen(items, config.getoption("--part"), config.getoption("--seed"))
+    left_out = [item for item in items if item not in found]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item in found]
+
+
+def unit(nodeid: str) -> str:
+    """Return what a process runs as a whole: a module; or a folder on Spark, since each process starts a session.
+
+    Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
+    """
+    path = nodeid.partition("::")[0]
+    return path.rpartition("/")[0] if path.startswith(("tests/spark", "reactive_aio/spark")) else path
