@@ -286,6 +286,7 @@ async def test_the_figures_hold_while_threads_go_on() -> None:
         .publish_on(schedulers.thread("b"), prefetch=32)
     )
     looks = 0
+    chance = random.Random(1)
 
     async def watch(items: FlowIterator[str]) -> None:
         nonlocal looks
@@ -302,7 +303,7 @@ async def test_the_figures_hold_while_threads_go_on() -> None:
         seen = 0
         async for _ in items:
             seen += 1
-            if random.random() < 0.01:
+            if chance.random() < 0.01:
                 await asyncio.sleep(0)
             if seen == 20_000:
                 break
