@@ -1,6 +1,7 @@
 """Set up this checkout, and run, test, lint or measure it.
 
     python3 dev.py run                   the main job (ENGINE=asyncio: without Spark)
+    python3 dev.py serve                 an example service, live in the browser (ENGINE=spark: scored by Spark)
     python3 dev.py test                  the daily tests: some minutes (--seed SEED: another draw of them)
     python3 dev.py test --all            every test, on each Python from 3.11 to 3.13 found here: up to an hour
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
@@ -314,6 +315,11 @@ def run(environment: Environment, arguments: list[str]) -> int:
     return call(environment, "reactive_aio", "run", "examples/flights.py:flow", *arguments)
 
 
+def serve(environment: Environment, arguments: list[str]) -> int:
+    """Run the example service until Ctrl-C or SIGTERM."""
+    return call(environment, "examples.service", *arguments)
+
+
 def test(environment: Environment, arguments: list[str]) -> int:
     """Run the tests on one Python."""
     # Without PySpark its modules can't even be imported, for which collecting their doctests would ask.
@@ -457,6 +463,7 @@ def pins(_: Environment, arguments: list[str]) -> int:
 
 COMMANDS = {
     "run": run,
+    "serve": serve,
     "test": test,
     "test-spark-cluster": test_spark_cluster,
     "lint": lint,
