@@ -16,7 +16,7 @@ def response_body(response: object, *, max_bytes: int | None = None) -> Flow[byt
 
     It can be read once. Open the response without reading it: ``client.stream("GET", url)`` of httpx, ``session.get(url)`` of aiohttp. With
     ``Flow.using(lambda: client.stream("GET", url), response_body)`` each subscription opens one of its own.
-    Demand: one chunk is read for each that is wanted, and none ahead; aiohttp itself holds up to some 400 KiB, httpx one chunk of the
+    Demand: one chunk is read for each that is wanted, and none ahead; aiohttp itself holds some hundred KiB, httpx one chunk of the
     socket. A server that is not read can't write more than the sockets hold.
     Errors: those of the library when the connection is lost or a read takes longer than its timeout; TooLargeError for more than
     ``max_bytes`` bytes, decompressed. What is no such response is refused with TypeError. The status is not looked at.

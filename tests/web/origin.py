@@ -81,6 +81,10 @@ class Origin:
     async def reads_nothing(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self.leave.wait()  # who does not read does not hear that the client has gone
 
+    async def answers_early(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        await self.leave.wait()
+
     async def stopped(self) -> int:
         """Return how much is written when nothing more is, while everybody else has turns."""
         return await settled(lambda: self.written)

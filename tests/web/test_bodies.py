@@ -16,7 +16,7 @@ from reactive_aio.errors import SourceConsumedError
 from reactive_aio.web import TooLargeError, response_body, split_lines
 from tests.subscribers import Recorder, idle
 
-from .origin import CHUNK, LIBRARIES, MOST_CHUNKS, Open, origin, settled, sockets
+from .origin import CHUNK, LIBRARIES, MOST_CHUNKS, Open, by_aiohttp, origin, settled, sockets
 
 LOST = (httpx2.TransportError, aiohttp.ClientError, OSError)
 each_library = pytest.mark.parametrize("library", LIBRARIES)
@@ -156,6 +156,20 @@ async def test_a_server_that_does_not_read_stops_an_upload_and_its_end_closes_th
         assert [made] == closed
         server.leave.set()
         await server.all_ended()
+
+
+async def test_a_server_that_answers_before_it_has_read_everything_ends_an_upload() -> None:
+    closed: list[bool] = []
+    content = Flow.from_iterable([CHUNK] * MOST_CHUNKS).do_finally(lambda: closed.append(True))
+    tasks = asyncio.all_tasks()
+
+    async with origin() as server, by_aiohttp() as request:  # httpx reads no answer before it has written everything
+        async with content.open() as chunks, request("POST", server.url("answers_early"), data=chunks) as response:
+            assert 413 == response.status
+        assert [True] == closed
+        server.leave.set()
+        await server.all_ended()
+    assert tasks == await rest()
 
 
 # -- without a server
