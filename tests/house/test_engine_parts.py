@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,19 @@ def modules() -> Iterator[tuple[str, str]]:
         yield path.relative_to(PACKAGE).as_posix(), path.read_text()
 
 
+@cache
+def nodes(code: str) -> tuple[ast.AST, ...]:
+    """Give what a module consists of."""
+    return tuple(ast.walk(ast.parse(code)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """Keep these for the tests of this module only: they are many, and the collector of garbage goes through all."""
+    yield
+    nodes.cache_clear()
+
+
 def in_engine() -> Iterator[tuple[str, str]]:
     return ((name, code) for name, code in modules() if name.split("/")[0].removesuffix(".py") in ENGINE)
 
@@ -62,7 +76,7 @@ def definitions(code: str) -> list[int]:
     """Give the lines that assign FAILURES."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.Name) and node.id == "FAILURES" and isinstance(node.ctx, ast.Store)
     ]
 
@@ -70,7 +84,7 @@ def definitions(code: str) -> list[int]:
 def catches_all(code: str) -> list[int]:
     """Give the lines that catch everything, or every Exception, by name or for want of one."""
     found: list[int] = []
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes(code):
         if isinstance(node, ast.ExceptHandler):
             caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             names = {None if each is None else ast.unparse(each).split(".")[-1] for each in caught}
@@ -121,7 +135,7 @@ def runs(code: str) -> list[str]:
     """Give what is called in a copy of a context."""
     return [
         ast.unparse(node.args[0])
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "run"
@@ -159,7 +173,7 @@ def test_a_call_in_a_copy_of_a_context_is_found(code: str, what: str) -> None:
 def moves(code: str) -> list[int]:
     """Give the lines that set the phase of a region, or begin one of its passes."""
     found: list[int] = []
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes(code):
         match node:
             case ast.Attribute(attr="phase", ctx=ast.Store()):
                 found.append(node.lineno)
@@ -230,7 +244,7 @@ LENGTHS = ("TURN", "SHORT")
 def bounds(code: str) -> list[int]:
     """Give the lines that compare with UNBOUNDED, or take the least of something and it."""
     found: list[int] = []
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes(code):
         match node:
             case ast.Compare():
                 parts = [node.left, *node.comparators]
@@ -253,7 +267,7 @@ def quarters(code: str) -> list[int]:
     """Give the lines that reckon a quarter."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.RShift)
         and isinstance(node.right, ast.Constant)
@@ -265,7 +279,7 @@ def clocks(code: str) -> list[int]:
     """Give the lines that name Python's clock of performance."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if (isinstance(node, ast.alias) and node.name.startswith("perf_counter"))
         or (isinstance(node, ast.Attribute) and node.attr.startswith("perf_counter"))
     ]
@@ -275,7 +289,7 @@ def lengths(code: str) -> list[str]:
     """Give the names of lengths of turns that are assigned."""
     return [
         node.id
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in LENGTHS
     ]
 
@@ -284,7 +298,7 @@ def by_name(code: str) -> list[int]:
     """Give the lines that import the clock or a length of turns by name, where a test can't put another."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").endswith("budgets")
         and {"clock", *LENGTHS} & {each.name for each in node.names}
@@ -294,7 +308,7 @@ def by_name(code: str) -> list[int]:
 def conversions(code: str) -> list[int]:
     """Give the lines that make the RuntimeError which stands for what would end an iteration."""
     found: list[int] = []
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes(code):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RuntimeError":
             text = ast.unparse(node)
             if "raised Stop" in text or "raised {type(error)" in text:
@@ -375,9 +389,7 @@ def test_a_conversion_is_found(code: str) -> None:
 def drains(code: str) -> list[int]:
     """Give the lines that ask whether a failure is being handled, which only a drain has to know."""
     return [
-        node.lineno
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.exception"
+        node.lineno for node in nodes(code) if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.exception"
     ]
 
 
@@ -412,7 +424,7 @@ def receivers(code: str) -> list[str]:
     signals = {"on_subscribe", "on_chunk", "on_error", "on_complete"}
     return [
         node.name
-        for node in ast.walk(ast.parse(code))
+        for node in nodes(code)
         if isinstance(node, ast.ClassDef)
         and signals <= {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
     ]

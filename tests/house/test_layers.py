@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,8 @@ def part(name: str) -> str:
     return name.split(".", maxsplit=1)[0]
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> list[Import]:
     """Every import of the package's own, also for type checkers and inside functions."""
     package = path.relative_to(PACKAGE).parent.parts
 
@@ -91,7 +93,7 @@ def imports(path: Path) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             yield from visit(child, typed, later)
 
-    return visit(ast.parse(path.read_text()), False, False)
+    return list(visit(ast.parse(path.read_text()), False, False))
 
 
 def test_each_part_of_the_package_has_its_layer() -> None:
