@@ -67,6 +67,7 @@ async def test_a_million_empty_runs() -> None:
         assert [] == await Flow.empty().repeat(MANY).to_list()
 
 
+@pytest.mark.long
 async def test_a_million_failing_attempts() -> None:
     async with watched():
         with pytest.raises(OSError, match="down"):
