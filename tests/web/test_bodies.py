@@ -102,6 +102,17 @@ async def test_a_server_that_stalls_is_given_up_by_the_timeout_of_the_library(li
         assert before >= sockets()
 
 
+async def test_a_response_that_is_open_already_is_closed_behind_its_body() -> None:
+    async with origin() as server, aiohttp.ClientSession() as session, httpx2.AsyncClient(verify=False) as client:
+        by_session = await session.get(server.url("endless"))
+        by_client = await client.send(client.build_request("GET", server.url("endless")), stream=True)
+        await response_body(by_session).take(1).drain()
+        await response_body(by_client).take(1).drain()
+
+        assert (True, True) == (by_session.closed, by_client.is_closed)
+        await server.all_ended()
+
+
 @each_library
 async def test_a_read_that_waits_is_cancelled(library: str) -> None:
     begun = asyncio.Event()

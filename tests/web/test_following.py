@@ -27,6 +27,7 @@ from reactive_aio.web import (
     follow_events,
     split_events,
 )
+from tests.subscribers import Recorder, idle
 
 from .origin import LIBRARIES, settled
 from .test_servers import PATIENCE, RESET, on_uvicorn
@@ -47,6 +48,7 @@ def parsed(*chunks: bytes) -> list[Event]:
         (b"data: a\ndata\ndata: b\n\n", [Event("a\n\nb")]),
         (b"data\n\n", [Event("")]),
         (b"data: a\r\n\r\ndata: b\r\rdata: c\n\n", [Event("a"), Event("b"), Event("c")]),
+        (b"event: e\r\ndata: a\r\ndata: b\r\n\r\n", [Event("a\nb", event="e")]),
         (b"\xef\xbb\xbfdata: a\n\n", [Event("a")]),
         (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
         (b": comment\n:\n\ndata: a\n\n", [Event("a")]),
@@ -105,10 +107,25 @@ async def test_a_chunk_is_asked_for_when_the_events_of_the_one_before_are_taken(
         assert Event("c") == await anext(events)
 
 
+async def test_for_several_events_that_are_wanted_one_chunk_is_asked_for() -> None:
+    asked: list[int] = []
+    recorder = Recorder()
+    body = Flow.of(b"data: a\n\ndata: b\n\n", b"data: c\n\n").do_on_request(asked.append)
+    split_events(body).subscribe(recorder)
+    recorder.request(2)
+    await idle()
+
+    assert ([Event("a"), Event("b")], [1]) == (recorder.items, asked)
+
+
 @pytest.mark.parametrize("text", [b"data: 123456", b"data: 1\ndata: 2", b":" + b"x" * 12])
 def test_an_event_beyond_the_limit_is_a_failure_before_it_has_ended(text: bytes) -> None:
     with pytest.raises(TooLargeError, match="more than the 11 bytes"):
         split_events(Flow.of(text), max_event=11).run_sync()
+
+
+def test_the_limit_is_that_of_one_event() -> None:
+    assert 100 == len(split_events(Flow.of(b"data: 1\n\n" * 100), max_event=11).run_sync())
 
 
 def test_what_is_no_event_has_no_limit_but_that_of_a_line() -> None:
