@@ -62,7 +62,8 @@ class Origin:
             self.written += 1
 
     async def begin(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100\r\n\r\n")
+        writer.write(b"data: begun\n\ndata: cut off")
         await writer.drain()
 
     async def resets(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -77,6 +78,12 @@ class Origin:
     async def stalls(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self.begin(writer)
         await reader.read()
+
+    async def has_no_more(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
 
     async def reads_nothing(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self.leave.wait()  # who does not read does not hear that the client has gone

@@ -29,7 +29,7 @@ from reactive_aio.web import (
 )
 from tests.subscribers import Recorder, idle
 
-from .origin import LIBRARIES, settled
+from .origin import LIBRARIES, origin, settled, sockets
 from .test_servers import PATIENCE, RESET, on_uvicorn
 
 # -- what the standard says
@@ -308,6 +308,25 @@ class Cutting:
         to_server.transport.abort()
         with suppress(OSError):
             await to_server.wait_closed()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+async def test_a_reset_half_a_close_and_a_stall_are_lost_connections_and_leave_nothing(library: str) -> None:
+    tasks = asyncio.all_tasks()
+    async with origin() as server, LIBRARIES[library](read_timeout=0.1) as request:
+        before = sockets()
+        fates = iter(["resets", "half_closes", "stalls", "has_no_more"])
+        events = follow_events(
+            lambda headers: request("GET", server.url(next(fates)), headers=headers), backoff=Backoff(0.0)
+        )
+        read = await events.to_list()
+        await server.all_ended()
+        await settled(lambda: len(asyncio.all_tasks()))
+
+        assert before >= sockets()
+        assert 4 == server.ended
+    assert {Event("begun")} == set(read)  # a reset may be faster than what comes before it
+    assert tasks == asyncio.all_tasks()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
