@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -45,12 +46,19 @@ class Event:
 
     def encode(self) -> bytes:
         """Return the event as it is sent."""
+        return self._encoded
+
+    @cached_property
+    def _encoded(self) -> bytes:  # once, as one event may be for many clients
         lines = [] if self.event is None else [f"event: {self.event}"]
         if self.id is not None:
             lines.append(f"id: {self.id}")
         if self.retry is not None:
             lines.append(f"retry: {self.retry}")
-        lines += [f"data: {line}" for line in BREAK.split(self.data)]
+        data = self.data
+        if "\r" in data:  # which is seldom, and a pattern takes long
+            data = BREAK.sub("\n", data)
+        lines += [f"data: {line}" for line in data.split("\n")]
         return ("\n".join(lines) + "\n\n").encode()
 
 

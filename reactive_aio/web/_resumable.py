@@ -24,8 +24,8 @@ MOST_DIGITS: Final = 20
 class Resumable(Generic[T]):
     """Share one stream with all clients, number its events, and let each client go on behind the last that it has had.
 
-    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``; ``event`` makes an Event of an element, and its ``id``
-    is set here. The latest ``replay`` events are kept for those who come back, as long as some client is there. Opened by ``async with``, as in
+    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``; ``event`` makes an Event of an element, once for all,
+    and its ``id`` is set here. The latest ``replay`` events are kept for those who come back, as long as some client is there. Opened by ``async with``, as in
     the lifespan of an application, it keeps them also while none is.
     A client that comes first gets what comes from then on. One that comes back goes on behind its last event if that is still kept. Where events are missing, because they are kept no
     more or because another run has begun, it first gets an Event of the type "reset", and then what is kept: a gap is never silent.
@@ -47,7 +47,7 @@ class Resumable(Generic[T]):
     replay: int = field(kw_only=True)
     lag: int = field(default=256, kw_only=True)
     evict_after: float | None = field(default=None, kw_only=True)
-    _shared: Shared[tuple[str, int, T]] = field(init=False, repr=False)
+    _shared: Shared[tuple[str, int, Event]] = field(init=False, repr=False)
     _latest: tuple[str, int] = field(init=False, default=("", -1), repr=False)
     """The run that has begun most lately, and the number of its latest event."""
 
@@ -72,39 +72,39 @@ class Resumable(Generic[T]):
         """Return the events of a client that has had the one with this id last, or none yet."""
         return Flow.defer(lambda: self._shared.flat_map_iterable(self._behind(last_id)))
 
-    def _behind(self, last_id: str | None) -> _Behind[T]:
+    def _behind(self, last_id: str | None) -> _Behind:
         if last_id is None:
             run, number = self._latest
-            return _Behind(self.event, run, number, returning=False)
+            return _Behind(run, number, returning=False)
         run, _, text = last_id.rpartition("-")
         known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
-        return _Behind(self.event, run if known else "", int(text) if known else -1, returning=True)
+        return _Behind(run if known else "", int(text) if known else -1, returning=True)
 
-    def _run(self) -> Flow[tuple[str, int, T]]:
+    def _run(self) -> Flow[tuple[str, int, Event]]:
         # Numbers of one run mean nothing in the next: so they have a name of the run with them.
         run = token_hex(4)
 
-        def numbered(indexed: tuple[int, T]) -> tuple[str, int, T]:
+        def numbered(indexed: tuple[int, T]) -> tuple[str, int, Event]:
             number, item = indexed
+            event = evolve(self.event(item), id=f"{run}-{number}")
             self._latest = (run, number)
-            return run, number, item
+            return run, number, event
 
         return self.flow.index().map(numbered)
 
 
 @define(eq=False)
-class _Behind(Generic[T]):
-    """Makes the events of one client, without those that it has had."""
+class _Behind:
+    """Gives the events of one client, without those that it has had."""
 
-    event: Callable[[T], Event]
     run: str
     had: int
     """The number of the last event that it has had, in that run."""
     returning: bool = field(kw_only=True)
     """Whether it is to be told of a gap."""
 
-    def __call__(self, numbered: tuple[str, int, T]) -> list[Event]:
-        run, number, item = numbered
+    def __call__(self, numbered: tuple[str, int, Event]) -> list[Event]:
+        run, number, event = numbered
         made: list[Event] = []
         if run != self.run or number > self.had + 1:
             if self.returning:
@@ -112,5 +112,5 @@ class _Behind(Generic[T]):
             self.run, self.had = run, number - 1
         if number > self.had:
             self.had = number
-            made.append(evolve(self.event(item), id=f"{run}-{number}"))
+            made.append(event)
         return made

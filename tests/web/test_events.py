@@ -222,3 +222,27 @@ def test_in_a_block_what_is_kept_outlasts_an_absence_of_all_clients() -> None:
 
     assert [b"1", b"2"] == data(run_virtual(held()))
     assert [b"reset", b"2"] == data(run_virtual(absent(Feed())))
+
+
+def test_an_event_is_made_and_encoded_once_whatever_the_number_of_clients() -> None:
+    made: list[Event] = []
+
+    def event(n: int) -> Event:
+        made.append(Event(str(n)))
+        return made[-1]
+
+    async def main() -> list[Client]:
+        feed = Feed()
+        feed.resumable = Resumable(feed.hub.flow, event, replay=10)
+        feed.stream = EventStream(feed.resumable, heartbeat=None)
+        visits = [asyncio.create_task(feed.visit(None, 2)) for _ in range(5)]
+        await asyncio.sleep(0.2)
+        for n in range(2):
+            await feed.hub.emit(n)
+        return [await visit for visit in visits]
+
+    clients = run_virtual(main())
+    assert 2 == len(made)
+    assert [{id(chunk)} for chunk in clients[0].chunks] == [
+        {id(chunk) for chunk in chunks} for chunks in zip(*(client.chunks for client in clients), strict=True)
+    ]
