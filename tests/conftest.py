@@ -44,7 +44,7 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     wanted = config.getoption("--loop")
-    return {name: factory for name, factory in LOOPS.items() if wanted in {"all", name}}
+    return selection.loops(item, {name: factory for name, factory in LOOPS.items() if wanted in {"all", name}})
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,9 +14,9 @@ the daily part.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -27,6 +27,8 @@ SHARE: Final = 10
 LOOP: Final = "_asyncio_loop_factory"
 """The parameter by which pytest-asyncio chooses the event loop; it comes first."""
 NAMES_OF_LOOPS: Final = {"asyncio", "uvloop"}
+
+T = TypeVar("T")
 
 
 class Case:
@@ -55,13 +57,23 @@ def axes(item: pytest.Item) -> dict[Hashable, Hashable]:
     return found | (dict(enumerate(ids)) if case is None else case.axes())
 
 
-def on_one_loop(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
-    """Draw one event loop for each case of a test."""
-    cases: defaultdict[frozenset[tuple[Hashable, Hashable]], list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        cases[frozenset(each for each in axes(item).items() if each[0] != LOOP)].append(item)
-    for same in cases.values():
-        yield min(same, key=lambda item: rank(seed, item.nodeid))
+def loop_of(test: str, names: Iterable[str], seed: str) -> str:
+    """Draw the event loop of a test."""
+    return min(names, key=lambda name: rank(seed, f"{test} {name}"))
+
+
+def on_one_loop(items: Sequence[pytest.Item], seed: str) -> list[pytest.Item]:
+    """Return the cases of a test on the loop that is drawn for it."""
+    loops = {str(axes(item)[LOOP]) for item in items if LOOP in axes(item)}
+    if len(loops) < 2:
+        return [*items]
+    drawn = loop_of(name_of(items[0]), loops, seed)
+    return [item for item in items if axes(item).get(LOOP, drawn) == drawn]
+
+
+def name_of(item: pytest.Item) -> str:
+    """Return the name of a test without its case."""
+    return item.nodeid.partition("[")[0]
 
 
 def covering(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
@@ -79,10 +91,11 @@ def daily(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("long") is None:
-            tests[item.nodeid.partition("[")[0]].append(item)
+            tests[name_of(item)].append(item)
     found: set[pytest.Item] = set()
     for cases in tests.values():
-        found.update(on_one_loop(cases, seed) if len(cases) <= MANY else covering(cases, seed))
+        here = on_one_loop(cases, seed)
+        found.update(here if len(here) <= MANY else covering(here, seed))
     return found
 
 
@@ -105,6 +118,15 @@ def add_options(parser: pytest.Parser) -> None:
         "--part", default="all", choices=["daily", "ci", "all"], help="the tests to run: tests/selection.py"
     )
     parser.addoption("--seed", default="0", help="draws the tests of a part that does not have all of them")
+
+
+def loops(item: pytest.Item, found: Mapping[str, T]) -> Mapping[str, T]:
+    """Leave the loop that is drawn for a test, so that its cases on the others are not even made."""
+    marker = item.get_closest_marker("asyncio")
+    if item.config.getoption("--part") != "daily" or (marker is not None and "loop_factories" in marker.kwargs):
+        return found
+    drawn = loop_of(name_of(item), found, item.config.getoption("--seed"))
+    return {drawn: found[drawn]}
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
