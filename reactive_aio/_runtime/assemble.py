@@ -42,8 +42,8 @@ class RegionHost:
     lifetime: Lifetime
     _belonging: Scheduler
     """Where the flows belong that the combinator was given, if that may not be where it runs itself."""
-    _given: frozenset[int]
-    """Those flows, by identity."""
+    _given: dict[int, FlowLike]
+    """Those flows, by identity. They are held: when one is freed, a flow that a function makes may get its identity."""
     _flow: FlowLike | None = field(init=False, default=None)
     _plan: Plan = field(init=False)
     """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
@@ -352,7 +352,7 @@ def _begin(
         first.place.is_transparent = source.is_transparent
         host.reader = first
         first.lifetime = host.lifetime.part()
-        given = frozenset(map(id, source.inner)) if plan.follows else frozenset[int]()
+        given = {id(flow): flow for flow in source.inner} if plan.follows else {}
         open_source = partial(source.open, RegionInlet(first, first.lifetime, placed_at(plan.moved, home), given))
     for driver in drivers:
         driver.begin(
