@@ -71,3 +71,70 @@ def test_a_child_that_a_signal_has_ended_is_told_of_as_a_shell_does(monkeypatch:
     killed = dev.call(here, "timeit", "-n1", "-r1", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
 
     assert 137 == killed
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """What is run of the tests, and on which Python; there are all of them."""
+    found: list[tuple[str, list[str]]] = []
+
+    def note(environment: dev.Environment, arguments: list[str]) -> int:
+        found.append((environment.version, arguments))
+        return 0
+
+    monkeypatch.setattr(dev, "find_python", lambda version: f"python{version}")
+    monkeypatch.setattr(
+        dev, "default_environment", lambda: dev.Environment(Path(".venv"), "python", "3.11", spark=True)
+    )
+    monkeypatch.setattr(dev, "test", note)
+    monkeypatch.setitem(dev.COMMANDS, "test", note)
+    return found
+
+
+def parts(ran: list[tuple[str, list[str]]]) -> list[tuple[str, str, bool]]:
+    """Give each Python with its part of the tests, and whether it is the smoke tests only."""
+    return [
+        (version, next(each for each in arguments if each.startswith("--part")), dev.SMOKE[0] in arguments)
+        for version, arguments in ran
+    ]
+
+
+def test_the_daily_tests_run_on_the_default_python_and_the_smoke_tests_on_the_others(
+    ran: list[tuple[str, list[str]]],
+) -> None:
+    assert 0 == dev.main(["test"])
+
+    daily = "--part=daily"
+    assert [("3.11", daily, False), ("3.12", daily, True), ("3.13", daily, True)] == parts(ran)
+
+
+def test_all_runs_every_test_on_each_python(ran: list[tuple[str, list[str]]]) -> None:
+    assert 0 == dev.main(["test", "--all"])
+
+    assert [(version, "--part=all", False) for version in ("3.11", "3.12", "3.13")] == parts(ran)
+
+
+def test_ci_draws_from_the_rest_and_runs_the_daily_tests_on_the_last_of_the_other_pythons(
+    ran: list[tuple[str, list[str]]],
+) -> None:
+    assert 0 == dev.test_part("ci", [])
+
+    assert [("3.11", "--part=ci", False), ("3.12", "--part=daily", True), ("3.13", "--part=daily", False)] == parts(ran)
+
+
+def test_a_seed_is_handed_on_and_else_it_is_that_of_the_commit(
+    ran: list[tuple[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "seed_of_commit", lambda: "c0ffee")
+
+    dev.main(["test", "--seed", "17"])
+    dev.main(["test"])
+
+    seeds = [[each for each in arguments if "seed" in each] for _, arguments in ran]
+    assert [["--seed=17", "--hypothesis-seed=17"]] * 3 + [["--seed=c0ffee", "--hypothesis-seed=c0ffee"]] * 3 == seeds
+
+
+def test_what_is_handed_to_pytest_runs_on_one_python_with_nothing_left_out(ran: list[tuple[str, list[str]]]) -> None:
+    dev.main(["test", "-k", "arbiter"])
+
+    assert [("3.11", ["-k", "arbiter"])] == ran
