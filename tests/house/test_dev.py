@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """What is run of the tests, and on which Python; there are all of them."""
     found: list[tuple[str, list[str]]] = []
 
-    def note(environment: dev.Environment, arguments: list[str]) -> int:
+    def note(environment: Any, arguments: list[str]) -> int:
         found.append((environment.version, arguments))
         return 0
 
