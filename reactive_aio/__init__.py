@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._flow.batches import Batches as Batches
     from ._flow.grouped import GroupedFlow as GroupedFlow
     from ._flow.hub import Hub as Hub
+    from ._flow.keyed import KeyedFlow as KeyedFlow
     from ._flow.processor import processor as processor
     from ._flow.shared import Shared as Shared
     from ._flow.state import State as State
@@ -70,6 +71,7 @@ else:
             "Batches": "._flow.batches",
             "GroupedFlow": "._flow.grouped",
             "Hub": "._flow.hub",
+            "KeyedFlow": "._flow.keyed",
             "processor": "._flow.processor",
             "Shared": "._flow.shared",
             "State": "._flow.state",

@@ -139,6 +139,18 @@ wide(
     lambda _, via, __: via(failed(via).buffer_until_changed()),
 )
 
+wide(
+    "group_by_key",
+    lambda n, via, _: via(via(Flow.range(n)).group_by_key(lambda item: item % 3).map(str).pairs()),
+    lambda _, via, __: via(failed(via).group_by_key(abs).scan(max).pairs()),
+)
+wide(
+    "group_by_key",
+    lambda n, via, _: via(via(Flow.range(2 * n)).group_by_key(lambda item: item // 2, order_by=abs).buffer(2).pairs()),
+    lambda _, via, __: via(failed(via).group_by_key(abs).count()),
+    variant="in order",
+)
+
 # -- combining
 
 wide(

@@ -22,4 +22,5 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "window": Traits("size * d", keeps="size", fails=Fails.DISCARDS),
     "group_by": Traits("prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.DISCARDS),
+    "group_by_key": Traits("unbounded if d == unbounded else min(d, 1)", completes=Completes.BEHIND),
 }

@@ -22,6 +22,7 @@ from .passes import InputBroken as InputBroken
 from .passes import Phase as Phase
 from .requirement import AWAIT as AWAIT
 from .requirement import ELEMENT as ELEMENT
+from .requirement import KEYED as KEYED
 from .requirement import OFFSET as OFFSET
 from .requirement import PART as PART
 from .requirement import SORT as SORT

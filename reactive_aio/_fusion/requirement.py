@@ -14,6 +14,7 @@ class Requirement(Enum):
     PART = "a part of the stream, in its order"
     OFFSET = "the number of elements before its part"
     SORT = "all elements put in order"
+    KEYED = "the elements of each key brought together"
     WHOLE = "the whole stream, in its order"
 
 
@@ -22,4 +23,5 @@ AWAIT: Final = Requirement.AWAIT
 PART: Final = Requirement.PART
 OFFSET: Final = Requirement.OFFSET
 SORT: Final = Requirement.SORT
+KEYED: Final = Requirement.KEYED
 WHOLE: Final = Requirement.WHOLE

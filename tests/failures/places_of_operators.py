@@ -265,6 +265,20 @@ flow(
     "source",
     lambda code: code.numbers().map(code.calls(lambda n: n)).group_by(lambda n: n).flat_map(lambda group: group),
 )
+flow("group_by_key", "key", lambda code: code.numbers().group_by_key(code.calls(lambda n: n)).pairs())
+flow(
+    "group_by_key", "order_by", lambda code: code.numbers().group_by_key(abs, order_by=code.calls(lambda n: n)).pairs()
+)
+flow(
+    "group_by_key",
+    "a function for each key",
+    lambda code: code.numbers().group_by_key(abs).map(code.calls(lambda n: n)).pairs(),
+)
+flow(
+    "group_by_key",
+    "source",
+    lambda code: code.numbers().map(code.calls(lambda n: n)).group_by_key(abs).take(9).pairs(),
+)
 flow(
     "window",
     "a window's reader",

@@ -219,6 +219,7 @@ DEMAND = "spec/demand.py"
 BY_HAND: dict[str, tuple[int, str]] = {
     "operators/observing/__init__.py": (1, "shows a demand"),
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
+    "operators/windowing/by_key.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/transforming/map_batches.py": (1, "asks for a batch unless all or nothing is wanted"),
     "operators/sourcing/task.py": (1, "each element of a coroutine comes through"),
     "_runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),

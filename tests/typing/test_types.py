@@ -17,6 +17,7 @@ from reactive_aio import (
     Flow,
     FlowIterator,
     GroupedFlow,
+    KeyedFlow,
     Next,
     Poll,
     Publisher,
@@ -197,6 +198,16 @@ def test_operators() -> None:
     assert_type(flow.group_by(str).map(lambda group: group.key), Flow[str])
     assert_type(flow.group_by(str).flat_map(lambda group: group.map(float)), Flow[float])
     assert_type(flow.buffer_until_changed(str), Flow[list[int]])
+    keyed = flow.group_by_key(str, order_by=abs, max_keys=8, max_size=64)
+    assert_type(keyed, KeyedFlow[str, int])
+    assert_type(keyed.map(float).filter(bool).take(2), KeyedFlow[str, float])
+    assert_type(keyed.scan(lambda text, n: text + str(n), "").pairs(), Flow[tuple[str, str]])
+    assert_type(keyed.pairwise().pairs(), Flow[tuple[str, tuple[int, int]]])
+    assert_type(keyed.buffer(2).top_k(3, key=len), KeyedFlow[str, list[list[int]]])
+    assert_type(keyed.buffer_until_changed(), KeyedFlow[str, list[int]])
+    assert_type(keyed.count(), Flow[tuple[str, int]])
+    assert_type(keyed.fold(lambda total, n: total + n, 0.5, any_order=True), Flow[tuple[str, float]])
+    assert_type(keyed.reduce(max), Flow[tuple[str, int]])
     assert_type(flow.do_on_next(print).do_on_error(print).do_on_complete(print), Flow[int])
     assert_type(flow.do_on_subscribe(print).do_on_request(print).do_on_cancel(print).do_finally(print), Flow[int])
     assert_type(flow.do_on_discard(print), Flow[int])

@@ -12,6 +12,7 @@ from .._fluent import Fluent, check_count, check_function, check_seconds
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
     from ..._flow.grouped import GroupedFlow
+    from ..._flow.keyed import KeyedFlow
 
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
@@ -181,3 +182,44 @@ class Windowing(Fluent[T_co]):
             self._as_flow(), key, max_groups, prefetch, stall_after, calling_line()
         )
         return self._begin(source)
+
+    def group_by_key(
+        self,
+        key: Callable[[T_co], K],
+        *,
+        order_by: Callable[[T_co], Any] | None = None,
+        max_keys: int = 65_536,
+        max_size: int = 65_536,
+    ) -> KeyedFlow[K, T_co]:
+        """Give operators that work on the elements of each ``key`` as on a flow of their own, where the elements are.
+
+        Nothing of a key is kept but the state of its operators; what comes of them are pairs ``(key, value)``, in the order
+        in which they come. With ``order_by`` the elements of each key are sorted first, by what the function gives: a number,
+        text, bytes, date, time, None or a tuple of these. A key may be anything that can be hashed; any NaN equals any other.
+        Demand: one element after another; with ``order_by`` all elements are kept until the flow ends.
+        Errors: a key beyond ``max_keys``, and with ``order_by`` an element beyond ``max_size`` of one key, is a
+        LimitExceededError; a value that can't be put in order is a TypeError. When the flow fails or is cancelled, what
+        the operators hold goes to ``hooks.on_discard``. An ``async def`` and numbers below 1 are refused when the flow is
+        built.
+        Spark: the elements are shuffled by key and sorted there, without a limit of keys and sizes, and the same
+        operators run in the workers. Keys are what ``order_by`` may give. Operators that depend on the order of the
+        elements need ``order_by``; without it they are refused by name. Elements of which it gives the same come in any order.
+        (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
+
+        >>> from reactive_aio import Flow
+        >>> words = Flow.of("ant", "bee", "asp", "bug", "ape")
+        >>> words.group_by_key(lambda word: word[0]).count().run_sync()
+        [('a', 3), ('b', 2)]
+        >>> words.group_by_key(len, order_by=str).pairwise().pairs().take(2).run_sync()
+        [(3, ('ant', 'ape')), (3, ('ape', 'asp'))]
+        """
+        from ..._flow.keyed import KeyedFlow
+        from .by_key import GroupByKey
+
+        check_function("group_by_key", key, "an ordinary function is needed")
+        if order_by is not None:
+            check_function("group_by_key", order_by, "an ordinary function is needed")
+        check_count("group_by_key", "max_keys", max_keys, 1)
+        check_count("group_by_key", "max_size", max_size, 1)
+        flow = self._as_flow()
+        return KeyedFlow(flow, GroupByKey(key, order_by, max_keys, max_size, calling_line()), flow.empty())

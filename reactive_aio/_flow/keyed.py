@@ -1,0 +1,107 @@
+"""A flow of which each key has a flow of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from attrs import evolve, frozen
+
+from .._core.missing import MISSING
+from ..operators._fluent import check_count, check_function
+from ..operators.folding.fold import Count, Reduce
+from ..operators.folding.ranking import TopK
+from ..operators.windowing.by_key import GroupByKey
+from .flow import Flow
+
+K_co = TypeVar("K_co", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
+U = TypeVar("U")
+
+
+@frozen(repr=False, eq=False)
+class KeyedFlow(Generic[K_co, T_co]):
+    """What ``Flow.group_by_key`` gives: operators that work on the elements of each key as on a flow of their own.
+
+    ``pairs``, ``count``, ``fold`` and ``reduce`` make a flow of it again, of pairs ``(key, value)``. On the event loop values
+    come as soon as their key has them, on Spark key after key, in no order of the keys.
+    """
+
+    _flow: Flow[Any]
+    _stage: GroupByKey
+    _chain: Flow[T_co]
+    """The operators for each key, behind a source that stands for its elements."""
+
+    def map(self, fn: Callable[[T_co], U]) -> KeyedFlow[K_co, U]:
+        """Apply ``fn`` to each element, as ``Flow.map`` does."""
+        return self._with(self._chain.map(fn))
+
+    def filter(self, predicate: Callable[[T_co], object]) -> KeyedFlow[K_co, T_co]:
+        """Keep the elements of which ``predicate`` is true, as ``Flow.filter`` does."""
+        return self._with(self._chain.filter(predicate))
+
+    @overload
+    def scan(self, fn: Callable[[T_co, T_co], T_co]) -> KeyedFlow[K_co, T_co]: ...
+    @overload
+    def scan(self, fn: Callable[[A, T_co], A], initial: A) -> KeyedFlow[K_co, A]: ...
+    def scan(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> KeyedFlow[K_co, Any]:
+        """Give every intermediate value of a reduction, ``initial`` first if it is given, as ``Flow.scan`` does.
+
+        All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it.
+        """
+        return self._with(self._chain.scan(fn, initial))
+
+    def pairwise(self) -> KeyedFlow[K_co, tuple[T_co, T_co]]:
+        """Give each element with the one before it, as ``Flow.pairwise`` does."""
+        return self._with(self._chain.pairwise())
+
+    def buffer(self, size: int) -> KeyedFlow[K_co, list[T_co]]:
+        """Give lists of ``size`` elements, the last of a key with what is left, as ``Flow.buffer`` does."""
+        return self._with(self._chain.buffer(size))
+
+    def buffer_until_changed(
+        self, key: Callable[[T_co], Any] | None = None, *, max_size: int = 65_536
+    ) -> KeyedFlow[K_co, list[T_co]]:
+        """Give lists of elements that follow each other and are equal, as ``Flow.buffer_until_changed`` does."""
+        return self._with(self._chain.buffer_until_changed(key, max_size=max_size))
+
+    def take(self, n: int) -> KeyedFlow[K_co, T_co]:
+        """Keep the first ``n`` elements of each key; the others are read all the same."""
+        return self._with(self._chain.take(n))
+
+    def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> KeyedFlow[K_co, list[T_co]]:
+        """Give a list of the ``k`` greatest elements of each key, the greatest first, as ``Flow.top_k`` does."""
+        check_count("top_k", "k", k, 0)
+        if key is not None:
+            check_function("top_k", key, "an ordinary function is needed")
+        return self._with(self._chain.then(TopK(k, key)))
+
+    def count(self) -> Flow[tuple[K_co, int]]:
+        """Give the number of elements of each key that has come."""
+        return self._with(self._chain.then(Count())).pairs()
+
+    def fold(self, fn: Callable[[A, T_co], A], initial: A, *, any_order: bool = False) -> Flow[tuple[K_co, A]]:
+        """Combine the elements of each key into one value, from the left, beginning with ``initial``.
+
+        All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it. With
+        ``any_order`` you say that the order of the elements makes no difference, and Spark needs no ``order_by``.
+        """
+        return self._folded(Reduce(fn, initial), "fold", any_order)
+
+    def reduce(self, fn: Callable[[Any, T_co], Any], *, any_order: bool = False) -> Flow[tuple[K_co, T_co]]:
+        """Combine the elements of each key into one of them, from the left, beginning with the first; see ``fold``."""
+        return self._folded(Reduce(fn), "reduce", any_order)
+
+    def pairs(self) -> Flow[tuple[K_co, T_co]]:
+        """Give what the operators make of each key as a flow of pairs ``(key, value)``."""
+        steps: Any = self._chain.__nodes__.steps  # stages, since there is no method for a boundary
+        return self._flow.then(evolve(self._stage, steps=steps))
+
+    def _folded(self, stage: Reduce[T_co], method: str, any_order: bool) -> Flow[tuple[K_co, Any]]:
+        check_function(method, stage.fn, "combine with an ordinary function")
+        made: KeyedFlow[K_co, Any] = self._with(self._chain.then(stage))
+        return evolve(made, stage=evolve(self._stage, any_order=any_order)).pairs()
+
+    def _with(self, chain: Flow[U]) -> KeyedFlow[K_co, U]:
+        return KeyedFlow(self._flow, self._stage, chain)

@@ -1,0 +1,280 @@
+"""The stage that runs stages on the elements of each key, as if these were a flow of their own.
+
+Each key has an instance of the fused stages, and nothing of it is kept but the state of those. Elements that follow each
+other and have one key go through them in one pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator
+from math import inf
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES, close_all, raise_all
+from ..._core.missing import MISSING
+from ..._fusion import (
+    ELEMENT,
+    FINISHING,
+    KEYED,
+    OVER,
+    STARTING,
+    Origin,
+    Placed,
+    RegionRun,
+    Requirement,
+    Stage,
+    Transform,
+    label,
+)
+from ...errors import LimitExceededError
+from ...spec import UNBOUNDED
+from ..folding.fold import Count
+from ..folding.ranking import TopK
+from ..transforming.sort_by import SortBy
+from .keys import hashed, in_bytes
+
+Steps = tuple[Placed[Stage[Any, Any]], ...]
+Pair = tuple[Any, Any]
+
+
+@frozen
+class InOrder:
+    """The function that elements of a key are sorted by: what it gives is compared as keys are."""
+
+    order_by: Callable[[Any], Any]
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function."""
+        return label(self.order_by)
+
+    def __call__(self, item: Any) -> bytes:
+        """Give what an element is sorted by."""
+        return in_bytes(self.order_by(item))
+
+
+@frozen
+class GroupByKey(Stage[Any, Pair]):
+    """Stage of ``Flow.group_by_key``, with those that follow for each key."""
+
+    key: Callable[[Any], Any]
+    order_by: Callable[[Any], Any] | None
+    max_keys: int
+    max_size: int
+    origin: Origin
+    """The line of ``group_by_key``; its own is that of what makes a flow of it again."""
+    steps: Steps = ()
+    any_order: bool = False
+    """Whether the last step says that the order of the elements makes no difference to it."""
+
+    needs_whole_stream = True
+
+    @property
+    def requirement(self) -> Requirement:
+        """Somebody who brings the elements of each key together."""
+        return KEYED
+
+    @property
+    def arguments(self) -> str:
+        """The functions, and the stages for each key."""
+        order = "" if self.order_by is None else f", order_by={label(self.order_by)}"
+        stages = "".join(f" -> {placed.operator}" for placed in self.steps)
+        return f"{label(self.key)}{order}{stages}"
+
+    @property
+    def in_no_order(self) -> Placed[Stage[Any, Any]] | None:
+        """The first step that depends on the order of the elements of a key, where nothing says what that is."""
+        if self.order_by is not None:
+            return None
+        steps = self.steps[:-1] if self.any_order else self.steps
+        return next((placed for placed in steps if not _in_any_order(placed.operator)), None)
+
+    def transform(self) -> Transform[Any, Pair]:
+        """Give room for the state of each key; where elements are to be sorted, that is the first stage of each."""
+        if self.order_by is None:
+            return ByKey(self, self.steps)
+        sort = SortBy[Any](InOrder(self.order_by), reverse=False, max_size=self.max_size)
+        return ByKey(self, (Placed(sort, self.origin), *self.steps))
+
+
+def _in_any_order(stage: Stage[Any, Any]) -> bool:
+    """Tell whether a stage gives the same in whatever order elements come, but for which of equal ones comes first."""
+    return stage.requirement is ELEMENT or isinstance(stage, (Count, TopK))
+
+
+class OfKey:
+    """The fused stages over the elements of one key."""
+
+    __slots__ = ("_run", "key")
+
+    def __init__(self, key: Any, steps: Steps) -> None:
+        self.key = key
+        self._run: RegionRun | None = RegionRun(steps, Named(key), counted=False)
+
+    def answers(self, stretch: Stretch) -> Generator[Pair]:
+        """Give what comes of the elements that follow; once no more are needed, leave them out."""
+        run = self._run
+        if run is not None:
+            if run.phase is STARTING:
+                yield from self._given(run, None, stretch)
+            if run.may_stop and run.done:  # as with take(0)
+                run.finish()
+            else:
+                yield from self._given(run, stretch.elements, stretch)
+            if run.phase is FINISHING:
+                yield from self.finish()
+                self.close()
+        for _ in stretch.elements:
+            pass
+
+    def finish(self) -> Generator[Pair]:
+        """Give what is left behind the last of the elements."""
+        run = self._run
+        if run is None:
+            return
+        if run.phase is STARTING:
+            yield from self._given(run, None)
+        run.finish()
+        while run.phase is not OVER:
+            yield from self._given(run, None)
+
+    def _given(self, run: RegionRun, items: Iterator[Any] | None, stretch: Stretch | None = None) -> Generator[Pair]:
+        """Give what a pass gives, and tell where a failure was, unless it came with the elements."""
+        key = self.key
+        try:
+            begun = run.begin(items, inf)
+            if begun is not None:
+                for value in begun:
+                    yield key, value
+                run.ended(input_ended=False)
+        except FAILURES as error:
+            if stretch is None or not stretch.brought(error):
+                run.locate(error)
+            raise
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+
+@frozen
+class Named:
+    """The elements of a key, in the notes of failures."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"the elements of key {label(self.key)}"
+
+
+@define(eq=False)
+class Stretch:
+    """The elements of a pass, cut where the key changes."""
+
+    items: Iterator[Any]
+    keyed: Callable[[Any], tuple[Any, Any, Any]]
+    """Gives for an element what tells its key from others, the key, and what goes through the stages."""
+    mark: Any = field(init=False, default=MISSING)
+    key: Any = field(init=False, default=None)
+    elements: Iterator[Any] = field(init=False, factory=lambda: iter(()))
+    """Those that follow each other and have this key."""
+    _ahead: Any = field(init=False, default=MISSING)
+    _failure: BaseException | None = field(init=False, default=None)
+
+    def advance(self) -> bool:
+        """Go on to the next key, if an element comes."""
+        if self._ahead is MISSING:
+            for each in self.items:
+                self.mark, self.key, self._ahead = self.keyed(each)
+                break
+            else:
+                return False
+        self.elements = self._of_one()
+        return True
+
+    def _of_one(self) -> Generator[Any]:
+        mark, first, self._ahead = self.mark, self._ahead, MISSING
+        yield first
+        keyed = self.keyed
+        try:
+            for each in self.items:
+                found, key, item = keyed(each)
+                if found is not mark and found != mark:
+                    self.mark, self.key, self._ahead = found, key, item
+                    return
+                yield item
+        except FAILURES as error:
+            self._failure = error
+            raise
+
+    def brought(self, error: BaseException) -> bool:
+        """Tell whether a failure came with the elements, and not from what is done with them."""
+        return self._failure is not None and self._failure in (error, error.__cause__)
+
+
+class Grouping(Transform[Any, Pair], ABC):
+    """What both ways to run stages by key have in common."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def keyed(self, item: Any) -> tuple[Any, Any, Any]:
+        """Give for an element what tells its key from others, the key, and what goes through the stages."""
+
+    @abstractmethod
+    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
+        """Give what is left of another key, if that has ended here, and return the run of this one."""
+
+    def apply(self, items: Iterator[Any]) -> Generator[Pair]:
+        """Run a stretch, key after key."""
+        stretch = Stretch(items, self.keyed)
+        while stretch.advance():
+            run = yield from self.turned_to(stretch.mark, stretch.key)
+            yield from run.answers(stretch)
+
+    def demand(self, n: int) -> int:
+        """Ask for one element at a time, since it may be enough."""
+        return n if n == UNBOUNDED else min(n, 1)
+
+
+@define(eq=False)
+class ByKey(Grouping):
+    """The state of each key in one subscription."""
+
+    stage: GroupByKey
+    steps: Steps
+    runs: dict[Any, OfKey] = field(init=False, factory=dict[Any, OfKey])
+
+    def keyed(self, item: Any) -> tuple[Any, Any, Any]:
+        """Call the function of the key."""
+        key = self.stage.key(item)
+        return hashed(key), key, item
+
+    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
+        """Find the run of a key, or make one."""
+        run = self.runs.get(mark)
+        if run is None:
+            if len(self.runs) == self.stage.max_keys:
+                raise LimitExceededError(
+                    f"group_by_key(max_keys={self.stage.max_keys}): {label(key)} is one key more; raise max_keys"
+                )
+            run = self.runs[mark] = OfKey(key, self.steps)
+        return run
+        yield  # it is a generator, as the other one is
+
+    def finish(self) -> Iterable[Pair]:
+        """Give what the stages of each key still hold, in the order in which the keys came."""
+        for run in self.runs.values():
+            yield from run.finish()
+            run.close()
+
+    def close(self) -> None:
+        """Let go of what the stages hold."""
+        runs = list(self.runs.values())
+        self.runs.clear()
+        raise_all(close_all([run.close for run in runs]))

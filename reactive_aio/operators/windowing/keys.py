@@ -1,0 +1,132 @@
+"""What equal and less mean for keys, the same on every engine.
+
+Keys are equal where Python says so (``1 == True == 1.0``, ``0.0 == -0.0``), and any NaN equals any other. Where keys are put in
+order, and where they travel, they are bytes: two keys have the same bytes where they are equal, and bytes are less where
+keys are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final, cast
+from uuid import UUID
+
+from ..._fusion import label
+
+NAN: Final = math.nan
+"""Stands for any NaN, which would be a key of its own each time."""
+
+NONE, NUMBER, TEXT, BYTES, DAY, MOMENT, INSTANT, CLOCK, SPAN, IDENTITY, TUPLE = (bytes((n,)) for n in range(1, 12))
+"""What a key begins with: None comes first, and values of kinds that Python can't compare in this order."""
+
+FIRST_DAY: Final = datetime(1, 1, 1)
+MICROSECOND: Final = timedelta(microseconds=1)
+MIDDLE: Final = 1 << 31
+"""Added to exponents, so that they are above zero."""
+OTHER_WAY: Final = bytes(255 - n for n in range(256))
+"""Turns bytes into those that are in the opposite order."""
+
+
+def hashed(key: Any) -> Any:
+    """Give a key that is found again in a dict wherever it is equal.
+
+    >>> hashed(float("nan")) is hashed(float("nan"))
+    True
+    """
+    if isinstance(key, tuple):
+        parts = cast("tuple[Any, ...]", key)
+        return tuple(map(hashed, parts))
+    if isinstance(key, (float, Decimal)) and math.isnan(key):
+        return NAN
+    return key
+
+
+def in_bytes(key: Any) -> bytes:
+    """Give the bytes of a key, by which it is compared; raises TypeError for what is no scalar and no tuple of scalars.
+
+    >>> in_bytes(1) == in_bytes(True) == in_bytes(1.0), in_bytes(-2) < in_bytes(-1.5) < in_bytes(10)
+    (True, True)
+    >>> in_bytes(("a", 2)) < in_bytes(("a", 10)) < in_bytes(("ab", 1))
+    True
+    """
+    if key is None:
+        return NONE
+    for kind, write in KINDS:
+        if isinstance(key, kind):
+            return write(key)
+    raise TypeError(
+        f"{label(key)} is no key that can be put in order or sent to Spark: take a number, text, bytes, date, time, UUID, None, "
+        f"or a tuple of these, not {type(key).__name__}"
+    )
+
+
+def _text(key: str) -> bytes:
+    return TEXT + key.encode("utf-8", "surrogatepass")
+
+
+def _whole(key: int) -> bytes:
+    digits = str(abs(key))
+    return _number(key < 0, digits, len(digits) - 1)
+
+
+def _float(key: float) -> bytes:
+    return _whole(int(key)) if key.is_integer() and abs(key) < 1e15 else _decimal(Decimal(key))
+
+
+def _decimal(key: Decimal) -> bytes:
+    if key.is_nan():
+        return NUMBER + b"\x03"
+    sign, digits, exponent = key.as_tuple()
+    if isinstance(exponent, str):
+        return NUMBER + (b"\x00" + b"\x00" * 4 if sign else b"\x02" + b"\xff" * 4)
+    text = "".join(map(str, digits)).lstrip("0")
+    return _number(bool(sign), text, len(text) - 1 + exponent)
+
+
+def _number(negative: bool, digits: str, exponent: int) -> bytes:
+    """Write what is in sign, digits and the power of ten of the first of these: the same for all types of numbers."""
+    digits = digits.rstrip("0")
+    if not digits:
+        return NUMBER + b"\x01"
+    size = (exponent + MIDDLE).to_bytes(4) + digits.encode()
+    # Of two negative numbers the one with more digits is less, so something follows that is more than any digit turned round.
+    return NUMBER + (b"\x00" + size.translate(OTHER_WAY) + b"\xff" if negative else b"\x02" + size)
+
+
+def _moment(key: datetime) -> bytes:
+    offset = key.utcoffset()
+    plain = key.replace(tzinfo=None, fold=0) - FIRST_DAY
+    return (
+        MOMENT + _whole(plain // MICROSECOND) if offset is None else INSTANT + _whole((plain - offset) // MICROSECOND)
+    )
+
+
+def _clock(key: time) -> bytes:
+    if key.utcoffset() is not None:
+        raise TypeError(
+            f"{label(key)} is no key that can be put in order or sent to Spark: a time of day with an offset"
+        )
+    return CLOCK + key.isoformat("microseconds").encode()
+
+
+def _tuple(key: tuple[Any, ...]) -> bytes:
+    return TUPLE + b"".join(in_bytes(part).replace(b"\x00", b"\x00\xff") + b"\x00" for part in key)
+
+
+KINDS: Final[tuple[tuple[type[Any], Callable[[Any], bytes]], ...]] = (
+    (str, _text),
+    (int, _whole),
+    (float, _float),
+    (tuple, _tuple),
+    (Decimal, _decimal),
+    (bytes, lambda key: BYTES + key),
+    (datetime, _moment),
+    (date, lambda key: DAY + key.isoformat().encode()),
+    (time, _clock),
+    (timedelta, lambda key: SPAN + _whole(key // MICROSECOND)),
+    (UUID, lambda key: IDENTITY + key.bytes),
+)
+"""The kinds of keys; a datetime is a date as well, and a bool an int."""
