@@ -60,18 +60,25 @@ def _sources(parts: Parts) -> list[FromSpark]:
 
 
 def _framed(source: FromSpark, columns: Columns) -> Any:
-    """Give the frame of one part: lazily, so that Spark plans it with what is read and what follows."""
+    """Give the frame of one part, with the values that context variables have now."""
+    source = _now(source)
+    return framed(source, task_of(source), columns)
+
+
+def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
+    """Give the frame of what a task makes: lazily, so that Spark plans it with what is read and what follows."""
     if isinstance(source.data, RDD):
-        batches = source.data.mapPartitions(partial(batches_of, task_of(source), columns))
+        batches = source.data.mapPartitions(partial(batches_of, task, columns))
         frame = session_of(source).createDataFrame(batches, "batch binary", verifySchema=False)
         return frame.mapInArrow(named(partial(unpacked), source), columns.struct)
     assert source.reading is not None
     frame, reading = selected(source.data, source.reading)
-    return frame.mapInArrow(named(partial(columns_of, task_of(source), reading, columns), source), columns.struct)
+    return frame.mapInArrow(named(partial(columns_of, task, reading, columns), source), columns.struct)
 
 
 def _as_rdd(source: FromSpark) -> Any:
     """Give the elements of one part: those of rows come in pickled lists, as rows of Spark's would cost more."""
+    source = _now(source)
     if isinstance(source.data, RDD):
         return source.data.mapPartitions(partial(elements_of, task_of(source)))
     assert source.reading is not None
@@ -80,10 +87,18 @@ def _as_rdd(source: FromSpark) -> Any:
     return lists.rdd.flatMap(unpickled)
 
 
-def task_of(source: FromSpark) -> FrameTask:
-    """Give what goes to the workers, with the values that context variables have now."""
+def _now(source: FromSpark) -> FromSpark:
+    """Give a source with the values that context variables have now, and with what Spark does before it in its data."""
     try:
-        return FrameTask(str(source), source.within(copy_context()).pickled())
+        return source.within(copy_context()).ready()
+    except NotPickled as failed:
+        raise failed.error from None
+
+
+def task_of(source: FromSpark) -> FrameTask:
+    """Give what goes to the workers."""
+    try:
+        return FrameTask(str(source), source.pickled())
     except NotPickled as failed:
         raise failed.error from None
 

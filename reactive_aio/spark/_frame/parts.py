@@ -6,11 +6,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from ..._fusion import AWAIT, ELEMENT, Placed
+from ..._fusion import AWAIT, ELEMENT, KEYED, Placed
 from ..._plan import FlowLike, Nodes, PublishOn, SubscribeOn
 from ...operators.transforming.handle import Handle
+from .._source.capabilities import check_order
 from .._source.source import FromSpark
-from .by_spark import told_apart, whatever_the_order
+from .by_spark import applied, told_apart, whatever_the_order
 from .handling import HandleOfPart
 from .refusals import refused_between, refused_place, refused_source, refused_stage
 
@@ -76,7 +77,22 @@ def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
             raise refused_between(method, parts.behind[-1], step)
         sources = [evolve(source, stages=(*source.stages, step)) for source in parts.sources]
         return evolve(parts, sources=tuple(sources))
+    if step.operator.requirement is KEYED:
+        return _shuffled(method, parts, step)
     return _by_spark(method, parts, step)
+
+
+def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
+    """Shuffle what comes of one source, behind what Spark does with its rows before."""
+    check_order(step.operator)
+    if parts.behind:
+        raise refused_between(method, parts.behind[-1], step)
+    if len(parts.sources) > 1:
+        raise refused_stage(method, step)
+    source = parts.sources[0]
+    if parts.before:
+        source = evolve(source, data=applied(source.data, parts.before))
+    return Parts((source.lower(step),))
 
 
 def _by_spark(method: str, parts: Parts, step: Placed[Any]) -> Parts:

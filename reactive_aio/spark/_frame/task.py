@@ -14,12 +14,13 @@ from attrs import define, field, frozen
 from ..._core.guard import FAILURES, brief, close_all, raise_all
 from ..._core.notes import add_note, notes_of, set_notes
 from ..._fusion import OVER, Placed, RegionRun, Stage
+from ..._remote.failures import unpack
 from ..._remote.variables import Values, reset, set_values
 from ...errors import RemoteError
 from ...hooks import also_failed, drop_error
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
-from .._task.worker import InputLost, watched
+from .._task.worker import InputFailed, InputLost, watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,14 @@ class FrameTask:
         return self._lists(watched(iter(items)), Weighed(iter(())))
 
     def _lists(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
+        try:
+            yield from self._run(items, weighed)
+        except InputLost as lost:
+            raise lost.error from None
+        except InputFailed as failed:
+            raise tellable(unpack(failed.packed)) from None
+
+    def _run(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
         where = self.here
         try:
             sent: Sent = pickle.loads(self.stages)
@@ -135,8 +144,8 @@ class Region:
         try:
             while run.phase is not OVER and len(items) < MOST and not self.weighed.taken():
                 run.fill(items, self.items, STRETCH, inf)
-        except InputLost as lost:
-            raise lost.error from None
+        except (InputLost, InputFailed):
+            raise
         except FAILURES as error:
             run.locate(error)
             return items, error

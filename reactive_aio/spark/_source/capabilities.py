@@ -5,25 +5,44 @@ The partitions of the data are the parts of the stream.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from ..._fusion import AWAIT, ELEMENT, OFFSET, PART, SORT
+from ..._fusion import AWAIT, ELEMENT, KEYED, OFFSET, PART, SORT, Stage
 from ..._plan import Capabilities
+from ...errors import UnsupportedOnSparkError
+from ...operators.windowing.by_key import GroupByKey
 from .portable import check_portable
 
 _BEHIND_OFFSET: Final = frozenset({ELEMENT, AWAIT, PART})
 """A task tells of one stage how far it has come, and its partitions wait for each other: they are not shuffled."""
 
+
+def check_order(stage: Stage[Any, Any]) -> None:
+    """Refuse what depends on the order of the elements of a key, where nothing says what that is."""
+    if isinstance(stage, GroupByKey) and (inner := stage.in_no_order) is not None:
+        raise UnsupportedOnSparkError(
+            f"{inner}, can't be run on Spark behind group_by_key() without order_by: it depends on the order of the elements of a "
+            "key, and a shuffle brings them in any. Say group_by_key(..., order_by=...), or any_order=True of fold() and reduce(), or "
+            "keep it here with .publish_on(schedulers.current()) before group_by_key()"
+        )
+
+
+def check(placed: object, stage: Stage[Any, Any]) -> None:
+    """Refuse what can't be run, or can't be sent."""
+    check_order(stage)
+    check_portable(placed, stage)
+
+
 ORDERED: Final = Capabilities(
     "Spark",
-    frozenset({ELEMENT, AWAIT, PART, OFFSET, SORT}),
-    check_portable,
+    frozenset({ELEMENT, AWAIT, PART, OFFSET, SORT, KEYED}),
+    check,
     {PART: frozenset(), OFFSET: _BEHIND_OFFSET},
 )
 """Elements come in the order of the partitions, by TCP."""
 
 UNORDERED: Final = Capabilities(
-    "Spark", frozenset({ELEMENT, AWAIT, PART, SORT}), check_portable, {PART: frozenset(), SORT: ORDERED.runs}
+    "Spark", frozenset({ELEMENT, AWAIT, PART, SORT, KEYED}), check, {PART: frozenset(), SORT: ORDERED.runs}
 )
 """Partitions come as they are ready, until they are sorted."""
 

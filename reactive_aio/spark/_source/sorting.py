@@ -57,6 +57,11 @@ class SparkSorted(FromSpark):
         """Give both sides with the values that their variables have."""
         return evolve(super().within(context), before=self.before.within(context))
 
+    def ready(self) -> FromSpark:
+        """Give the same elements unsorted: what asks for this shuffles them, and then their order is gone."""
+        before = self.before.ready()
+        return evolve(before, stages=(*before.stages, *self.stages[1:]))
+
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the ranges; this runs the job that sorts the partitions, and the one that shuffles them."""
         sort = self.stages[0]

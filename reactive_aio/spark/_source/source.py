@@ -11,7 +11,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
-from ..._fusion import SORT, InTurn, Partial, Placed, Stage
+from ..._fusion import KEYED, SORT, InTurn, Partial, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, Inlet, Pushed, Source
 from ..._remote.variables import Values, Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
@@ -136,6 +136,10 @@ class FromSpark(Pushed[Any]):
             from .sorting import SparkSorted
 
             return SparkSorted.of(self, stage)
+        if stage.operator.requirement is KEYED:
+            from .keyed import SparkKeyed
+
+            return SparkKeyed.of(self, stage)
         left = self.capabilities.after(stage.operator.requirement)
         return evolve(self, stages=(*self.stages, stage), capabilities=left)
 
@@ -155,6 +159,15 @@ class FromSpark(Pushed[Any]):
     def within(self, context: Context) -> Self:
         """Give the source with the values that its variables have for a subscriber."""
         return evolve(self, values=values_in(context, self.variables))
+
+    def ready(self) -> FromSpark:
+        """Give a source whose data is what its stages are to read."""
+        return self
+
+    @property
+    def flows(self) -> tuple[FromSpark, ...]:
+        """The sources of which this one is made, each with all of its stages."""
+        return (self,)
 
     # -- on the threads of the job
 

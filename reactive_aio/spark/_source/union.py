@@ -58,6 +58,11 @@ class SparkUnion(FromSpark):
         """Give each source with the values that its variables have."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
+    @property
+    def flows(self) -> tuple[FromSpark, ...]:
+        """The parts, with the stages of all."""
+        return tuple(map(self._whole, self.parts))
+
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the union of what the parts compute; its partitions are theirs, one after another."""
         context: Any = self.context

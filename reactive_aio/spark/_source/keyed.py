@@ -1,0 +1,68 @@
+"""A flow on Spark whose elements are shuffled by key, so that stages run on those of each key.
+
+It is one plan of Spark's: the region before the shuffle, a shuffle into partitions, a sort in each of them by key and order, and
+the region behind it. Nothing of a key is in the memory of a worker but the state of its stages; what does not fit is on
+Spark's disks, as with any sort of its own.
+"""
+
+from __future__ import annotations
+
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Self
+
+from attrs import evolve, field, frozen
+
+from ..._fusion import KEYED, Placed, Stage
+from ...operators.windowing.by_key import GroupByKey
+from .._task.rows import Reading
+from .._task.shuffled import FromShuffle
+from .insight import details
+from .source import FromSpark
+
+if TYPE_CHECKING:
+    from .._task.worker import PartitionTask
+
+
+@frozen(eq=False)
+class SparkKeyed(FromSpark):
+    """A source whose first stage runs stages on the elements of each key."""
+
+    before: FromSpark = field(kw_only=True)
+    """What is shuffled."""
+    by: Placed[GroupByKey] = field(kw_only=True)
+
+    @staticmethod
+    def of(before: FromSpark, step: Placed[Stage[Any, Any]]) -> SparkKeyed:
+        """Shuffle what a source gives."""
+        by: Any = step  # a GroupByKey, the only stage that requires it
+        stage = Placed(FromShuffle(by.operator), step.origin)
+        left = before.capabilities.after(KEYED)
+        reading = Reading(tuple)
+        return SparkKeyed(
+            before.data, reading, before.prefetch, before.ordered, stages=(stage,), variables=before.variables,
+            capabilities=left, before=before, by=by,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.before.work
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """How the partitions are run, how elements travel, and where to look at it."""
+        (first, *others), own = self.before.details, details(self)[0]
+        return (f"{first.partition(', ')[0]}, shuffled by key, {own.partition(', ')[2]}", *others)
+
+    def within(self, context: Context) -> Self:
+        """Give both sides with the values that their variables have."""
+        return evolve(super().within(context), before=self.before.within(context))
+
+    def ready(self) -> FromSpark:
+        """Give the source of what comes out of the shuffle: lazily, as a part of Spark's plan."""
+        from .._frame.shuffling import shuffled
+
+        frame = shuffled(self.before.ready(), self.by)
+        return FromSpark(frame, self.reading, self.prefetch, self.ordered, self.stages, values=self.values)
+
+    def java_rdd(self, task: PartitionTask) -> Any:
+        """Give the JavaRDD whose computation is the task."""
+        return self.ready().java_rdd(task)

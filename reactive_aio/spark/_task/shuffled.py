@@ -1,0 +1,130 @@
+"""What runs in Spark's workers on both sides of a shuffle by key.
+
+Before it, each element becomes a row: the partition that it goes to, what its key is compared by, what it is sorted by, and
+itself, pickled with its key. Behind it, rows come sorted, and the stages run key after key. A failure before the shuffle is a
+row as well, one for each partition and before all others, since no key is complete without what was lost.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterable
+from typing import Any, ClassVar
+from zlib import crc32
+
+from attrs import define, field, frozen
+
+from ..._core.guard import FAILURES
+from ..._fusion import Stage, Template, Transform
+from ..._remote.failures import pack
+from ..._remote.pickling import by_reference
+from ...operators.windowing.by_key import GroupByKey, Grouping, OfKey, Pair
+from ...operators.windowing.keys import in_bytes
+from .pickling import dumps_by_value
+from .worker import InputFailed
+
+Row = tuple[int, bytes, bytes, bytes]
+"""Partition, key, order, and the pickled pair of key and element; a key without bytes for a packed failure."""
+
+
+@frozen
+class ToShuffle(Stage[Any, Row]):
+    """Makes rows of elements."""
+
+    by: GroupByKey
+    parts: int
+
+    template: ClassVar[Template | None] = Template("""
+        item = $row(item)
+        $rest
+    """)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.by.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return self.by.arguments
+
+    def row(self, item: Any) -> Row:
+        """Call the functions of key and order."""
+        by = self.by
+        key = by.key(item)
+        mark = in_bytes(key)
+        place = b"" if by.order_by is None else in_bytes(by.order_by(item))
+        return crc32(mark) % self.parts, mark, place, pickled((key, item))
+
+
+def pickled(value: object) -> bytes:
+    """Pickle an element: by value what belongs to the main module, or can't be imported at all."""
+    try:
+        return b"".join(by_reference(value, None, main=False))
+    except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
+        return dumps_by_value(value)
+
+
+def failed(error: BaseException, where: str, parts: int) -> list[Row]:
+    """Give the rows that tell every partition of a failure."""
+    packed = pack(error, where)
+    return [(part, b"", b"", packed) for part in range(parts)]
+
+
+@frozen
+class FromShuffle(Stage[Row, Pair]):
+    """Runs the stages on rows that come sorted, so that one key ends where another begins."""
+
+    by: GroupByKey
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.by.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return self.by.arguments
+
+    def transform(self) -> Transform[Row, Pair]:
+        """Give a place for the key at hand."""
+        return InTurnByKey(self.by)
+
+
+@define(eq=False)
+class InTurnByKey(Grouping):
+    """The key at hand, in one partition."""
+
+    by: GroupByKey
+    mark: bytes = field(init=False, default=b"")
+    run: OfKey | None = field(init=False, default=None)
+
+    def keyed(self, item: Row) -> tuple[Any, Any, Any]:
+        """Unpickle an element; raises the failure that stands in its place."""
+        mark, packed = bytes(item[1]), bytes(item[3])
+        if not mark:
+            raise InputFailed(packed)
+        key, element = pickle.loads(packed)
+        return mark, key, element
+
+    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
+        """Give what is left of the key before, and begin this one, unless it goes on."""
+        run = self.run
+        if run is None or mark != self.mark:
+            yield from self.finish()
+            self.mark, self.run = mark, (run := OfKey(key, self.by.steps))
+        return run
+
+    def finish(self) -> Iterable[Pair]:
+        """Give what the stages of the last key still hold."""
+        if self.run is not None:
+            yield from self.run.finish()
+            self.close()
+
+    def close(self) -> None:
+        """Let go of what the stages hold."""
+        run, self.run = self.run, None
+        if run is not None:
+            run.close()

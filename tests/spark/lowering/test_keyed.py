@@ -1,0 +1,201 @@
+"""Operators on the elements of each key, in Spark's workers: each key has what it has on the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import attrs
+import pytest
+
+from reactive_aio import Flow, KeyedFlow, UnsupportedOnSparkError
+
+pytest.importorskip("pyspark")
+
+pytestmark = pytest.mark.spark
+
+Element = tuple[int, int]
+KEYS: list[Any] = [
+    0,
+    1,
+    True,
+    1.0,
+    -0.0,
+    None,
+    "a",
+    "",
+    Decimal("1.0"),
+    Decimal("0.1"),
+    float("nan"),
+    (1, "a"),
+    (True, "a"),
+    b"a",
+]
+
+
+def key_of(element: Element) -> Any:
+    return KEYS[element[0] % len(KEYS)]
+
+
+def place_of(element: Element) -> tuple[int, int]:
+    return -element[1], element[0]
+
+
+def value_of(element: Element) -> int:
+    return element[1]
+
+
+def elements() -> list[Element]:
+    draw = Random(18)
+    return [(number, draw.randint(-9, 9)) for number in range(150)]
+
+
+def in_text(key: Any) -> str:
+    """Give a text that is the same for equal keys, of those above."""
+    if key != key:
+        return "nan"
+    return repr(tuple(map(in_text, key))) if isinstance(key, tuple) else str(float(key)) if key in {0, 1} else repr(key)
+
+
+def by_key(pairs: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(in_text(key), []).append(value)
+    return found
+
+
+Keyed = Callable[[KeyedFlow[Any, Element]], Flow[tuple[Any, Any]]]
+ORDERED: dict[str, Keyed] = {
+    "map": lambda k: k.map(value_of).pairs(),
+    "filter": lambda k: k.filter(lambda element: element[1] % 2).pairs(),
+    "scan": lambda k: k.map(value_of).scan(lambda total, n: total * 2 + n, 1).pairs(),
+    "pairwise": lambda k: k.pairwise().pairs(),
+    "buffer": lambda k: k.buffer(3).pairs(),
+    "buffer_until_changed": lambda k: k.map(value_of).buffer_until_changed(abs).pairs(),
+    "take": lambda k: k.take(2).pairs(),
+    "top_k": lambda k: k.top_k(2, key=value_of).pairs(),
+    "count": lambda k: k.filter(value_of).count(),
+    "fold": lambda k: k.fold(lambda text, element: f"{text} {element}", ""),
+    "reduce": lambda k: k.map(value_of).reduce(lambda a, b: a - 2 * b),
+    "several": lambda k: k.map(value_of).pairwise().filter(lambda pair: pair[0] != pair[1]).take(3).buffer(2).pairs(),
+}
+
+
+def on_spark(spark: Any, **settings: Any) -> Flow[Element]:
+    return Flow.from_spark(
+        spark.createDataFrame(elements(), "number int, value int").repartition(3), as_=tuple, **settings
+    )
+
+
+@pytest.mark.parametrize("name", ORDERED)
+async def test_each_key_has_in_order_what_it_has_on_the_event_loop(spark: Any, name: str) -> None:
+    work = ORDERED[name]
+    expected = by_key(await work(Flow.from_iterable(elements()).group_by_key(key_of, order_by=place_of)).to_list())
+    flow = work(on_spark(spark).group_by_key(key_of, order_by=place_of))
+
+    assert expected == by_key(await flow.to_list())
+    assert "shuffled by key" in flow.describe()
+
+
+async def test_what_needs_no_order_has_the_same_values_without_one(spark: Any) -> None:
+    def total(keyed: KeyedFlow[Any, Element]) -> Flow[tuple[Any, int]]:
+        return keyed.map(value_of).fold(lambda total, n: total + n, 0, any_order=True)
+
+    local, keyed = (
+        flow.group_by_key(key_of) for flow in (Flow.from_iterable(elements()), on_spark(spark, ordered=False))
+    )
+
+    assert by_key(await total(local).to_list()) == by_key(await total(keyed).to_list())
+    assert by_key(await local.count().to_list()) == by_key(await keyed.count().to_list())
+    assert sorted(await local.map(value_of).pairs().map(lambda pair: pair[1]).to_list()) == sorted(
+        await keyed.map(value_of).pairs().map(lambda pair: pair[1]).to_list()
+    )
+
+
+async def test_what_follows_runs_in_the_workers_and_may_shuffle_again(spark: Any) -> None:
+    def sizes(flow: Flow[Element]) -> Flow[tuple[int, int]]:
+        counts = flow.group_by_key(lambda element: element[0] % 7).count()
+        return counts.map(lambda pair: pair[1]).group_by_key(abs).count()
+
+    assert sorted(await sizes(Flow.from_iterable(elements())).to_list()) == sorted(
+        await sizes(on_spark(spark)).to_list()
+    )
+    assert "loop" not in sizes(on_spark(spark)).describe().splitlines()[0]
+
+
+async def test_an_rdd_a_union_and_what_was_sorted_are_shuffled_as_frames_are(spark: Any) -> None:
+    rdd = Flow.from_spark(spark.sparkContext.parallelize(elements(), 2))
+    expected = by_key(await Flow.from_iterable(elements()).group_by_key(key_of).count().to_list())
+    twice = {key: [2 * count] for key, [count] in expected.items()}
+
+    assert expected == by_key(await rdd.group_by_key(key_of).count().to_list())
+    assert expected == by_key(await rdd.sort_by(max_size=10**9).group_by_key(key_of).count().to_list())
+    assert twice == by_key(await on_spark(spark).concat(on_spark(spark)).group_by_key(key_of).count().to_list())
+
+
+@attrs.frozen
+class Total:
+    key: int
+    total: int
+
+
+def test_a_frame_has_the_shuffle_in_its_plan(spark: Any) -> None:
+    keyed = on_spark(spark).group_by_key(lambda element: element[1]).count()
+    frame = keyed.map(lambda pair: Total(*pair)).to_frame(Total)
+    numbers = [value for _, value in elements()]
+
+    assert {(n, numbers.count(n)) for n in numbers} == {tuple(row) for row in frame.collect()}
+
+
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [(name, work) for name, work in ORDERED.items() if name not in {"map", "filter", "top_k", "count"}],
+)
+def test_without_an_order_what_depends_on_it_is_refused_by_name_and_line(spark: Any, name: str, work: Keyed) -> None:
+    refused = "pairwise" if name == "several" else name
+    with pytest.raises(
+        UnsupportedOnSparkError, match=rf"^{refused.replace('fold', 'reduce')}\(.*chained at .*test_keyed.py:\d+, can't"
+    ):
+        work(on_spark(spark).group_by_key(key_of))
+
+
+class OddError(Exception):
+    pass
+
+
+def odd(element: Element) -> Any:
+    if element[0] == 99:
+        raise OddError("ninety-nine")
+    return element[0] % 5
+
+
+@pytest.mark.parametrize(
+    ("note", "build"),
+    [
+        ("in group_by_key(odd -> count())", lambda flow: flow.group_by_key(odd).count()),
+        ("in group_by_key(value_of, order_by=odd", lambda flow: flow.group_by_key(value_of, order_by=odd).pairs()),
+        ("in map(odd)", lambda flow: flow.map(odd).group_by_key(abs).count()),
+        ("in map(odd)", lambda flow: flow.group_by_key(value_of).map(odd).pairs()),
+    ],
+)
+async def test_a_failure_on_either_side_of_the_shuffle_arrives_as_itself(
+    spark: Any, note: str, build: Callable[[Flow[Element]], Flow[Any]]
+) -> None:
+    with pytest.raises(OddError, match="ninety-nine") as failed:
+        await build(on_spark(spark)).to_list()
+    assert any(each.startswith(note) for each in failed.value.__notes__)
+
+
+async def test_no_key_comes_when_elements_were_lost_before_the_shuffle(spark: Any) -> None:
+    got: list[Any] = []
+    with pytest.raises(OddError):
+        await on_spark(spark).group_by_key(odd).count().for_each(got.append)
+
+    assert [] == got
+
+
+async def test_a_key_that_is_no_scalar_is_refused_by_its_type(spark: Any) -> None:
+    with pytest.raises(TypeError, match="not frozenset"):
+        await on_spark(spark).group_by_key(frozenset).count().to_list()
