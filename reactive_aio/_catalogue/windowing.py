@@ -22,5 +22,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "window": Traits("size * d", keeps="size", fails=Fails.DISCARDS),
     "group_by": Traits("prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.DISCARDS),
-    "group_by_key": Traits("unbounded if d == unbounded else min(d, 1)", completes=Completes.BEHIND),
+    "group_by_key": Traits(
+        "1 if d < unbounded else d", keeps="max_keys * max_size", completes=Completes.BEHIND, fails=Fails.DISCARDS
+    ),
 }

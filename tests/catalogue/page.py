@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reactive_aio import Flow
 from reactive_aio._catalogue import PEERS, Completes, Fails, Operator, operators
-from reactive_aio._fusion import InTurn, Placed, Stage
+from reactive_aio._fusion import InTurn, Placed, Requirement, Stage
 from reactive_aio._plan import PublishOn, Pushed, SubscribeOn
 
 from .examples import Example, all_examples
@@ -93,6 +93,8 @@ def spark(stage: Stage[object, object]) -> str:
         return "in the workers"
     if isinstance(stage, InTurn):
         return "in turn"
+    if stage.requirement is Requirement.KEYED:
+        return "shuffled by key"
     return "" if getattr(stage, "in_parts", lambda: None)() is None else "in parts"
 
 

@@ -22,6 +22,7 @@ SPARK = {
     "": "after the boundary",
     "in parts": "in",
     "in turn": "one partition after another",
+    "shuffled by key": "shuffled by key",
     "in the workers": "runs in the workers",
 }
 """What a docstring says of where a stage is run, by what the table says."""

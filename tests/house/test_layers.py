@@ -163,8 +163,16 @@ AROUND_FLOW = {"_flow", "operators", "spark"}
 """Operators give flows, and a flow has all operators: the one circle of the library, among these parts."""
 
 KNOWN_CIRCLES: list[set[str]] = [
-    # A source on Spark makes the sources that it becomes: a sorted one, a union.
-    {"spark._source.sorting", "spark._source.source", "spark._source.union", "spark._results.source"},
+    # A source on Spark makes the sources that it becomes: a sorted one, a union, one of what a plan has shuffled by key.
+    {
+        "spark._source.sorting",
+        "spark._source.source",
+        "spark._source.union",
+        "spark._source.keyed",
+        "spark._frame.planned",
+        "spark._frame.shuffling",
+        "spark._results.source",
+    },
     # Spark imports the data source by name where it runs, and asks it for the writer and for the way back.
     {"spark.streaming._datasink", "spark.streaming._datasource", "spark.streaming._line"},
 ]

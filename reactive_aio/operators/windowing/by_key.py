@@ -114,7 +114,12 @@ class OfKey:
         self.key = key
         self._run: RegionRun | None = RegionRun(steps, Named(key), counted=False)
 
-    def answers(self, stretch: Stretch) -> Generator[Pair]:
+    @property
+    def pending(self) -> bool:
+        """Tell whether the stages would give something if no more elements came."""
+        return self._run is not None and self._run.pending
+
+    def answers(self, elements: Iterator[Any], stretch: Stretch) -> Generator[Pair]:
         """Give what comes of the elements that follow; once no more are needed, leave them out."""
         run = self._run
         if run is not None:
@@ -123,11 +128,11 @@ class OfKey:
             if run.may_stop and run.done:  # as with take(0)
                 run.finish()
             else:
-                yield from self._given(run, stretch.elements, stretch)
+                yield from self._given(run, elements, stretch)
             if run.phase is FINISHING:
                 yield from self.finish()
                 self.close()
-        for _ in stretch.elements:
+        for _ in elements:
             pass
 
     def finish(self) -> Generator[Pair]:
@@ -159,6 +164,7 @@ class OfKey:
         """Let go of what is held."""
         run, self._run = self._run, None
         if run is not None:
+            run.current = None  # it leads back to the run
             run.close()
 
 
@@ -172,40 +178,48 @@ class Named:
         return f"the elements of key {label(self.key)}"
 
 
+Found = tuple[Any, Any, Any]
+"""What tells the key of an element from others, the key, and what goes through the stages."""
+
+
+@define(eq=False)
+class Ahead:
+    """A place for the element that has been taken from the input, and not yet been given to the stages of its key."""
+
+    item: Any = MISSING
+
+
 @define(eq=False)
 class Stretch:
-    """The elements of a pass, cut where the key changes."""
+    """The elements of a pass, cut where the key changes. Neither its generators nor the transform are known to it, so nothing is a cycle."""
 
     items: Iterator[Any]
-    keyed: Callable[[Any], tuple[Any, Any, Any]]
-    """Gives for an element what tells its key from others, the key, and what goes through the stages."""
+    keyed: Callable[[Any], Found]
+    ahead: Ahead
     mark: Any = field(init=False, default=MISSING)
     key: Any = field(init=False, default=None)
-    elements: Iterator[Any] = field(init=False, factory=lambda: iter(()))
-    """Those that follow each other and have this key."""
-    _ahead: Any = field(init=False, default=MISSING)
     _failure: BaseException | None = field(init=False, default=None)
 
-    def advance(self) -> bool:
-        """Go on to the next key, if an element comes."""
-        if self._ahead is MISSING:
+    def next_key(self) -> Generator[Any] | None:
+        """Go on to the next key, if an element comes, and give those that follow each other and have it."""
+        if self.ahead.item is MISSING:
             for each in self.items:
-                self.mark, self.key, self._ahead = self.keyed(each)
+                self.mark, self.key, self.ahead.item = self.keyed(each)
                 break
             else:
-                return False
-        self.elements = self._of_one()
-        return True
+                return None
+        return self._of_one()
 
     def _of_one(self) -> Generator[Any]:
-        mark, first, self._ahead = self.mark, self._ahead, MISSING
+        mark, keyed, ahead = self.mark, self.keyed, self.ahead
+        first, ahead.item = ahead.item, MISSING
         yield first
-        keyed = self.keyed
+        del first
         try:
             for each in self.items:
                 found, key, item = keyed(each)
                 if found is not mark and found != mark:
-                    self.mark, self.key, self._ahead = found, key, item
+                    self.mark, self.key, ahead.item = found, key, item
                     return
                 yield item
         except FAILURES as error:
@@ -222,9 +236,12 @@ class Grouping(Transform[Any, Pair], ABC):
 
     __slots__ = ()
 
+    ahead: Ahead
+
+    @property
     @abstractmethod
-    def keyed(self, item: Any) -> tuple[Any, Any, Any]:
-        """Give for an element what tells its key from others, the key, and what goes through the stages."""
+    def keyed(self) -> Callable[[Any], Found]:
+        """The function that looks at an element; it does not refer to the transform."""
 
     @abstractmethod
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
@@ -232,14 +249,26 @@ class Grouping(Transform[Any, Pair], ABC):
 
     def apply(self, items: Iterator[Any]) -> Generator[Pair]:
         """Run a stretch, key after key."""
-        stretch = Stretch(items, self.keyed)
-        while stretch.advance():
+        stretch = Stretch(items, self.keyed, self.ahead)
+        while (elements := stretch.next_key()) is not None:
             run = yield from self.turned_to(stretch.mark, stretch.key)
-            yield from run.answers(stretch)
+            yield from run.answers(elements, stretch)
 
     def demand(self, n: int) -> int:
         """Ask for one element at a time, since it may be enough."""
         return n if n == UNBOUNDED else min(n, 1)
+
+
+@frozen
+class Looking:
+    """Calls the function of the key."""
+
+    key: Callable[[Any], Any]
+
+    def __call__(self, item: Any) -> Found:
+        """Look at an element."""
+        key = self.key(item)
+        return hashed(key), key, item
 
 
 @define(eq=False)
@@ -249,11 +278,12 @@ class ByKey(Grouping):
     stage: GroupByKey
     steps: Steps
     runs: dict[Any, OfKey] = field(init=False, factory=dict[Any, OfKey])
+    ahead: Ahead = field(init=False, factory=Ahead)
 
-    def keyed(self, item: Any) -> tuple[Any, Any, Any]:
+    @property
+    def keyed(self) -> Callable[[Any], Found]:
         """Call the function of the key."""
-        key = self.stage.key(item)
-        return hashed(key), key, item
+        return Looking(self.stage.key)
 
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
         """Find the run of a key, or make one."""
@@ -269,9 +299,16 @@ class ByKey(Grouping):
 
     def finish(self) -> Iterable[Pair]:
         """Give what the stages of each key still hold, in the order in which the keys came."""
-        for run in self.runs.values():
+        while self.runs:
+            mark, run = next(iter(self.runs.items()))
             yield from run.finish()
+            del self.runs[mark]
             run.close()
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether some key still has something."""
+        return self.ahead.item is not MISSING or any(run.pending for run in self.runs.values())
 
     def close(self) -> None:
         """Let go of what the stages hold."""

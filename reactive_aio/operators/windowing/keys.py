@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard
 from uuid import UUID
 
 from ..._fusion import label
@@ -36,9 +36,8 @@ def hashed(key: Any) -> Any:
     >>> hashed(float("nan")) is hashed(float("nan"))
     True
     """
-    if isinstance(key, tuple):
-        parts = cast("tuple[Any, ...]", key)
-        return tuple(map(hashed, parts))
+    if _is_tuple(key):
+        return tuple(map(hashed, key))
     if isinstance(key, (float, Decimal)) and math.isnan(key):
         return NAN
     return key
@@ -61,6 +60,10 @@ def in_bytes(key: Any) -> bytes:
         f"{label(key)} is no key that can be put in order or sent to Spark: take a number, text, bytes, date, time, UUID, None, "
         f"or a tuple of these, not {type(key).__name__}"
     )
+
+
+def _is_tuple(key: Any) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(key, tuple)
 
 
 def _text(key: str) -> bytes:

@@ -19,7 +19,8 @@ from ..sink._columns import Columns
 from ..sink._schema import Schema, check_schema, struct_of
 from .by_spark import applied
 from .parts import Parts, parts_of
-from .task import LIST, FrameTask, batches_of, columns_of, elements_of, lists_of, unpacked, unpickled
+from .planned import framed, named, session_of
+from .task import LIST, FrameTask, elements_of, lists_of, unpickled
 
 if TYPE_CHECKING:
     from ..._plan import FlowLike
@@ -65,17 +66,6 @@ def _framed(source: FromSpark, columns: Columns) -> Any:
     return framed(source, task_of(source), columns)
 
 
-def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
-    """Give the frame of what a task makes: lazily, so that Spark plans it with what is read and what follows."""
-    if isinstance(source.data, RDD):
-        batches = source.data.mapPartitions(partial(batches_of, task, columns))
-        frame = session_of(source).createDataFrame(batches, "batch binary", verifySchema=False)
-        return frame.mapInArrow(named(partial(unpacked), source), columns.struct)
-    assert source.reading is not None
-    frame, reading = selected(source.data, source.reading)
-    return frame.mapInArrow(named(partial(columns_of, task, reading, columns), source), columns.struct)
-
-
 def _as_rdd(source: FromSpark) -> Any:
     """Give the elements of one part: those of rows come in pickled lists, as rows of Spark's would cost more."""
     source = _now(source)
@@ -101,20 +91,3 @@ def task_of(source: FromSpark) -> FrameTask:
         return FrameTask(str(source), source.pickled())
     except NotPickled as failed:
         raise failed.error from None
-
-
-def named(work: partial[Any], source: FromSpark) -> Any:
-    """Have Spark's plans show the operators."""
-    known: Any = work  # a partial has no name of its own, and takes one
-    known.__name__ = known.__qualname__ = source.work
-    return known
-
-
-def session_of(source: FromSpark) -> Any:
-    """Give the session of the data, which an RDD does not tell."""
-    data: Any = source.data
-    if not isinstance(data, RDD):
-        return data.sparkSession
-    from pyspark.sql import SparkSession
-
-    return SparkSession.builder.getOrCreate()

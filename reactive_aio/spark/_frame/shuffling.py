@@ -17,7 +17,7 @@ from .._source.source import FromSpark
 from .._task.shuffled import ToShuffle, failed
 from .._task.worker import InputLost
 from ..sink._columns import Columns
-from .framing import framed, session_of
+from .planned import framed, session_of
 from .task import FrameTask, Weighed
 
 SCHEMA: Final = StructType(

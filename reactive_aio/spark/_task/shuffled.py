@@ -8,17 +8,18 @@ row as well, one for each partition and before all others, since no key is compl
 from __future__ import annotations
 
 import pickle
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, ClassVar
 from zlib import crc32
 
 from attrs import define, field, frozen
 
 from ..._core.guard import FAILURES
+from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from ..._remote.failures import pack
 from ..._remote.pickling import by_reference
-from ...operators.windowing.by_key import GroupByKey, Grouping, OfKey, Pair
+from ...operators.windowing.by_key import Ahead, Found, GroupByKey, Grouping, OfKey, Pair
 from ...operators.windowing.keys import in_bytes
 from .pickling import dumps_by_value
 from .worker import InputFailed
@@ -93,6 +94,15 @@ class FromShuffle(Stage[Row, Pair]):
         return InTurnByKey(self.by)
 
 
+def looked_at(row: Row) -> Found:
+    """Unpickle an element; raises the failure that stands in its place."""
+    mark, packed = bytes(row[1]), bytes(row[3])
+    if not mark:
+        raise InputFailed(packed)
+    key, element = pickle.loads(packed)
+    return mark, key, element
+
+
 @define(eq=False)
 class InTurnByKey(Grouping):
     """The key at hand, in one partition."""
@@ -101,13 +111,12 @@ class InTurnByKey(Grouping):
     mark: bytes = field(init=False, default=b"")
     run: OfKey | None = field(init=False, default=None)
 
-    def keyed(self, item: Row) -> tuple[Any, Any, Any]:
-        """Unpickle an element; raises the failure that stands in its place."""
-        mark, packed = bytes(item[1]), bytes(item[3])
-        if not mark:
-            raise InputFailed(packed)
-        key, element = pickle.loads(packed)
-        return mark, key, element
+    ahead: Ahead = field(init=False, factory=Ahead)
+
+    @property
+    def keyed(self) -> Callable[[Any], Found]:
+        """Unpickle an element."""
+        return looked_at
 
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
         """Give what is left of the key before, and begin this one, unless it goes on."""
@@ -122,6 +131,11 @@ class InTurnByKey(Grouping):
         if self.run is not None:
             yield from self.run.finish()
             self.close()
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the key at hand still has something, or the next has come."""
+        return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
 
     def close(self) -> None:
         """Let go of what the stages hold."""

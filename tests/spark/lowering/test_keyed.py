@@ -56,7 +56,13 @@ def in_text(key: Any) -> str:
     """Give a text that is the same for equal keys, of those above."""
     if key != key:
         return "nan"
-    return repr(tuple(map(in_text, key))) if isinstance(key, tuple) else str(float(key)) if key in {0, 1} else repr(key)
+    return (
+        repr(tuple(map(in_text, key)))
+        if isinstance(key, tuple)
+        else str(float(key) + 0.0)
+        if key in {0, 1}
+        else repr(key)
+    )
 
 
 def by_key(pairs: list[tuple[Any, Any]]) -> dict[str, list[Any]]:

@@ -1,0 +1,44 @@
+"""The work of a task as a node of Spark's plan."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark import RDD
+
+from .._source.source import FromSpark, selected
+from .task import FrameTask, batches_of, columns_of, unpacked
+
+if TYPE_CHECKING:
+    from ..sink._columns import Columns
+
+# `Any` stands for sessions and frames, which are those of a classic session or of Spark Connect.
+
+
+def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
+    """Give the frame of what a task makes: lazily, so that Spark plans it with what is read and what follows."""
+    if isinstance(source.data, RDD):
+        batches = source.data.mapPartitions(partial(batches_of, task, columns))
+        frame = session_of(source).createDataFrame(batches, "batch binary", verifySchema=False)
+        return frame.mapInArrow(named(partial(unpacked), source), columns.struct)
+    assert source.reading is not None
+    frame, reading = selected(source.data, source.reading)
+    return frame.mapInArrow(named(partial(columns_of, task, reading, columns), source), columns.struct)
+
+
+def named(work: partial[Any], source: FromSpark) -> Any:
+    """Have Spark's plans show the operators."""
+    known: Any = work  # a partial has no name of its own, and takes one
+    known.__name__ = known.__qualname__ = source.work
+    return known
+
+
+def session_of(source: FromSpark) -> Any:
+    """Give the session of the data, which an RDD does not tell."""
+    data: Any = source.data
+    if not isinstance(data, RDD):
+        return data.sparkSession
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
