@@ -28,7 +28,7 @@ from .workload import Field, LoopFactory, Workload
 CPU_OF_SERVICE: Final = "CPU us of the service, an event"
 LATE: Final = "ms on the way, p99"
 KB: Final = "KB a client"
-STALLING: Final = ", 50 others stall"
+STALLING: Final = ", while others stall"
 LINE: Final = b"2026-11-23T07:00:00Z a line of a log, as long as they are in most services: %06d\n"
 LENGTH: Final = len(LINE % 0) - 1
 JSON_LINE: Final = b'{"n": 1, "symbol": "ABC", "price": 12.5, "quantity": 100}\n'
@@ -88,7 +88,7 @@ def rows(n: int) -> list[Row]:
 
 
 def _events(n: int) -> Row:
-    """Events to many clients, and to many of whom some read nothing; few clients where it has to be quick."""
+    """Events to a thousand clients, and to as many beside 50 that read nothing; to few, and too little to stall any, where it has to be quick."""
     readers, stalling, events, rounds = (1_000, 50, 50, 3) if n >= 1_000_000 else (50, 5, 10, 1)
     contestants = [
         Contestant(f"{name}{others}", partial(told, name, readers, number, events))
