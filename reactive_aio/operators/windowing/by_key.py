@@ -111,7 +111,7 @@ class OfKey:
     __slots__ = ("_run", "key")
 
     def __init__(self, key: Any, steps: Steps) -> None:
-        self.key = key
+        self.key: Any = key
         self._run: RegionRun | None = RegionRun(steps, Named(key), counted=False)
 
     @property
