@@ -87,9 +87,9 @@ def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     check_order(step.operator)
     if parts.behind:
         raise refused_between(method, parts.behind[-1], step)
-    if len(parts.sources) > 1:
+    source, *further = parts.sources
+    if further:
         raise refused_stage(method, step)
-    source = parts.sources[0]
     if parts.before:
         source = evolve(source, data=applied(source.data, parts.before))
     return Parts((source.lower(step),))
