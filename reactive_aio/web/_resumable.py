@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from secrets import token_hex
 from types import TracebackType
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from .._flow.flow import Flow
 from .._flow.shared import Shared
+from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow, check_function
 from ._events import Event
 
 T = TypeVar("T")
+
+Numbered = tuple[str, int, Event]
+"""The name of a run, and the number of an event in it."""
 
 MOST_DIGITS: Final = 20
 """Of a number that a client sends; no longer one is ours."""
@@ -47,7 +51,7 @@ class Resumable(Generic[T]):
     replay: int = field(kw_only=True)
     lag: int = field(default=256, kw_only=True)
     evict_after: float | None = field(default=None, kw_only=True)
-    _shared: Shared[tuple[str, int, Event]] = field(init=False, repr=False)
+    _shared: Shared[Numbered] = field(init=False, repr=False)
     _latest: tuple[str, int] = field(init=False, default=("", -1), repr=False)
     """The run that has begun most lately, and the number of its latest event."""
 
@@ -70,21 +74,22 @@ class Resumable(Generic[T]):
 
     def __call__(self, last_id: str | None) -> Flow[Event]:
         """Return the events of a client that has had the one with this id last, or none yet."""
-        return Flow.defer(lambda: self._shared.flat_map_iterable(self._behind(last_id)))
+        return self._shared.then(Behind(self, last_id))
 
-    def _behind(self, last_id: str | None) -> _Behind:
+    def behind(self, last_id: str | None) -> Transform[Numbered, Event]:
+        """Return where a client is that subscribes now."""
         if last_id is None:
             run, number = self._latest
-            return _Behind(run, number, returning=False)
+            return InTurnBehind(run, number, returning=False)
         run, _, text = last_id.rpartition("-")
         known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
-        return _Behind(run if known else "", int(text) if known else -1, returning=True)
+        return InTurnBehind(run if known else "", int(text) if known else -1, returning=True)
 
-    def _run(self) -> Flow[tuple[str, int, Event]]:
+    def _run(self) -> Flow[Numbered]:
         # Numbers of one run mean nothing in the next: so they have a name of the run with them.
         run = token_hex(4)
 
-        def numbered(indexed: tuple[int, T]) -> tuple[str, int, Event]:
+        def numbered(indexed: tuple[int, T]) -> Numbered:
             number, item = indexed
             event = evolve(self.event(item), id=f"{run}-{number}")
             self._latest = (run, number)
@@ -93,9 +98,23 @@ class Resumable(Generic[T]):
         return self.flow.index().map(numbered)
 
 
-@define(eq=False)
-class _Behind:
+@frozen
+class Behind(Stage[Numbered, Event]):
     """Gives the events of one client, without those that it has had."""
+
+    stream: Resumable[Any]
+    last_id: str | None
+
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[Numbered, Event]:
+        """Begin where the client has left off."""
+        return self.stream.behind(self.last_id)
+
+
+@define(eq=False)
+class InTurnBehind(Transform[Numbered, Event]):
+    """One client."""
 
     run: str
     had: int
@@ -103,14 +122,13 @@ class _Behind:
     returning: bool = field(kw_only=True)
     """Whether it is to be told of a gap."""
 
-    def __call__(self, numbered: tuple[str, int, Event]) -> list[Event]:
-        run, number, event = numbered
-        made: list[Event] = []
-        if run != self.run or number > self.had + 1:
-            if self.returning:
-                made.append(Event(event="reset"))
-            self.run, self.had = run, number - 1
-        if number > self.had:
-            self.had = number
-            made.append(event)
-        return made
+    def apply(self, items: Iterator[Numbered]) -> Iterator[Event]:
+        """Give each event that is new, behind a reset where some are missing."""
+        for run, number, event in items:
+            if run != self.run or number > self.had + 1:
+                self.run, self.had = run, number - 1
+                if self.returning:
+                    yield Event(event="reset")
+            if number > self.had:
+                self.had = number
+                yield event
