@@ -6,8 +6,8 @@ are looked up in the context in which the flow was subscribed to.
 - ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
   the exception handler of the running event loop.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
-  nothing happens. What an operator or an end is there to drop (by `filter`, or all but the last by `last`) and what functions
-  have made of elements (by `reduce` or `collect`) is none.
+  nothing happens. What an operator or an end is there to drop is none, by `filter`, or all but the last by `last`. Nor is what functions have
+  made of elements, by `reduce` or `collect`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Using(AbstractContextManager[None]):
 
 
 def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
-    """Return a copy of a context in which ``hook`` is told of elements that will not be delivered, and then the hook that was set."""
+    """Return a copy of a context in which ``hook`` hears of elements that will not be delivered, and then the hook that was set."""
     copy = context.copy()
     outer = copy.run(_on_discard.get)
 

@@ -216,8 +216,8 @@ def strict(subject: Subscriber[T]) -> Subscriber[T]: ...
 def strict(subject: Any) -> Any:
     """Give a publisher, or a subscriber, that raises ProtocolViolation where either side of it breaks a rule.
 
-    The error quotes the rule, tells what was seen and what to do, and shows the last twenty signals. It is raised
-    to whoever broke the rule. If that is the publisher, its subscription is cancelled and the subscriber gets the
+    The error quotes the rule, tells what was seen and what to do, and shows the last twenty signals. It is raised in the code that broke the
+    rule. If that is the publisher, its subscription is cancelled and the subscriber gets the
     error by on_error, unless the stream is over; of a second subscription only that one is cancelled (rule 2.5).
     For None the error is a TypeError as well (rule 2.13).
     """

@@ -98,8 +98,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         Args:
             virtual: False for the real clock, with all else as it is here.
             instant_io: let the clock jump while sockets are open: right where both ends are in the test.
-            patience: real seconds to wait for threads that are none of the loop's before calling it a deadlock, and
-                for a loop that is busy without end before time passes all the same.
+            patience: real seconds to wait for other threads before it is called a deadlock. A loop that is busy without end waits as long
+            before time passes.
         """
         self.jumps: int = 0
         """How often the clock has jumped."""

@@ -109,8 +109,7 @@ class Window:
 class Wave:
     """Windows on several loops of other threads that are all open at one instant.
 
-    So when nothing is heard in any of them, there was an instant at which none of the loops had anything to run,
-    and none of them can have woken another.
+    When nothing is heard in any of them, there was an instant at which no loop had anything to run. So none can have woken another.
     """
 
     def __init__(self, loops: Sequence[asyncio.AbstractEventLoop]) -> None:
@@ -163,7 +162,7 @@ class Wave:
 
 
 async def settle_here(busy: Callable[[], str | None], within: float) -> None:
-    """Return when nothing is ready on the running loop, whichever it is, and nobody else is at work.
+    """Return when nothing is ready on the running loop, and nobody else is at work.
 
     Callers have their turns one after another: two that ask at the same time would hear each other without end.
     """

@@ -1,7 +1,7 @@
 """The budget of time: who works on an event loop, and for how long, and the clock by which that is measured.
 
-All that works on one loop shares its budget. Whoever wants a turn waits in one queue, and one callback has them take their turns
-one after another, for about a millisecond in all; then the loop has its own, and those who are left wait for the next callback.
+All that works on one loop shares its budget. All that want a turn wait in one queue. One callback has them take their turns one after another,
+for about a millisecond in all; then the loop has its own, and those who are left wait for the next callback.
 So a hundred busy flows hold the loop for no longer than one does, and each has its turn once a round.
 
 To measure work, call ``budgets.clock()``. A test replaces the clock here, and nowhere else.

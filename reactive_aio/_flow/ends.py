@@ -263,9 +263,8 @@ class Ends(Calling[T_co]):
         ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
         function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
         for. With ``seconds`` a batch that is not full is written so long after its first element came, as by
-        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under
-        the same run goes on behind what is committed, so that a run that failed in the middle can be repeated and doubles
-        nothing.
+        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under the same run goes on
+        behind what is committed. So a run that failed in the middle can be repeated, and doubles nothing.
         ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
         batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
 
@@ -275,9 +274,8 @@ class Ends(Calling[T_co]):
         the rest of what was asked for may come meanwhile, and is kept for the next one.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
-        what is committed. A schema or writer that is none is refused before the flow begins, and so are ``seconds`` not
-        above 0, ``offset`` in front of which rows would be missing, and ``max_retries`` for a writer that can't be sure of
-        its batches.
+        what is committed. What is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
+        leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches.
         Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
 
@@ -314,9 +312,9 @@ class Ends(Calling[T_co]):
         Demand: Spark's: each task works as fast as what it makes is taken, in batches of up to 10,000 rows.
         Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for what its tasks can't run, by operator and
         line: what depends on the order of the whole, boundaries, time, and combinators other than ``concat``. A schema that is
-        none is refused with TypeError or ValueError, and a session that has ended with SparkJobError. What a function
-        raises later, or an element that does not fit the schema, fails Spark's job with an error of Spark's, whose text tells the
-        exception and the operator with its line.
+        none is refused with TypeError or ValueError, and a session that has ended with SparkJobError. What a function raises later, or an
+        element that does not fit the schema, fails Spark's job with an error of Spark's. Its text tells the exception and the operator with its
+        line.
         (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
 
         .. code-block:: python
@@ -333,7 +331,7 @@ class Ends(Calling[T_co]):
     def to_rdd(self) -> RDD[T_co]:
         """Give a flow that is on Spark as a lazy RDD, whose tasks run the functions of the flow.
 
-        As ``to_frame``, of which all holds, for elements that are not rows; with fewer means than a frame, since Spark sees
+        As ``to_frame``, for elements that are not rows; with fewer means than a frame, since Spark sees
         nothing of them. They are pickled, and by value those of the main module.
         Demand: Spark's: each task works as fast as what it makes is taken.
         Errors: as ``to_frame``, and UnsupportedOnSparkError for a frame of Spark Connect, which has no RDDs.

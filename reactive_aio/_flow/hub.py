@@ -26,8 +26,8 @@ class Hub(Generic[T]):
     is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it is discarded, and goes to ``hooks.on_discard``.
     Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag + replay`` elements are
     kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
-    With ``evict_after`` one for which other subscribers have to wait, and that has not taken within so many seconds what was there when they
-    began to, fails alone with SlowSubscriberError, and they go on. Seconds in which its event loop is blocked do not count. Without it one
+    With ``evict_after`` a subscriber has so many seconds to take what was there when others began to wait for it. If it does not, it fails
+    alone with SlowSubscriberError, and they go on. Seconds in which its event loop is blocked do not count. Without it one
     line in the log tells of five seconds.
     Errors: numbers below 1, a ``replay`` below 0, seconds that are not above 0 and another ``idle`` are refused with ValueError.
     (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)

@@ -1,4 +1,4 @@
-"""A flow of which each key has a flow of its own."""
+"""A flow that has a flow of its own for each key."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.map(fn))
 
     def filter(self, predicate: Callable[[T_co], object]) -> KeyedFlow[K_co, T_co]:
-        """Keep the elements of which ``predicate`` is true, as ``Flow.filter`` does."""
+        """Keep the elements for which ``predicate`` is true, as ``Flow.filter`` does."""
         return self._with(self._chain.filter(predicate))
 
     @overload

@@ -27,7 +27,7 @@ R_co = TypeVar("R_co", covariant=True)
 def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) -> Processor[T, R]:
     """Make a Processor of a chain of operators: it subscribes to a publisher, and publishes what the chain makes of it.
 
-    It takes one publisher and one subscriber, whichever comes first; each further subscription is cancelled, each
+    It takes one publisher and one subscriber, in either order; each further subscription is cancelled, each
     further subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as `Flow.share` does: the
     slowest lets the others be so many elements ahead, and who comes behind the end is given that. None is refused at both edges (rule 2.13).
 
@@ -71,7 +71,7 @@ class Upstream:
 
 @define(eq=False)
 class FlowProcessor(Processor[T_contra, R_co], Here):
-    """Where a publisher and a flow meet, whichever comes first.
+    """Where a publisher and a flow meet, in either order.
 
     The publisher may speak on any thread. ``_listener``, the flow's own subscriber, posts all it is told to its
     region; so it may be called with the lock held, which keeps what came before it in front of what comes after.

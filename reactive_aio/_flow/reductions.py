@@ -278,9 +278,8 @@ class Reductions(Fluent[T_co]):
     ) -> dict[K, A]:
         """Combine the elements of each key into one value, from the left, beginning with ``initial``.
 
-        ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is
-        given, makes one value of those of two stretches of the stream that follow each other, of which each has begun
-        with ``initial``.
+        ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is given, makes one value of
+        those of two stretches of the stream that follow each other. Each stretch has begun with ``initial``.
         Demand: unbounded; a value is kept for each key.
         Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
@@ -299,7 +298,7 @@ class Reductions(Fluent[T_co]):
         return await self._value(ReduceByKey(key, fn, initial, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:
-        """Tell whether ``predicate`` is true of every element; cancel the source at the first of which it is not.
+        """Tell whether ``predicate`` is true of every element; cancel the source at the first for which it is not.
 
         Demand: one element after another; of no element it is true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
@@ -317,7 +316,7 @@ class Reductions(Fluent[T_co]):
         return await self._value(All(predicate), True)
 
     async def any(self, predicate: Callable[[T_co], object]) -> bool:
-        """Tell whether ``predicate`` is true of some element; cancel the source at the first of which it is.
+        """Tell whether ``predicate`` is true of some element; cancel the source at the first for which it is.
 
         Demand: one element after another; of no element it is not true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.

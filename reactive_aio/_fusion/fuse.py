@@ -2,9 +2,9 @@
 
 The idea is whole-stage code generation, as query engines do it, on the scale of a stream library: the
 templates of the stages are nested into one loop, so that between two operators there is neither a call nor
-an iterator. Beside speed that gives two things for nothing. The line on which an exception left the
-generated function names the stage that raised it, and a StopIteration from a user's function can't be
-mistaken for the end of the stream, because Python turns it into a RuntimeError (PEP 479).
+an iterator. Beside speed that gives two things for nothing. The line on which an exception left the generated function names the stage that
+raised it. A StopIteration from a user's function can't be mistaken for the end of the stream, because Python turns it into a RuntimeError (PEP
+479).
 
 The first function of a region is *paced*. It takes its input in short slices and looks at the clock between
 them; when its time is up it returns, and the driver calls it again later. That bounds how long the event

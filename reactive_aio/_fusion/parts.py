@@ -93,8 +93,8 @@ class Placing(Transform[T, R], ABC):
 class InTurn(Stage[T, R], ABC):
     """A stage that depends on the place of each element in the whole, and on nothing else that is not in its part.
 
-    So it may be run on the parts of a stream, wherever they lie, if they have their turn one after another and each is
-    told how many elements have come to the stage in those before.
+    So it may be run on the parts of a stream, wherever they lie, one after another. Each part has to know how many elements have come to the
+    stage in those before.
     """
 
     __slots__ = ()

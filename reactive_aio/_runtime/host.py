@@ -5,7 +5,7 @@ it, whatever boundary is between:
 
 - Behind a failure of the flow it is a note on that, and goes to the hook.
 - Else the region that reads the flow fails with it, if that is still at work.
-- Else the end that is awaited raises it. Where nobody awaits one, the hook is told.
+- Else the end that is awaited raises it. Where nobody awaits one, the hook hears of it.
 """
 
 from __future__ import annotations

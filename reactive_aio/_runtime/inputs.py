@@ -135,8 +135,8 @@ class PushedInput:
     """The input of a region that is fed by another one, or by a source with a will of its own.
 
     ``outstanding`` counts what was requested and has not arrived. Without prefetch no more is requested than
-    the stages need for the demand at hand. With it at most ``prefetch`` elements are outstanding or waiting
-    here, and more is requested when three quarters of them have been consumed, or one, if the source is to be told of each.
+    the stages need for the demand at hand. With it at most ``prefetch`` elements are outstanding or waiting here. More is requested when three
+    quarters of them have been consumed, or one, if the source has to hear of each.
     """
 
     __slots__ = (

@@ -122,7 +122,7 @@ def tail(
     (truncation), it is read from its beginning; what was written and cut off between two looks is not seen. A line that has not ended by then
     ends there.
     Demand: the file is looked at when a line is wanted, every ``interval`` seconds while there is none, up to 64 KiB at a time. A file is its
-    own buffer: a reader may stop for as long as it likes, but for rotations, of which it sees the last.
+    own buffer: a reader may stop for as long as it likes. Of several rotations meanwhile it sees the last.
     Errors: those of `read_lines`. An ``interval`` that is not above 0 is refused with ValueError.
     Cancel: at once, or behind the look at hand; the file is closed.
     (coreutils: ``tail -F``.)

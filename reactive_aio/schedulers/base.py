@@ -1,7 +1,7 @@
 """What a scheduler is: the place where a region runs.
 
-A scheduler is a value in a flow. It is asked for an event loop each time the flow is subscribed to, and
-told when that region has ended, so that what it started for the region ends with it.
+A scheduler is a value in a flow. It is asked for an event loop each time the flow is subscribed to. It hears when that region has ended, so
+that what it started for the region ends with it.
 
 `Workers` are the other kind of place. They have no event loop: the region's function is applied to chunks, several at
 a time, and the event loop that reads the results keeps them in order and under demand.

@@ -67,7 +67,7 @@ class Home:
 
 
 def current() -> Current:
-    """Run the region on the event loop of whoever subscribes.
+    """Run the region on the event loop of the subscriber.
 
     A boundary to it is a hop: a bounded queue and a scheduled callback, in the terms of the specification the
     line between two regions on one resource. (Reactor: ``Schedulers.immediate``, but asynchronous.)

@@ -60,7 +60,7 @@ class _LoopThread:
                 told()
 
     def _run_loop(self, runner: asyncio.Runner, started: Future[None]) -> None:
-        """Run the loop until it is told to stop, or an exit or an interrupt leaves it, after which it goes on."""
+        """Run the loop until a stop. Go on behind an exit or an interrupt that leaves it."""
         try:
             runner.run(self._serve(started))
         except FAILURES as error:

@@ -44,7 +44,7 @@ class VirtualTimeScheduler(ThreadScheduler):
         return "virtual_time()"
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Return the thread's loop, and have it look at the loop of whoever subscribes."""
+        """Return the thread's loop, and have it look at the loop of the subscriber."""
         with suppress(RuntimeError):
             self._homes.add(asyncio.get_running_loop())
         return ThreadScheduler.attach(self, lost)

@@ -82,7 +82,7 @@ class Listener(Generic[T]):
             self.wake()
 
     def wake(self) -> None:
-        """Wake whoever waits in ``arrival``."""
+        """Wake those who wait in ``arrival``."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

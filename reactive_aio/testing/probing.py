@@ -21,10 +21,10 @@ class ProbeError(AssertionError):
 
 
 class StreamProbe(Generic[T]):
-    """A subscriber for tests: it requests when it is told to, and every signal must be expected.
+    """A subscriber for tests: it requests when you call it, and every signal must be expected.
 
-    Signals are expected in their order. A probe fails at the end of its block if a signal was left that nobody
-    expected, if the stream was neither verified to its end nor cancelled, or if the publisher broke a rule.
+    Signals are expected in their order. A probe fails at the end of its block if a signal was left that nobody expected, or if the publisher
+    broke a rule. It also fails if the stream was neither verified to its end nor cancelled.
 
     Waits take the time of the loop's clock, virtual or real, and ``within`` seconds of the real one at most.
     (Reactor: ``StepVerifier``.)

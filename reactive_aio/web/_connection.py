@@ -39,7 +39,7 @@ FAILED: Final = "the stream has failed"
 
 
 class StreamError(Exception):
-    """A failure whose text the other side may read; of all others it is told only that the stream has failed."""
+    """A failure whose text the other side may read; of all others it hears only that the stream has failed."""
 
 
 class RemoteError(Exception):

@@ -175,7 +175,7 @@ class PartBody:
         return Flow.from_async_iterable(self._chunks).do_finally(self.over.set)
 
     async def leave(self) -> None:
-        """Wait for whoever reads it, and skip what is unread."""
+        """Wait for its reader, and skip what is unread."""
         if self.begun:
             await self.over.wait()
         self.begun = True

@@ -28,7 +28,7 @@ class StreamSocket:
     It may want ``max_credit`` elements of a stream at a time.
     Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns. A client that
     takes longer than ``send_timeout`` seconds for a frame has stalled, which ends the connection.
-    Errors: a client is told that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
+    Errors: a client hears that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
     ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end the connection. More than
     ``max_streams`` subscriptions at a time are refused. What ``on_connect`` raises ends the connection, and is raised.
     Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in "https://example.org"; "*" lets all in.

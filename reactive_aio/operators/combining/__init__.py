@@ -150,7 +150,7 @@ class Combining(Fluent[T_co]):
         return self._begin(SwitchIfEmpty[T_co | U](self._as_flow(), other))
 
     def race(self, *others: Flow[U]) -> Flow[T_co | U]:
-        """Emit the elements of whichever of the flows signals first: an element, a failure or its end.
+        """Emit the elements of the flow that signals first: an element, a failure or its end.
 
         Demand: every flow is asked for all of it until one has signalled, and that one alone from then on; the others
         are cancelled. Nothing is buffered; what they had made by then goes to ``hooks.on_discard``. The flows are

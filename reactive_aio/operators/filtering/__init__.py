@@ -138,8 +138,8 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit elements until ``other`` emits or completes, then cancel and complete, without further demand.
 
-        ``other`` is a flow, an event, which ends this flow when it is set, or a function, which is called for each
-        subscription and gives what is awaited, such as an ``async def``. A coroutine, task or future will do for one subscription.
+        ``other`` is a flow, an event or a function. An event ends this flow when it is set. A function, such as an ``async def``, is called for
+        each subscription and gives what is awaited. A coroutine, task or future will do for one subscription.
 
         Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
         is buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.

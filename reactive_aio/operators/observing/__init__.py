@@ -49,7 +49,7 @@ class Observing(Fluent[T_co]):
         return self.then(DoOnNext(fn))
 
     def do_on_error(self, fn: Callable[[BaseException], object]) -> Flow[T_co]:
-        """Call ``fn(error)`` when this flow fails, before what follows is told.
+        """Call ``fn(error)`` when this flow fails, before the failure goes on.
 
         Demand: passed on one for one; nothing is buffered.
         Errors: that of the flow; if ``fn`` raises, that error, with the flow's as its context. An ``async def`` is
@@ -66,7 +66,7 @@ class Observing(Fluent[T_co]):
         return self._peek("do_on_error", fn, Listener(on_error=fn))
 
     def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """Call ``fn()`` when this flow has completed, before what follows is told.
+        """Call ``fn()`` when this flow has completed, before the completion goes on.
 
         Demand: passed on one for one; nothing is buffered.
         Errors: if ``fn`` raises, the flow fails with that. An ``async def`` is refused with TypeError when the flow
@@ -116,7 +116,7 @@ class Observing(Fluent[T_co]):
         return self._peek("do_on_request", fn, Listener(on_request=fn))
 
     def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """Call ``fn()`` when this flow is cancelled, before it is told; also by ``take`` and its like.
+        """Call ``fn()`` when this flow is cancelled, before the cancel goes on; also by ``take`` and its like.
 
         Demand: passed on one for one; nothing is buffered.
         Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
@@ -135,8 +135,8 @@ class Observing(Fluent[T_co]):
     def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` once for each subscription when this flow has ended: completed, failed or been cancelled.
 
-        It is called when the signal has been passed on, a cancel upstream and any other end downstream, there behind
-        what is done to the last elements, and before the end that is awaited returns.
+        It is called when the signal has been passed on: a cancel upstream, any other end downstream, behind what is done to the last elements.
+        The end that is awaited returns after it.
         Demand: passed on one for one; nothing is buffered.
         Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
         ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
@@ -156,7 +156,7 @@ class Observing(Fluent[T_co]):
 
         For elements that have to be closed or given back. They are those of the sources and of every operator so far:
         what a filter leaves out is not among them, but what is held, read ahead or dropped when the flow ends or is
-        cancelled. The hook of the subscriber, ``hooks.on_discard``, is told as well, after ``fn``.
+        cancelled. The hook of the subscriber, ``hooks.on_discard``, hears of it too, after ``fn``.
         Demand: passed on one for one; nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
         flow is built.

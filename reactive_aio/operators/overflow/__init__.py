@@ -1,4 +1,4 @@
-"""Operators for sources that can't be slowed: they say what becomes of elements for which there is no demand."""
+"""Operators for sources that can't be slowed: they say what to do with elements for which there is no demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Overflowing(Fluent[T_co]):
-    """Operators for sources that can't be slowed: they say what becomes of elements for which there is no demand.
+    """Operators for sources that can't be slowed: they say what to do with elements for which there is no demand.
 
     Each asks the flow before it for everything, and gives on what is wanted. What it drops is counted, for
     ``items.snapshot()`` to show, and told to ``hooks.on_discard``.

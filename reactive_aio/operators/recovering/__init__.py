@@ -44,8 +44,8 @@ class Recovering(Fluent[T_co]):
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.
 
-        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It
-        is told how many elements the run has had, and how many runs there have been; they are counted anew for each
+        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It gets the number of
+        elements that the run has had, and the number of runs; they are counted anew for each
         subscription.
         Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
         Errors: a failure of this flow or of ``decide`` ends the whole. What is no function is refused with TypeError
@@ -77,7 +77,7 @@ class Recovering(Fluent[T_co]):
         """Subscribe again when this flow fails: so many times at most, or for ever, or by the waits of a `Backoff`.
 
         Only for failures among ``errors``. What a failed attempt has emitted stays emitted. The next one starts from the
-        beginning; with ``resume`` it reads ``resume(last)`` once there was an element, the last of which it is given. A
+        beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one. A
         number holds for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
         Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.

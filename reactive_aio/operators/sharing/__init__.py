@@ -36,17 +36,17 @@ class Sharing(Fluent[T_co]):
     ) -> Shared[T_co]:
         """Run this flow once for all who subscribe meanwhile; the slowest of them lets the others be ``lag`` elements ahead.
 
-        The run begins with the first subscriber, and is cancelled when the last has left. `async with` holds it open, whoever comes
-        and goes. One who comes later begins with the latest ``replay`` elements, none of them older than ``replay_for`` seconds.
+        The run begins with the first subscriber, and is cancelled when the last has left. `async with` holds it open while subscribers come and
+        go. One who comes later begins with the latest ``replay`` elements, none of them older than ``replay_for`` seconds.
         Behind the end of the run one who comes begins it anew, with ``restart="always"``; else, or behind a completion with
         "after_error", is given the replay and that end again. Subscribers may be on any event loops and threads. The flow runs where it is
         placed, else where it is held open, else on the loop of the first subscriber; never in the context of a subscriber, but in that
         in which this is called, or in that of the block.
         Demand: what the subscriber wants who wants most, and no more than the slowest lets it have; nothing before there are ``start``
         subscribers. No more than ``lag + replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
-        subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this. With ``evict_after`` one for
-        which others have to wait, and that has not taken within so many seconds what was there when they began to, fails alone with SlowSubscriberError,
-        and they go on. Seconds in which its event loop is blocked do not count. Without it one line in the log tells of five seconds.
+        subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this. With ``evict_after`` a subscriber
+        has so many seconds to take what was there when others began to wait for it. If it does not, it fails alone with SlowSubscriberError, and
+        they go on. Seconds in which its event loop is blocked do not count. Without it one line in the log tells of five seconds.
         Errors: the failure of this flow is that of all who are there, behind the elements. A subscriber with a ``linger``, for which
         a run goes on when nobody is there, is refused with RuntimeError where no block holds the flow open. Numbers below 1, a ``replay`` below 0
         and seconds that are not above 0 are refused with ValueError when the flow is built.

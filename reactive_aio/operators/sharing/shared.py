@@ -45,7 +45,7 @@ def check_restart(restart: object) -> None:
 
 @frozen(eq=False)
 class Holder:
-    """Whoever holds a shared flow open: its runs begin on this loop, in this context."""
+    """A holder of a shared flow: its runs begin on this loop, in this context."""
 
     loop: asyncio.AbstractEventLoop
     context: Context

@@ -280,7 +280,7 @@ class Sourcing(Computed[T_co]):
         The clock starts with the first demand; the first tick comes after ``delay`` seconds, by default a period.
         Ticks keep to that clock: one that comes late, because the loop was busy, makes none of the others late.
 
-        Demand: a tick that finds none ends the flow. Let the operator that follows say what becomes of it:
+        Demand: a tick that finds none ends the flow. Let the operator that follows say what to do with it:
         ``on_backpressure_drop``, ``on_backpressure_latest``, ``on_backpressure_buffer``.
         Errors: BackpressureOverflowError for such a tick. A ``period`` that is not above 0, and a ``delay`` below 0,
         are refused with ValueError when the flow is built.
@@ -428,8 +428,8 @@ class Sourcing(Computed[T_co]):
         elements interleave freely, while the order within each partition is kept. In order one partition delivers at
         a time, and so computes on one core, because what the others make would have to be kept somewhere.
 
-        A row of a DataFrame becomes a ``Row``, as in ``collect()``, or by ``as_`` a ``tuple`` (the fastest), a
-        ``dict``, or an object of an attrs class, for which only the columns named as its fields are read; names and
+        A row of a DataFrame becomes a ``Row``, as in ``collect()``. By ``as_`` it becomes a ``tuple`` (the fastest), a ``dict``, or an object
+        of an attrs class; then only the columns named as its fields are read; names and
         types are checked against the frame at once, apart from fields with a converter of their own. Times
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
@@ -443,8 +443,8 @@ class Sourcing(Computed[T_co]):
         however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
         ahead of the one whose turn it is, for an eighth of that; else as many run as the cluster has slots but one,
         each for at most a quarter, so that none waits for a slow one.
-        Errors: what a function raises in a worker arrives after the elements before it, with its own type,
-        arguments and notes, the operator, the element, and the remote traceback as a note; as RemoteError if it
+        Errors: what a function raises in a worker arrives after the elements before it. It has its own type, arguments and notes. Notes tell
+        the operator, the element and the remote traceback; as RemoteError if it
         can't be pickled. SparkJobError when the job itself fails; DriverUnreachableError, which is one, when the
         workers can't connect to this process. UnsupportedOnSparkError when the flow is built, for a function that
         can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
@@ -456,8 +456,8 @@ class Sourcing(Computed[T_co]):
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
         again gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
-        elements travel by Spark itself: partitions are computed one after another, each as a whole when its first
-        element is wanted, and what comes of one has to fit into the memory of the driver's JVM. A flow leaves one slot of
+        elements travel by Spark itself: partitions are computed one after another, each as a whole when its first element is wanted. What comes
+        of one has to fit into the memory of the driver's JVM. A flow leaves one slot of
         the cluster free, and one for each other flow that has subscribed: those that wait for each other need as many
         slots as they are. Give a local session one more than there are cores; a task that waits for demand uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)

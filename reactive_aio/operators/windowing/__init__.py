@@ -147,7 +147,7 @@ class Windowing(Fluent[T_co]):
         prefetch: int = 256,
         stall_after: float = 10.0,
     ) -> Flow[GroupedFlow[K, T_co]]:
-        """Emit a flow for each ``key``, with the elements of which it is the key; it has the key as its ``key``.
+        """Emit a flow for each ``key``, with the elements that have it; it has the key as its ``key``.
 
         A group is emitted when its first element has come, and can be subscribed to once, from any event loop; a second
         time is a SourceConsumedError. When its reader cancels it, the next element of its key begins another group.
@@ -203,7 +203,7 @@ class Windowing(Fluent[T_co]):
         built.
         Spark: the elements are shuffled by key and sorted there, without a limit of keys and sizes, and the same
         operators run in the workers. Keys are what ``order_by`` may give. Operators that depend on the order of the
-        elements need ``order_by``; without it they are refused by name. Elements of which it gives the same come in any order.
+        elements need ``order_by``; without it they are refused by name. Elements for which it gives the same come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
 
         >>> from reactive_aio import Flow

@@ -1,7 +1,7 @@
 """Whether an attrs class fits the columns of a frame, by name and by type, told before anything runs.
 
-Each type of Spark's arrives as one type of Python's. A field takes it if it is declared as that, as a base class of
-it (``Sequence`` for a list), as a number that an int stands in for (PEP 484), or as something that nobody can check. That
+Each type of Spark's arrives as one type of Python's. A field takes it if it is declared as that, or as a base class of it (``Sequence`` for a
+list). It also fits a number that an int stands in for (PEP 484), or something that nobody can check. That
 a column may hold nulls is no misfit: nearly every column is declared so.
 """
 

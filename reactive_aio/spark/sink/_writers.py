@@ -1,7 +1,7 @@
 """Where batches are written to, and what each kind of place guarantees.
 
-A batch has a name, made of the *run* it belongs to and its number. Whoever writes the same run again, because
-the first time failed in the middle, finds the batches that are there and goes on behind them.
+A batch has a name, made of the *run* it belongs to and its number. A second write of the same run, because the first has failed in the middle,
+finds the batches that are there and goes on behind them.
 """
 
 from __future__ import annotations
@@ -267,8 +267,8 @@ class Table(BatchWriter):
 class Frames(BatchWriter):
     """A function of one's own, called with the frame of each batch and its number, as by ``foreachBatch``.
 
-    What it guarantees is its own affair: at least once, if whoever runs the flow again writes all batches again, and
-    exactly once if the function drops or replaces a number that it has seen.
+    What it guarantees is its own affair: at least once, since a flow that is run again writes all batches again. It is exactly once if the
+    function drops or replaces a number that it has seen.
     """
 
     fn: Callable[[DataFrame, int], object]

@@ -63,8 +63,8 @@ def feed(
     ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The flow is
     subscribed to when the query asks for its first row. A query that begins again, from its checkpoint, is given the
     rows again that it has not committed. When this process begins again, so does the flow, and rows have to be found
-    again by their place: for this give the feed a ``name``, that of the stream for all time, and instead of a flow a
-    function from an offset to the flow of the elements from there on.
+    again by their place: for this give the feed a ``name``, that of the stream for all time. Instead of a flow give it a function from an
+    offset to the flow of the elements from there on.
 
     Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches; up to
     ``batch`` rows make one. What has been admitted is kept until Spark commits it, which is when it plans the batch

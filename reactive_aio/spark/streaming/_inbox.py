@@ -81,9 +81,8 @@ def inbox(
     Demand: Spark makes a micro-batch when the one before has been acknowledged; its tasks send no more rows than are
     requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
-    started here, so does the flow, by SparkJobError. When a query that was started elsewhere is in the middle of a
-    micro-batch and no task of it has been there for ``patience`` seconds, the rows fail by SparkJobError, and should
-    the query go on after all it fails, too; ``math.inf`` is for waiting until it begins again.
+    started here, so does the flow, by SparkJobError. A query that was started elsewhere may be in the middle of a micro-batch when no task of
+    it has been there for ``patience`` seconds. Then the rows fail by SparkJobError. Should the query go on after all, it fails too; ``math.inf`` is for waiting until it begins again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)

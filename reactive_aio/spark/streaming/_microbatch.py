@@ -121,9 +121,8 @@ class Consumable(ABC, Generic[T]):
 class MicroBatch(Consumable[T]):
     """A micro-batch of a Structured Streaming query, delivered *at least once*, with the same ``id`` each time.
 
-    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been
-    acknowledged when the flow ends comes again, by the same number and from a replayable source with the same rows,
-    to whoever subscribes with this checkpoint. ``async with`` acknowledges::
+    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been acknowledged when the flow
+    ends comes again to the next subscriber with this checkpoint. It has the same number, and from a replayable source the same rows. ``async with`` acknowledges::
 
         async for batch in batches:
             async with batch as rows:

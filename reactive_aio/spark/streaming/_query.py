@@ -76,8 +76,8 @@ def hush() -> None:
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
     """Keep a checkpoint for one query; the next one waits where this one has been told to stop, and is refused else.
 
-    Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand,
-    who then finds that the stream has come to its end.
+    Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand. The subscriber then finds
+    that the stream has come to its end.
     """
     folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
     while (other := CLAIMED.setdefault(folder, query)) is not query:
