@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from codecs import lookup
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
@@ -14,9 +16,12 @@ from ._fusion import Stage, Transform
 from .operators._fluent import check_count, check_flow, check_function
 
 T = TypeVar("T")
+L = TypeVar("L")
 
 PIECE: Final = 65_536
 """Bytes of decompressed data that are given at a time, at most."""
+CUT_ANYWHERE: Final = {"utf-8", "ascii", "iso8859-1"}
+"""The encodings in which a line means the same whatever is before it."""
 ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
@@ -85,7 +90,7 @@ def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[byte
 # -- stages
 
 
-class OneChunkAtATime(Transform[bytes, bytes]):
+class OneChunkAtATime(Transform[bytes, L]):
     """What may make many elements of a chunk, and so asks for the next one when it has given them."""
 
     __slots__ = ()
@@ -105,36 +110,39 @@ class SplitLines(Stage[bytes, bytes]):
 
     def transform(self) -> Transform[bytes, bytes]:
         """Begin with no line."""
-        return Splitting(self.max_line)
+        return Splitting(Cutting(self.max_line))
 
 
 @define
-class Splitting(OneChunkAtATime):
+class Cutting:
     """The line that one subscription has the beginning of."""
 
     max_line: int
     parts: list[bytes] = field(init=False, factory=list[bytes])
     length: int = field(init=False, default=0)
 
-    def apply(self, items: Iterator[bytes]) -> Iterator[bytes]:
-        """Give each line that has ended."""
+    def blocks(self, items: Iterator[bytes]) -> Iterator[bytes]:
+        """Give all lines that have ended, one or several at a time, with breaks between them and none behind."""
         for chunk in items:
             data = bytes(chunk)
-            first, *others = data.split(b"\n")
-            self._hold(first)
-            if others:
-                yield self._line()
-                last = others.pop()
-                # Most lines begin and end in one chunk: these need no looking at one by one.
-                if b"\r" in data or len(data) > self.max_line:
-                    yield from map(self._whole, others)
-                else:
-                    yield from others
-                self._hold(last)
+            start, end = data.find(b"\n"), data.rfind(b"\n")
+            if start < 0:
+                self._hold(data)
+                continue
+            self._hold(data[:start])
+            yield self.rest()
+            # Most lines begin and end in one chunk: these need no looking at one by one.
+            if start < end:
+                yield from self._limited(data[start + 1 : end])
+            self._hold(data[end + 1 :])
 
-    def _whole(self, line: bytes) -> bytes:
-        self._hold(line)
-        return self._line()
+    def _limited(self, block: bytes) -> Iterator[bytes]:
+        if len(block) <= self.max_line:
+            yield block
+            return
+        for line in block.split(b"\n"):
+            self._hold(line)
+            yield self.rest()
 
     def _hold(self, part: bytes) -> None:
         self.length += len(part)
@@ -143,13 +151,71 @@ class Splitting(OneChunkAtATime):
         if part:
             self.parts.append(part)
 
-    def _line(self) -> bytes:
+    def rest(self) -> bytes:
+        """Give the line, and begin another."""
         parts, self.parts, self.length = self.parts, [], 0
-        return b"".join(parts).removesuffix(b"\r")
+        return b"".join(parts)
+
+
+def lines_of(block: bytes) -> list[bytes]:
+    """Cut a block into lines, without the line breaks."""
+    lines = block.split(b"\n")
+    return [line.removesuffix(b"\r") for line in lines] if b"\r" in block else lines
+
+
+@define
+class Splitting(OneChunkAtATime[bytes]):
+    """The lines of one subscription."""
+
+    cutting: Cutting
+
+    def apply(self, items: Iterator[bytes]) -> Iterator[bytes]:
+        """Give each line that has ended."""
+        for block in self.cutting.blocks(items):
+            yield from lines_of(block)
 
     def finish(self) -> Iterable[bytes]:
         """Give the last line, if nothing ends it."""
-        return (self._line(),) if self.parts else ()
+        return lines_of(self.cutting.rest()) if self.cutting.parts else ()
+
+
+@frozen
+class SplitText(Stage[bytes, str]):
+    """Splits bytes into lines of text; an encoding in which a line break is one byte."""
+
+    encoding: str
+    max_line: int
+
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[bytes, str]:
+        """Begin with no line."""
+        return Decoding(Cutting(self.max_line), self.encoding, lookup(self.encoding).name in CUT_ANYWHERE)
+
+
+@define
+class Decoding(OneChunkAtATime[str]):
+    """The lines of text of one subscription."""
+
+    cutting: Cutting
+    encoding: str
+    at_once: bool
+    """Whether several lines may be decoded at a time."""
+
+    def apply(self, items: Iterator[bytes]) -> Iterator[str]:
+        """Give each line that has ended."""
+        for block in self.cutting.blocks(items):
+            yield from self._decoded(block)
+
+    def _decoded(self, block: bytes) -> Iterable[str]:
+        if self.at_once and b"\r" not in block:
+            with suppress(UnicodeDecodeError):  # the lines before the one that fails are given below
+                return block.decode(self.encoding).split("\n")
+        return (line.decode(self.encoding) for line in lines_of(block))
+
+    def finish(self) -> Iterable[str]:
+        """Give the last line, if nothing ends it."""
+        return self._decoded(self.cutting.rest()) if self.cutting.parts else ()
 
 
 @frozen
@@ -167,7 +233,7 @@ class Decompress(Stage[bytes, bytes]):
 
 
 @define
-class Decompressing(OneChunkAtATime):
+class Decompressing(OneChunkAtATime[bytes]):
     """Where the decompression of one subscription is."""
 
     encoding: str

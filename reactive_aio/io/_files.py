@@ -10,14 +10,13 @@ import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from operator import methodcaller
 from os import PathLike, fspath
-from typing import IO, Any, Final, Literal, cast
+from typing import IO, Any, Final, Literal
 
 from anyio import CapacityLimiter
 from attrs import define, field
 
-from .._bytes import TooLargeError, split_lines
+from .._bytes import SplitText, TooLargeError
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flag, check_flow, check_seconds
 from ._threads import in_thread
@@ -101,9 +100,9 @@ def read_lines(
     ...     read_lines(path).run_sync()
     ['do', 're', 'mi']
     """
-    check_encoding("read_lines", encoding)
+    check_text("read_lines", encoding, max_line)
     chunks = read_chunks(path, compression=compression, max_bytes=max_bytes, limiter=limiter)
-    return split_lines(chunks, max_line=max_line).map(_decoder(encoding))
+    return chunks.then(SplitText(encoding, max_line))
 
 
 def tail(
@@ -130,13 +129,13 @@ def tail(
     >>> from reactive_aio.io import tail
     >>> errors = tail("/var/log/service.log").filter(lambda line: "ERROR" in line)
     """
-    check_encoding("tail", encoding)
+    check_text("tail", encoding, max_line)
     check_flag("tail", "from_start", from_start)
     check_seconds("tail", "interval", interval, above=True)
     chunks = Flow[bytes].from_poll(
         lambda: _opened(_Following(fspath(path), from_start, interval, limiter)), heartbeat=SELDOM
     )
-    return split_lines(chunks, max_line=max_line).map(_decoder(encoding))
+    return chunks.then(SplitText(encoding, max_line))
 
 
 async def write_file(
@@ -193,14 +192,11 @@ def _unlink(path: str) -> None:
         os.unlink(path)
 
 
-def check_encoding(method: str, encoding: str) -> None:
+def check_text(method: str, encoding: str, max_line: int) -> None:
     """Refuse an encoding that can't be cut at line breaks; LookupError for one that there is not."""
+    check_count(method, "max_line", max_line, 1)
     if "\n".encode(encoding) != b"\n":
         raise ValueError(f"{method}(encoding={encoding!r}): a line break has to be one byte")
-
-
-def _decoder(encoding: str) -> Callable[[bytes], str]:
-    return cast("Callable[[bytes], str]", methodcaller("decode", encoding))
 
 
 # -- what is open

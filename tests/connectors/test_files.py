@@ -88,6 +88,31 @@ async def test_a_line_that_is_too_long_and_what_is_no_text_are_refused(tmp_path:
     assert ["ÿ"] == await read_lines(path, encoding="latin-1").to_list()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "shift_jis", "iso2022_jp"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_text_is_cut_and_decoded_line_by_line_whatever_the_chunks_are(
+    encoding: str, end: str, tmp_path: Path
+) -> None:
+    lines = ["one", "", "zwei", "drei" * 90_000, "four" if encoding == "latin-1" else "四", "last"]
+    path = tmp_path / "text"
+    path.write_bytes(b"".join((line + end).encode(encoding) for line in lines[:-1]) + lines[-1].encode(encoding))
+
+    assert lines == await read_lines(path, encoding=encoding).to_list()
+
+
+async def test_the_lines_before_one_that_is_too_long_or_no_text_are_given(tmp_path: Path) -> None:
+    path, got = tmp_path / "text", list[str]()
+
+    path.write_bytes(b"one\ntwo\n\xff\nfour\n")
+    with pytest.raises(UnicodeDecodeError):
+        await read_lines(path).for_each(got.append)
+    path.write_bytes(b"three\nfour\n" + b"x" * 101 + b"\nsix\n")
+    with pytest.raises(TooLargeError):
+        await read_lines(path, max_line=100).for_each(got.append)
+
+    assert ["one", "two", "three", "four"] == got
+
+
 async def test_nothing_is_read_that_is_not_wanted(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(TEXT)
