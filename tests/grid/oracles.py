@@ -271,6 +271,20 @@ def stages(k: int) -> list[Step]:
             lambda f: f.sliding(k + 1, step=2).map(sum),
             lambda ns: [sum(ns[at : at + k + 1]) for at in range(0, len(ns) - k, 2)],
         ),
+        Step(
+            f"group_by_key(% {k + 1}).scan",
+            lambda f: f.group_by_key(lambda n: n % (k + 1)).scan(add).pairs().map(lambda pair: pair[1]),
+            lambda ns: [sum(m for m in ns[: at + 1] if m % (k + 1) == n % (k + 1)) for at, n in enumerate(ns)],
+        ),
+        Step(
+            f"group_by_key(% {k + 1}, order_by)",
+            lambda f: f.group_by_key(lambda n: n % (k + 1), order_by=abs).pairs().map(lambda pair: pair[1]),
+            lambda ns: [
+                m
+                for key in dict.fromkeys(n % (k + 1) for n in ns)
+                for m in sorted((n for n in ns if n % (k + 1) == key), key=abs)
+            ],
+        ),
         Step("runs", lambda f: f.buffer_until_changed().map(len), lambda ns: [len([*run]) for _, run in groupby(ns)]),
         Step(f"start_with({k})", lambda f: f.start_with(k, k), lambda ns: [k, k, *ns]),
         Step(f"default_if_empty({k})", lambda f: f.default_if_empty(k), lambda ns: ns or [k]),
