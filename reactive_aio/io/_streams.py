@@ -113,11 +113,8 @@ async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = 
         check_seconds("send_to", "send_timeout", send_timeout, above=True)
     target = cast("ObjectSendStream[Any]", stream)
 
-    async def send(item: Any) -> None:
-        await target.send(item)
-
     async def send_in_time(item: Any) -> None:
         async with asyncio.timeout(send_timeout):
             await target.send(item)
 
-    await flow.for_each(send if send_timeout is None else send_in_time)
+    await flow.for_each(target.send if send_timeout is None else send_in_time)
