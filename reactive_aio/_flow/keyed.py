@@ -26,6 +26,14 @@ class KeyedFlow(Generic[K_co, T_co]):
 
     ``pairs``, ``count``, ``fold`` and ``reduce`` make a flow of it again, of pairs ``(key, value)``. On the event loop values
     come as soon as their key has them, on Spark key after key, in no order of the keys.
+    Demand: one element of the flow after another, as long as the operators have nothing to give. Each key keeps the state of its operators.
+    Errors: those of the functions, with a note that names the operator and the key; what the operators of a ``Flow`` refuse
+    is refused here too. (Spark: ``KeyValueGroupedDataset``; Flink: ``KeyedStream``.)
+
+    >>> from reactive_aio import Flow
+    >>> words = Flow.of("ant", "bee", "asp", "bug", "ape").group_by_key(lambda word: word[0])
+    >>> words.filter(lambda word: word > "b").map(len).pairs().run_sync()
+    [('b', 3), ('b', 3)]
     """
 
     _flow: Flow[Any]
@@ -49,6 +57,10 @@ class KeyedFlow(Generic[K_co, T_co]):
         """Give every intermediate value of a reduction, ``initial`` first if it is given, as ``Flow.scan`` does.
 
         All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 2, 3, 4).group_by_key(lambda n: n % 2).scan(max).pairs().run_sync()
+        [(1, 1), (0, 2), (1, 3), (0, 4)]
         """
         return self._with(self._chain.scan(fn, initial))
 
@@ -71,7 +83,12 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.take(n))
 
     def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> KeyedFlow[K_co, list[T_co]]:
-        """Give a list of the ``k`` greatest elements of each key, the greatest first, as ``Flow.top_k`` does."""
+        """Give a list of the ``k`` greatest elements of each key, the greatest first, as ``Flow.top_k`` does.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 2, 3, 4, 5).group_by_key(lambda n: n % 2).top_k(2).pairs().run_sync()
+        [(1, [5, 3]), (0, [4, 2])]
+        """
         check_count("top_k", "k", k, 0)
         if key is not None:
             check_function("top_k", key, "an ordinary function is needed")
@@ -86,6 +103,10 @@ class KeyedFlow(Generic[K_co, T_co]):
 
         All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it. With
         ``any_order`` you say that the order of the elements makes no difference, and Spark needs no ``order_by``.
+
+        >>> from reactive_aio import Flow
+        >>> Flow.of(1, 2, 3, 4).group_by_key(lambda n: n % 2).fold(lambda total, n: total + n, 10).run_sync()
+        [(1, 14), (0, 16)]
         """
         return self._folded(Reduce(fn, initial), "fold", any_order)
 
