@@ -34,7 +34,7 @@ python3 dev.py bench --docs     # measures everything and writes this page, its 
 - **The same work, the same result.** Every contestant's result is compared with the right one in every turn.
 - **In turns, in one process.** The contestants of a workload take turns, round after round and in changing order, so that
   whatever slows the machine slows them alike. A ratio is taken within a round; shown are its median and its range.
-  Chapters may be runs at different times of a day: no ratio is taken across them.
+  Chapters may be runs of different days: no ratio is taken across them. What a driver keeps of large partitions was measured on 2026-11-22.
 - **CPU time beside wall time.** Where nobody waits for another process, CPU time is what is compared: it hardly depends
   on who else is at work on the machine. It counts all threads.
 - **The limit is written by hand.** Lists of 256 elements, handed over by scheduled callbacks, with a request for each, is
