@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from contextlib import suppress
 from typing import Any
 
 from attrs import define
 
-from .test_servers import RESET
+from .test_servers import reset
 
 ASK = (
     "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -50,8 +49,7 @@ class Raw:
         transport.pause_reading()
 
     def reset(self) -> None:
-        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        self.writer.transport.abort()
+        reset(self.writer)
 
     def end(self) -> None:
         self.writer.transport.abort()

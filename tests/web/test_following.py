@@ -30,7 +30,7 @@ from reactive_aio.web import (
 from tests.subscribers import Recorder, idle
 
 from .origin import LIBRARIES, origin, settled, sockets
-from .test_servers import PATIENCE, RESET, on_uvicorn
+from .test_servers import PATIENCE, on_uvicorn, reset
 
 # -- what the standard says
 
@@ -297,15 +297,16 @@ class Cutting:
         self.connections += 1
         left = self.cuts.pop() if self.cuts else 1_000_000
         from_server, to_server = await asyncio.open_connection("127.0.0.1", self.port)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            to_server.write(await reader.readuntil(b"\r\n\r\n"))
-            while left and (chunk := await from_server.read(left)):
-                writer.write(chunk)
-                await writer.drain()
-                left -= len(chunk)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        writer.transport.abort()
-        to_server.transport.abort()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                to_server.write(await reader.readuntil(b"\r\n\r\n"))
+                while left and (chunk := await from_server.read(left)):
+                    writer.write(chunk)
+                    await writer.drain()
+                    left -= len(chunk)
+        finally:
+            reset(writer)
+            to_server.transport.abort()
         with suppress(OSError):
             await to_server.wait_closed()
 

@@ -118,8 +118,9 @@ async def run_node(script: str, *arguments: str) -> Any:
 
 async def run_browser(address: str) -> Any:
     playwright = pytest.importorskip("playwright.async_api", reason="needs the package playwright")
+    command = browser()  # first of all: a test that is skipped leaves no driver behind
     async with playwright.async_playwright() as tools:
-        chromium = await tools.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
+        chromium = await tools.chromium.launch(executable_path=command, args=["--no-sandbox"])
         page = await chromium.new_page()
         await page.goto(f"http://{address}/")
         found = await page.wait_for_function("window.found", timeout=PATIENCE * 1000)

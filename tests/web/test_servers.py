@@ -79,9 +79,11 @@ async def on_uvicorn(application: Application, listener: socket.socket, **option
     task = asyncio.create_task(server.serve([listener]))
     while not server.started:
         await asyncio.sleep(0.01)
-    yield
-    server.should_exit = True
-    await task
+    try:
+        yield
+    finally:  # a test that fails leaves no server behind
+        server.should_exit = True
+        await task
 
 
 @asynccontextmanager
@@ -92,9 +94,11 @@ async def on_hypercorn(application: Application, listener: socket.socket) -> Asy
     over = asyncio.Event()
     serving: Any = hypercorn.asyncio.serve
     task = asyncio.create_task(serving(application, config, shutdown_trigger=over.wait))
-    yield
-    over.set()
-    await task
+    try:
+        yield
+    finally:
+        over.set()
+        await task
 
 
 SERVERS = {"uvicorn": on_uvicorn, "hypercorn": on_hypercorn}
@@ -111,11 +115,17 @@ async def read_some(port: int, path: str) -> tuple[asyncio.StreamReader, asyncio
     return reader, writer
 
 
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection by a reset, unless the other side has ended it already."""
+    with suppress(OSError):
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    writer.transport.abort()
+
+
 def vanish(writer: asyncio.StreamWriter, number: int) -> None:
     """Leave: by a reset, or by an end."""
     if number % 2:
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        writer.transport.abort()
+        reset(writer)
     else:
         writer.close()
 
