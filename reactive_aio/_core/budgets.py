@@ -99,6 +99,8 @@ class Budget:
     """Held while a callback is scheduled, or running: so there is never more than one."""
     _context: Context = field(init=False, factory=Context)
     """The context of the callback: nobody's, since a context that has been entered can't be entered again."""
+    arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
+    """Puts those who wait in order, and returns how many may have their turns now: all, in the order in which they came. Tests have others."""
     lent: float = field(init=False, default=0.0)
     """When tasks that run flows themselves are to let the event loop have a turn."""
 
@@ -148,7 +150,7 @@ class Budget:
         now = clock()
         self._end = now + TURN
         try:
-            for left in range(self._arranged(), 0, -1):
+            for left in range(self.arrange(waiting), 0, -1):
                 self.part = part = max((self._end - now) / left, TURN / SHARES)
                 self.until = now + part
                 waiting.popleft().come()
@@ -157,19 +159,13 @@ class Budget:
                     break
         finally:
             self.until = 0.0
-            self._go_on()
-
-    def _arranged(self) -> int:
-        """Return how many of those who wait may have their turns now, the first of them first; a loop for tests has another order."""
-        return len(self._waiting)
-
-    def _go_on(self) -> None:
-        if not self._waiting:
-            self._due.release()
-            # In this order: who is added while it is held is seen here.
-            if not self._waiting or not self._due.acquire(blocking=False):
-                return
-        self.loop.call_soon(self._come, context=self._context)
+            again = bool(waiting)
+            if not again:
+                self._due.release()
+                # In this order: who is added while it is held is seen here.
+                again = bool(waiting) and self._due.acquire(blocking=False)
+            if again:
+                self.loop.call_soon(self._come, context=self._context)
 
     # -- time
 

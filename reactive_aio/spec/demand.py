@@ -26,7 +26,7 @@ def add_demand(demand: int, n: int) -> int:
     >>> add_demand(UNBOUNDED, 1) == UNBOUNDED
     True
     """
-    return bounded(demand + n)
+    return min(demand + n, UNBOUNDED)
 
 
 def subtract_demand(demand: int, n: int) -> int:

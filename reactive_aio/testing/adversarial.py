@@ -29,7 +29,7 @@ from attrs import define, field, frozen
 
 from .._clocks.virtual import VirtualTimeLoop
 from .._clocks.windows import callback_of
-from .._core.budgets import BUDGET, Budget, Taker
+from .._core.budgets import Budget, Taker
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -65,18 +65,17 @@ def _may_wait(callback: Any) -> bool:
     return getattr(callback, "__name__", "") in WAKEUPS
 
 
-@define(eq=False)
-class _PermutingBudget(Budget):
-    """The queue of turns; those who wait are put in a new order before each callback, and some sit it out."""
+@frozen
+class _Permuted:
+    """Puts those who wait for a turn in a new order before each callback, and has some sit it out."""
 
-    _rng: random.Random
-    _hold: float
+    rng: random.Random
+    hold: float
 
-    def _arranged(self) -> int:
-        waiting = self._waiting
+    def __call__(self, waiting: deque[Taker]) -> int:
         everybody = [waiting.popleft() for _ in range(len(waiting))]  # others may be added by threads meanwhile
-        self._rng.shuffle(everybody)
-        held: list[Taker] = [each for each in everybody if self._rng.random() < self._hold]
+        self.rng.shuffle(everybody)
+        held: list[Taker] = [each for each in everybody if self.rng.random() < self.hold]
         ready = [each for each in everybody if each not in held] or everybody
         waiting.extendleft(reversed(ready))
         if ready is not everybody:
@@ -187,7 +186,7 @@ class AdversarialLoop(VirtualTimeLoop):
         self._home = get_ident()
         rng = random.Random(seed)
         self._ready = _Shuffled(rng, hold)
-        setattr(self, BUDGET, _PermutingBudget(self, rng, hold))
+        Budget.of(self).arrange = _Permuted(rng, hold)
 
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
