@@ -247,19 +247,25 @@ def test_those_for_whom_there_was_no_time_come_first_in_the_next_callback(still:
     assert second.came[0][0] <= third.came[0][0] <= first.came[1][0]
 
 
-def test_who_waits_again_comes_again_in_the_next_callback_only(still: list[float]) -> None:
+def test_who_waits_again_comes_again_behind_the_others_as_long_as_there_is_time(still: list[float]) -> None:
+    order: list[Waiting] = []
+
     @define(eq=False)
     class Again(Waiting):
         def come(self) -> None:
             super().come()
+            order.append(self)
             self.budget.add(self)
 
     loop = ByTurns()
-    taker = Again(Budget(cast("asyncio.AbstractEventLoop", loop)), still, 0.0)
-    taker.budget.add(taker)
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    first, second = takers = [Again(budget, still, TURN * 0.3) for _ in range(2)]
+    for taker in takers:
+        budget.add(taker)
 
-    assert [1, 1] == [loop.turn(), loop.turn()]
-    assert 2 == len(taker.came)
+    assert 1 == loop.turn()
+    assert [first, second, first, second] == order
+    assert 1 == loop.turn()
 
 
 def test_who_comes_late_has_a_tenth_of_a_turn_all_the_same(still: list[float]) -> None:

@@ -2,7 +2,8 @@
 
 All that works on one loop shares its budget. All that want a turn wait in one queue. One callback has them take their turns one after another,
 for about a millisecond in all; then the loop has its own, and those who are left wait for the next callback.
-So a hundred busy flows hold the loop for no longer than one does, and each has its turn once a round.
+Who is woken meanwhile waits behind the others. So a hundred busy flows hold the loop for no longer than one does, each has its turn once a round,
+and work that goes from one flow to another, as from a shared run to its readers, takes no turn of the loop for each list.
 
 To measure work, call ``budgets.clock()``. A test replaces the clock here, and nowhere else.
 """
@@ -145,18 +146,20 @@ class Budget:
         return clock() + part
 
     def _come(self) -> None:
-        """Have those take their turns who wait now, each once, for as long as there is time; the others come first in the next callback."""
+        """Have those who wait take their turns, and those whom they wake, for as long as there is time; the others come first in the next callback."""
         waiting = self._waiting
         now = clock()
         self._end = now + TURN
         try:
-            for left in range(self.arrange(waiting), 0, -1):
+            left = self.arrange(waiting)
+            while left:
                 self.part = part = max((self._end - now) / left, TURN / SHARES)
                 self.until = now + part
                 waiting.popleft().come()
                 now = clock()
                 if now >= self._end - 1e-9:  # what has been lent in parts does not add up exactly
                     break
+                left = left - 1 or self.arrange(waiting)
         finally:
             self.until = 0.0
             again = bool(waiting)

@@ -67,12 +67,14 @@ def _may_wait(callback: Any) -> bool:
 
 @frozen
 class _Permuted:
-    """Puts those who wait for a turn in a new order before each callback, and has some sit it out."""
+    """Puts those who wait for a turn in a new order before each round, and has some sit it out, or all, so that tasks come in between."""
 
     rng: random.Random
     hold: float
 
     def __call__(self, waiting: deque[Taker]) -> int:
+        if self.rng.random() < self.hold:
+            return 0
         everybody = [waiting.popleft() for _ in range(len(waiting))]  # others may be added by threads meanwhile
         self.rng.shuffle(everybody)
         held: list[Taker] = [each for each in everybody if self.rng.random() < self.hold]

@@ -117,7 +117,8 @@ class Broadcast(ABC):
             reader.delivery.post()
         if then is not None:
             then()
-        do(gone)
+        if has_ended:
+            do(gone)
         if error is not None:
             BaseException.with_traceback(error, traceback)  # whoever has raised it has added to that
         return items, has_ended, error

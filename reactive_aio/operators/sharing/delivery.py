@@ -6,14 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import Context
 from threading import get_ident
 from typing import TYPE_CHECKING
 
 from attrs import Factory, define, field
 
 from ..._core import budgets
-from ..._core.budgets import Budget
+from ..._core.budgets import Budget, Taker
 from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @define(eq=False)
-class Delivery:
-    """The readers of one log that are on one event loop: one callback is scheduled for all of them, however many there are.
+class Delivery(Taker):
+    """The readers of one log that are on one event loop: they share one turn, however many there are.
 
     `note` is called with the lock of the log, from any thread. All else happens on the loop.
     """
@@ -37,14 +36,12 @@ class Delivery:
     watch: Attachment | None = field(init=False, default=None)
     """What tells that the event loop has ended on which the elements are made, if that is another one."""
     posted: bool = field(init=False, default=False)
-    """Whether a callback is scheduled, or at work."""
+    """Whether a turn is to come, or has."""
     _ident: int = field(init=False, factory=get_ident)
     _budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
-    _context: Context = field(init=False, factory=Context)
-    """Nobody's: each reader is told in its own."""
 
     def note(self, reader: Reader) -> bool:
-        """Have a reader told; True if a callback is to be scheduled by `post`, when the lock has been released."""
+        """Have a reader told; True if `post` is to be called when the lock has been released."""
         if not reader.is_due:
             reader.is_due = True
             self.due.append(reader)
@@ -62,16 +59,12 @@ class Delivery:
         return post
 
     def post(self) -> None:
-        """Schedule the callback, from any thread and without the lock."""
-        call = self.loop.call_soon if get_ident() == self._ident else self.loop.call_soon_threadsafe
-        try:
-            call(self._come, context=self._context)
-        except RuntimeError:
-            self._strand()
+        """Have a turn come, from any thread and without the lock."""
+        self._budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
-    def _come(self) -> None:
-        """Tell readers, each in its own context, until the time is up; the others come behind whatever else waits on the loop."""
-        until = self._budget.deadline()
+    def come(self) -> None:
+        """Tell readers, each in its own context, until the time is up; the others come behind whatever else waits for a turn."""
+        until = self._budget.until
         due = self.due
         while due:
             reader = due.popleft()
@@ -87,8 +80,8 @@ class Delivery:
         """Have something called on the loop, from any thread and without the lock."""
         try:
             self.loop.call_soon_threadsafe(call, *args)
-        except RuntimeError:
-            self._strand()
+        except RuntimeError as closed:
+            self.strand(closed)
 
     def unwatch(self) -> None:
         """Look after that loop no more, as no reader is left here; from any thread."""
@@ -96,7 +89,7 @@ class Delivery:
         if watch is not None:
             watch.detach(_released)
 
-    def _strand(self) -> None:
+    def strand(self, closed: RuntimeError) -> None:
         """Count all as gone, since their loop has been closed; their regions find that out by an event that can't be posted."""
         for reader in tuple(self.readers):
             reader.inlet.post(_nothing, None)

@@ -213,19 +213,16 @@ class Run(Broadcast):
         """Add elements to the log."""
         head = self.log.head  # it is let go of behind the lock
         deliveries: list[Delivery] = []
-        then: Then | None = None
         with self.mutex:
             late = self.left
             if not late:
+                # More is asked for when readers move or want more: this changes neither.
                 deliveries = self._put(items)
-                then = self._settle()
         del head
         if late:
             discard(items)
             return
         post(deliveries)
-        if then is not None:
-            then()
         if self.sharing.replay_for is not None:
             self._keep_by_age(self.sharing.replay_for)
 
