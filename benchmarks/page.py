@@ -18,9 +18,9 @@ FIGURES: Final = "results.json"
 HEAD: Final = """\
 # Benchmarks
 
-What a stream costs, beside what one would write by hand and beside the libraries people use for the same work. No figure
-here is a promise: they were made on the one machine named below, and what travels to another machine is the ratio of one
-contestant to another in the same run. Make your own:
+This page shows the cost of a stream, beside code by hand and beside the libraries that people use for the same work. No figure
+here is a promise: all were made on the one machine named below. Only ratios of contestants in the same run travel to other
+machines. Make your own figures:
 
 ```console
 python3 dev.py bench            # some minutes; --quick: about one; --only boundary threads: two chapters
@@ -32,21 +32,22 @@ python3 dev.py bench --docs     # measures everything and writes this page, its 
 ## How it is measured
 
 - **The same work, the same result.** Every contestant's result is compared with the right one in every turn.
-- **In turns, in one process.** The contestants of a workload take turns, round after round and in changing order, so that
-  whatever slows the machine slows them alike. A ratio is taken within a round; shown are its median and its range.
-  Chapters may be runs of different days: no ratio is taken across them. What a driver keeps of large partitions was measured on 2026-11-22.
-- **CPU time beside wall time.** Where nobody waits for another process, CPU time is what is compared: it hardly depends
-  on who else is at work on the machine. It counts all threads.
-- **The limit is written by hand.** Lists of 256 elements, handed over by scheduled callbacks, with a request for each, is
-  as much as Python gives for a bounded hand-over; beside fused operators stands the chain of builtins. The bars below
+- **In turns, in one process.** The contestants of a workload take turns, round after round and in changing order. So all
+  of them meet the same slow moments of the machine. A ratio is taken within a round. The page shows its median and its range.
+  Chapters may be runs of different days: no ratio is taken across them. The memory of a driver with large partitions was measured
+  on 2026-11-22.
+- **CPU time beside wall time.** Where nobody waits for another process, CPU time is compared: it hardly depends on other
+  work of the machine. It counts all threads.
+- **The limit is written by hand.** For boundaries it is lists of 256 elements, handed over by scheduled callbacks, with a request
+  for each. That is as much as Python gives for a bounded hand-over. For fused operators it is the chain of builtins. The bars below
   are ratios to these.
-- **Who is slow gets fewer elements**, so that a turn takes about as long for everybody; figures are for one element. The
+- **Slow contestants get fewer elements**, so that a turn takes about as long for everybody. Figures are for one element. The
   tables that `bench` prints say how many there were.
-- **Who can't be installed or imported is named**, and never left out in silence.
-- What does not depend on the machine at all, such as Python calls, allocations and wake-ups of the loop for each element,
-  is not here: `tests/test_counts.py` asserts it.
+- **Contestants that can't be installed or imported are named**, and never left out in silence.
+- Figures that do not depend on the machine are not here: Python calls, allocations and wake-ups of the loop for each element.
+  `tests/test_counts.py` asserts them.
 
-To add a contestant is one function, in the module `benchmarks/bench_*.py` of its chapter:
+To add a contestant, write one function, in the module `benchmarks/bench_*.py` of its chapter:
 
 ```py
 @FIELD.contestant("yours", needs="your_module")
@@ -57,31 +58,33 @@ async def yours(n: int, size: int) -> int: ...
 LIMITS: Final = """\
 ## Where a bar is missed, or wavers, and why
 
-- **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode. The table has the same loop by hand, and
-  the same in slices of 64 with a look at the clock between them, which is what keeps the event loop free: the two take 1.02x to
-  1.09x, and 1.06x to 1.14x when the machine is busy, before they can stop for want of demand or name the operator that failed. With
+- **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode. The table has the same loop by hand. It
+  also has that loop in slices of 64 with a look at the clock between them, which keeps the event loop free. The two take 1.02x to
+  1.09x, and 1.06x to 1.14x when the machine is busy. Yet neither can stop for want of demand, or name the operator that failed. With
   `reduce`, which calls a function in both, the same chain is level with the builtins.
 - **Round trips.** One element at a time is a turn of each of two regions. In one loop that is some 35 calls of Python with
   `async for`, and some 20 where a region counts the elements, which takes 0.6 of a pair of queues.
-  Uvloop's callbacks are so cheap that the calls are all there is to it. Between threads they come before a wake-up and behind a sleep, where code runs cold: what takes 2 us in one loop takes 3 to 7. Fifty
-  empty calls of a function before each `call_soon_threadsafe` by hand, 5 us when warm, show as much on a busy machine; on a quiet one the two
-  wake-ups, whose cost doubles from one hour to the next, hide either.
-- **Between threads** the two wake-ups of a round trip cost most, and how much is up to the machine at that moment: the same
+  Uvloop's callbacks are so cheap that only the calls count. Between threads the calls come before a wake-up and behind a sleep, where
+  code runs cold: 2 us of work in one loop takes 3 to 7 there. Fifty empty calls of a function take 5 us when warm. Before each
+  `call_soon_threadsafe` by hand they show the same on a busy machine. On a quiet one the two wake-ups hide either, as their cost
+  doubles from one hour to the next.
+- **Between threads** the two wake-ups of a round trip cost most, and their cost depends on the machine at that moment. The same
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often. Against culsans, at
-  prefetch 256, quiet runs gave 9.9 and 10.8 times (asyncio), 11.0 and 10.7 (uvloop), and a busy machine 16.6 and 18.0, where a wake-up finds a core that is awake.
+  prefetch 256, quiet runs gave 9.9 and 10.8 times (asyncio), 11.0 and 10.7 (uvloop). A busy machine, where a wake-up finds a core
+  that is awake, gave 16.6 and 18.0.
 - **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time; with chunks of 4 ms
-  (prefetch 4096) 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. 0.3 us is the
-  parent: order, demand, and what a list costs once. The rest is in the workers, and at most 0.15 us of it is the region's own
-  code (13 us a list when warm, 35 when another process has had the processor). What remains is the function, which runs slower: a
-  list comprehension in its place takes about as long. Workers by hand that split one line by `shlex` before each list, 6 us,
-  slow down from 5.0 to 5.6 us a call; four lines do no more, ten system calls or a plain loop nothing, and when it stops
-  the speed comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make
-  it rarer.
-- **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where the cores have other work
-  as well, it is fewer times as fast: see [Spark](concepts/spark.md). On two cores it is CPU time that counts: a row of five columns takes the JVM 0.7 to 0.8 us, of which
-  a third or more is Spark's weighing of the batch for each row, the workers 0.2 and the loop 0.3 to 0.5; with `toLocalIterator` it takes the JVM 3.6 and Python 2.9. The JVM has the flags
-  of a cluster's: with those of `local_session`, for a quick start, its share is up to twice as long, and the distance was 4 to 5 times. Two quiet runs gave 5.4 and
-  5.6 times, 7.4 and 6.7 without the weighing.
+  (prefetch 4096) 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. The parent takes 0.3 us
+  of the difference, for order, demand, and the cost of a list. The workers take the rest. At most 0.15 us of it is the region's own
+  code (13 us a list when warm, 35 when another process has had the processor). The function takes the remainder, since it runs
+  slower: a list comprehension in its place takes about as long. Workers by hand that split one line by `shlex` before each list, 6 us,
+  slow down from 5.0 to 5.6 us a call. Four lines do no more, ten system calls or a plain loop nothing. Without the split the speed
+  comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make it rarer.
+- **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
+  the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. A row of
+  five columns takes the JVM 0.7 to 0.8 us, the workers 0.2 and the loop 0.3 to 0.5. A third or more of the JVM's share is Spark's
+  weighing of the batch for each row. With `toLocalIterator` the row takes the JVM 3.6 and Python 2.9. The JVM has the flags of a
+  cluster's. With those of `local_session`, for a quick start, its share is up to twice as long, and the factor was 4 to 5. Two quiet
+  runs gave 5.4 and 5.6 times, 7.4 and 6.7 without the weighing.
 """
 
 
@@ -113,10 +116,10 @@ def files(report: Report) -> dict[str, str]:
 def _machine(report: Report) -> str:
     machine = report.machine
     packages = ", ".join(f"{name} {version}" for name, version in machine.packages.items())
-    quick = " A quick run, with few rounds: for the look of it only." if report.quick else ""
+    quick = " This is a quick run, with few rounds, to see the page only." if report.quick else ""
     return (
         f"## The machine\n\n{machine.python} on {machine.system}, {machine.cores} cores ({machine.processor}), "
-        f"{report.date}.{quick}\n{packages}.\nThe figures: [{FIGURES}](benchmarks/{FIGURES}).\n"
+        f"{report.date}.{quick}\n`{packages}`\n\nThe figures: [{FIGURES}](benchmarks/{FIGURES}).\n"
     )
 
 

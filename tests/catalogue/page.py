@@ -27,21 +27,21 @@ PICTURES = DOCS / "pictures" / "operators"
 
 HEAD = """# The operators
 
-This page is generated (`python -m tests.catalogue.page`) from what each operator declares of itself, and tests compare that
-with what is measured. Each diagram is a run on virtual time, and its text is a test; those of `from_spark` and `to_spark` are records of runs on a
-cluster, which has no virtual time, and tests run these again.
+This page is generated (`python -m tests.catalogue.page`) from the traits that each operator declares. Tests compare these with
+measurements. Each diagram is a run on virtual time, and its text is a test. A cluster has no virtual time, so the diagrams of
+`from_spark` and `to_spark` are records of runs, which tests run again.
 
 How to read a diagram: time goes from left to right, in seconds. A lane is a flow, with its elements, its end ┃ or its
-failure ✕; below it stands what is asked of it: ↑ `request(n)`, or a cancel. The box is the call; above it is what it
-reads, below it what it gives and what its subscriber asks for. What comes at one moment overlaps. Faint elements were not made any more, or were discarded.
-Calls of the function `tell` have a lane of their own; `slow(n)` gives `n` after `n` seconds; `attempts(a, b)` is another flow
-at each subscription; `subscriber` is the one that the signals below the box are those of.
+failure ✕. Below the lane stands the demand on it: ↑ `request(n)`, or a cancel. The box is the call. Above it are the flows that it
+reads. Below it are its own signals, and the requests of its subscriber. Signals of one moment overlap. Faint elements were
+discarded, or not made any more. Calls of the function `tell` have a lane of their own. `slow(n)` gives `n` after `n` seconds.
+`attempts(a, b)` is another flow at each subscription. The signals below the box are those of `subscriber`.
 
-In the tables, `d` is the demand: what is *asked* of the flow that is read when `d` elements are wanted and none has come yet.
-*Keeps* is the bound of what is taken and neither passed on nor dropped. *A failure* is one of the flow that is read; of several, the
-first. *Runs* says where: *fused* is in the region of what it
-reads; *apart* is between two regions, where the flow ends that it is called on. *Spark* says whether it runs in the workers of a cluster
-behind `from_spark`: *in parts*, a share of it; *in turn*, one partition after another.
+In the tables, `d` is the demand. *Asks*: the demand on the flow that is read when `d` elements are wanted and none has come yet.
+*Keeps*: the bound of the elements that are taken and neither passed on nor dropped. *A failure*: of the flow that is read, or the
+first of several. *Runs*: *fused* is in the region of the flow that it reads; *apart* is between two regions, where the flow ends that
+it is called on. *Spark*: whether it runs in the workers of a cluster behind `from_spark`. *In parts* is a share of it; *in turn* is
+one partition after another.
 """
 
 

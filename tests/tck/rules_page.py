@@ -22,13 +22,13 @@ HEAD = """# The rules, their tests and their mutants
 
 This page is generated (`python -m tests.tck.rules_page`); a test checks that it is up to date.
 
-Each rule of [Reactive Streams 1.0.4](https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md#specification),
-in a sentence of ours, the tests of `reactive_aio.tck` that verify it, and the *mutants*: publishers, subscribers and
-processors that break it on purpose, and that fail exactly these tests. Where a mutant fails others as well, because what
-it does breaks more than one rule, they are named.
+The table has each rule of [Reactive Streams 1.0.4](https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md#specification),
+in a sentence of ours, with the tests of `reactive_aio.tck` that verify it, and the *mutants*. A mutant is a publisher,
+subscriber or processor that breaks the rule on purpose and fails exactly these tests. Where it breaks more than one rule and
+fails others as well, the table names them.
 
 Names of tests are those of the JVM's TCK. *(a stub there)*: the JVM's TCK has the name but no test.
-*(ours)*: it has no such name. *optional*: what does not hold is reported, and is no failure.
+*(ours)*: it has no such name. *optional*: the test reports a broken rule, but does not fail.
 
 | rule | tests | mutants |
 | --- | --- | --- |
