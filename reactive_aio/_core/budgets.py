@@ -1,9 +1,9 @@
 """The budget of time: who works on an event loop, and for how long, and the clock by which that is measured.
 
 All that works on one loop shares its budget. All that want a turn wait in one queue. One callback has them take their turns one after another,
-for about a millisecond in all; then the loop has its own, and those who are left wait for the next callback.
-Who is woken meanwhile waits behind the others. So a hundred busy flows hold the loop for no longer than one does, each has its turn once a round,
-and work that goes from one flow to another, as from a shared run to its readers, takes no turn of the loop for each list.
+for about a millisecond in all. Then the loop has its own turn, and those who are left wait for the next callback.
+Who is woken meanwhile waits behind the others. So a hundred busy flows hold the loop for no longer than one does, and each has its turn once a round.
+Work that goes from one flow to another, as from a shared run to its readers, takes no turn of the loop for each list.
 
 To measure work, call ``budgets.clock()``. A test replaces the clock here, and nowhere else.
 """
@@ -38,7 +38,7 @@ BUDGET: Final = "_reactive_aio_budget"
 
 
 class Taker(ABC):
-    """What may wait for its turn."""
+    """Something that may wait for its turn."""
 
     __slots__ = ()
 

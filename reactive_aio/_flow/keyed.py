@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from attrs import evolve, frozen
 
 from .._core.missing import MISSING
+from .._fusion import calling_line
 from ..operators._fluent import check_count, check_function
 from ..operators.folding.fold import Count, Reduce
 from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
+from ..operators.windowing.join import HOWS, LEFT, RIGHT, JoinByKey, OnSide
 from .flow import Flow
 
 K_co = TypeVar("K_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 U = TypeVar("U")
+V = TypeVar("V")
 
 
 @frozen(repr=False, eq=False)
 class KeyedFlow(Generic[K_co, T_co]):
-    """What ``Flow.group_by_key`` gives: operators that work on the elements of each key as on a flow of their own.
+    """The result of ``Flow.group_by_key``: operators that work on the elements of each key as on a flow of their own.
 
     ``pairs``, ``count``, ``fold`` and ``reduce`` make a flow of it again, of pairs ``(key, value)``. On the event loop values
     come as soon as their key has them, on Spark key after key, in no order of the keys.
@@ -116,8 +119,55 @@ class KeyedFlow(Generic[K_co, T_co]):
 
     def pairs(self) -> Flow[tuple[K_co, T_co]]:
         """Give what the operators make of each key as a flow of pairs ``(key, value)``."""
+        return self._flow.then(self._grouped)
+
+    @overload
+    def join(
+        self, other: KeyedFlow[Any, V], *, how: Literal["inner"] = "inner", max_size: int = 65_536
+    ) -> Flow[tuple[K_co, tuple[T_co, V]]]: ...
+    @overload
+    def join(
+        self, other: KeyedFlow[Any, V], *, how: Literal["left"], max_size: int = 65_536
+    ) -> Flow[tuple[K_co, tuple[T_co, V | None]]]: ...
+    @overload
+    def join(
+        self, other: KeyedFlow[Any, V], *, how: Literal["outer"], max_size: int = 65_536
+    ) -> Flow[tuple[K_co, tuple[T_co | None, V | None]]]: ...
+    def join(self, other: KeyedFlow[Any, V], *, how: str = "inner", max_size: int = 65_536) -> Flow[tuple[K_co, Any]]:
+        """Give each element with each element of ``other`` that has the same key, as ``(key, (element, other element))``.
+
+        With ``how="left"`` an element without a partner comes with None. With ``"outer"`` those of ``other`` do too.
+        ``other`` is read to its end first, and its elements are held. Then each element of this flow meets those
+        of its key as it comes. The operators of both sides run before they meet.
+        Demand: one element of ``other`` after another to its end, then one of this flow after another.
+        Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for more keys than
+        ``group_by_key`` allows. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
+        Spark: where both flows are on Spark, both are shuffled by key in one plan, and a task holds the elements of ``other`` of
+        one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table), ...)``.
+        (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table.)
+
+        >>> from reactive_aio import Flow
+        >>> names = Flow.of((1, "ann"), (2, "bob")).group_by_key(lambda name: name[0])
+        >>> orders = Flow.of((2, "tea"), (3, "ale"), (2, "rum")).group_by_key(lambda order: order[0])
+        >>> joined = orders.map(lambda order: order[1]).join(names.map(lambda name: name[1]), how="left")
+        >>> joined.run_sync()
+        [(2, ('tea', 'bob')), (3, ('ale', None)), (2, ('rum', 'bob'))]
+        """
+        given: object = other
+        if not isinstance(given, KeyedFlow):
+            raise TypeError(
+                f"join() takes what group_by_key() gives, not {type(given).__name__}: other.group_by_key(...)"
+            )
+        if how not in HOWS:
+            raise ValueError(f"join(how={how!r}): choose one of {', '.join(map(repr, HOWS))}")
+        check_count("join", "max_size", max_size, 1)
+        stage = JoinByKey.of(self._grouped, other._grouped, how, max_size, calling_line())
+        return other._flow.then(OnSide(RIGHT)).concat(self._flow.then(OnSide(LEFT))).then(stage)
+
+    @property
+    def _grouped(self) -> GroupByKey:
         steps: Any = self._chain.__nodes__.steps  # stages, since there is no method for a boundary
-        return self._flow.then(evolve(self._stage, steps=steps))
+        return evolve(self._stage, steps=steps)
 
     def _folded(self, stage: Reduce[T_co], method: str, any_order: bool) -> Flow[tuple[K_co, Any]]:
         check_function(method, stage.fn, "combine with an ordinary function")

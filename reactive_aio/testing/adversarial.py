@@ -25,7 +25,7 @@ from contextvars import Context
 from threading import get_ident
 from typing import Any, Final, ParamSpec, TypeVarTuple, Unpack, cast
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from .._clocks.virtual import VirtualTimeLoop
 from .._clocks.windows import callback_of

@@ -11,6 +11,7 @@ from ..._plan import FlowLike, Nodes, PublishOn, SubscribeOn
 from ...operators.transforming.handle import Handle
 from .._source.capabilities import check_order
 from .._source.source import FromSpark
+from .._source.union import union
 from .by_spark import applied, told_apart, whatever_the_order
 from .handling import HandleOfPart
 from .refusals import refused_between, refused_place, refused_source, refused_stage
@@ -83,12 +84,12 @@ def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
 
 
 def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
-    """Shuffle what comes of one source, behind what Spark does with its rows before."""
+    """Shuffle the elements, behind what Spark does with the rows before; those of several sources together."""
     check_order(step.operator)
     if parts.behind:
         raise refused_between(method, parts.behind[-1], step)
-    source, *further = parts.sources
-    if further:
+    source = parts.sources[0] if len(parts.sources) == 1 else union(parts.sources, "concat")
+    if source is None:
         raise refused_stage(method, step)
     if parts.before:
         source = evolve(source, data=applied(source.data, parts.before))

@@ -205,3 +205,62 @@ async def test_no_key_comes_when_elements_were_lost_before_the_shuffle(spark: An
 async def test_a_key_that_is_no_scalar_is_refused_by_its_type(spark: Any) -> None:
     with pytest.raises(TypeError, match="not frozenset"):
         await on_spark(spark).group_by_key(frozenset).count().to_list()
+
+
+def prices() -> list[Element]:
+    draw = Random(19)
+    return [(number, draw.randint(-9, 9)) for number in range(0, 200, 7)]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "outer"])
+async def test_flows_are_joined_as_on_the_event_loop_behind_one_shuffle(spark: Any, how: Any) -> None:
+    def joined(left: Flow[Element], right: Flow[Element]) -> Flow[Any]:
+        ranked = right.group_by_key(key_of, order_by=place_of).map(value_of).take(2)
+        return left.group_by_key(key_of).filter(value_of).join(ranked, how=how)
+
+    flow = joined(on_spark(spark), Flow.from_spark(spark.sparkContext.parallelize(prices(), 2)))
+    expected = await joined(Flow.from_iterable(elements()), Flow.from_iterable(prices())).to_list()
+
+    assert {key: sorted(values, key=repr) for key, values in by_key(expected).items()} == {
+        key: sorted(values, key=repr) for key, values in by_key(await flow.to_list()).items()
+    }
+    assert "loop" not in flow.describe().splitlines()[0]
+    assert "partitions of 2 flows, shuffled by key" in flow.describe()
+
+
+async def test_a_flow_on_spark_is_joined_with_one_of_the_event_loop_on_the_loop(spark: Any) -> None:
+    flow = on_spark(spark).group_by_key(value_of).count().group_by_key(lambda pair: pair[0])
+    names = Flow.of(*range(-9, 10)).group_by_key(abs).map(str)
+    expected = Flow.from_iterable(elements()).group_by_key(value_of).count().group_by_key(lambda pair: pair[0])
+
+    assert sorted(await expected.join(names).to_list()) == sorted(await flow.join(names).to_list())
+
+
+def test_a_join_has_one_shuffle_in_the_plan_of_a_frame(spark: Any) -> None:
+    left, right = on_spark(spark).group_by_key(value_of), on_spark(spark).group_by_key(abs_of)
+    frame = left.join(right).map(lambda pair: (pair[0],)).to_frame("key int")
+    numbers = [value for _, value in elements()]
+
+    assert sum(numbers.count(n) for n in map(abs, numbers)) == frame.count()
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert 1 == plan.count("shufflepartitionidpassthrough")  # the frames themselves are repartitioned as well
+
+
+def abs_of(element: Element) -> int:
+    return abs(element[1])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_side_without_an_order_may_not_depend_on_one(spark: Any, side: str) -> None:
+    unordered, ordered = on_spark(spark).group_by_key(key_of).pairwise(), on_spark(spark).group_by_key(key_of)
+    with pytest.raises(UnsupportedOnSparkError, match=r"^pairwise\(\), chained at .*test_keyed.py:\d+, can't"):
+        unordered.join(ordered) if side == "left" else ordered.join(unordered)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+async def test_a_failure_of_a_side_arrives_as_itself(spark: Any, side: str) -> None:
+    broken, whole = on_spark(spark).map(odd).group_by_key(abs), on_spark(spark).group_by_key(value_of)
+    joined: Flow[Any] = broken.join(whole) if side == "left" else whole.join(broken)
+    with pytest.raises(OddError, match="ninety-nine") as failed:
+        await joined.to_list()
+    assert any(each.startswith("in map(odd)") for each in failed.value.__notes__)

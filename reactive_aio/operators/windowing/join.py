@@ -1,0 +1,259 @@
+"""The stages that join two flows by key: one marks the side of an element, the other joins both sides of each key.
+
+The elements of both flows come as one flow, those of the right flow first. They are brought together by key, as with
+`group_by_key`. So on every engine a key begins with its elements of the right flow, which are held, and each element of the left
+flow meets them as it comes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, ClassVar, Final
+
+from attrs import define, evolve, field, frozen
+
+from ..._core.missing import MISSING
+from ..._fusion import Origin, Placed, Stage, Template, Transform, label
+from ...errors import LimitExceededError
+from ...hooks import discard
+from ..transforming.sort_by import SortBy
+from .by_key import Ahead, ByKey, Found, GroupByKey, Grouping, InOrder, OfKey, Pair, Steps
+
+RIGHT, LEFT = 0, 1
+"""The sides, in the order in which they come."""
+HOWS: Final = ("inner", "left", "outer")
+
+Sided = tuple[int, Any]
+"""An element, behind the side that it belongs to."""
+
+
+@frozen
+class OnSide(Stage[Any, Sided]):
+    """Marks the elements of one flow."""
+
+    side: int
+
+    template: ClassVar[Template | None] = Template("""
+        item = ($side, item)
+        $rest
+    """)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "join"
+
+    @property
+    def arguments(self) -> str:
+        """The side."""
+        return "left" if self.side == LEFT else "right"
+
+
+@frozen
+class KeyOfSide:
+    """The function that gives the key of an element, whatever its side."""
+
+    right: Callable[[Any], Any]
+    left: Callable[[Any], Any]
+
+    def __call__(self, item: Sided) -> Any:
+        """Call the function of the side."""
+        return (self.left if item[0] else self.right)(item[1])
+
+
+@frozen
+class PlaceOfSide:
+    """The function that elements of a key are sorted by: the right ones first, each side by its own order."""
+
+    right: Callable[[Any], Any] | None
+    left: Callable[[Any], Any] | None
+
+    def __call__(self, item: Sided) -> Any:
+        """Give the side, and the place within it."""
+        side, element = item
+        order_by = self.left if side else self.right
+        return (side,) if order_by is None else (side, order_by(element))
+
+
+@frozen
+class JoinOfKey(Stage[Sided, Pair]):
+    """Joins the elements of one key, behind the operators of each side."""
+
+    right: Steps
+    left: Steps
+    how: str
+    max_size: int
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "join"
+
+    @property
+    def arguments(self) -> str:
+        """How they are joined."""
+        return f"how={self.how!r}"
+
+    def transform(self) -> Transform[Sided, Pair]:
+        """Give room for the elements of the right side."""
+        return Joining(self)
+
+
+@frozen
+class JoinByKey(GroupByKey):
+    """Stage of ``KeyedFlow.join``: what brings the elements of both sides together."""
+
+    sides: tuple[GroupByKey, GroupByKey] = field(kw_only=True)
+    """What each side says: the right one, the left one."""
+    how: str = field(kw_only=True)
+
+    @staticmethod
+    def of(left: GroupByKey, right: GroupByKey, how: str, max_size: int, origin: Origin) -> JoinByKey:
+        """Join two sides, each with its key, its order and its operators."""
+        joined = JoinOfKey(right.steps, left.steps, how, max_size)
+        return JoinByKey(
+            KeyOfSide(right.key, left.key),
+            PlaceOfSide(right.order_by, left.order_by),
+            max(left.max_keys, right.max_keys),
+            max_size,
+            origin,
+            (Placed(joined, origin),),
+            sides=(right, left),
+            how=how,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "join"
+
+    @property
+    def arguments(self) -> str:
+        """Both sides, each by its key, its order and its operators, and how they are joined."""
+        right, left = (side.arguments for side in self.sides)
+        return f"{left}, {right}, how={self.how!r}"
+
+    @property
+    def in_no_order(self) -> Placed[Stage[Any, Any]] | None:
+        """The first operator of a side that depends on the order of elements, where that side has none."""
+        return self.sides[RIGHT].in_no_order or self.sides[LEFT].in_no_order
+
+    def transform(self) -> Transform[Any, Pair]:
+        """Give room for the state of each key; here the elements of a side are sorted, where they are to be, by its first operator."""
+        joined: Any = self.steps[0].operator
+        right, left = (_sorted(side) for side in self.sides)
+        return ByKey(self, (Placed(evolve(joined, right=right, left=left), self.origin),))
+
+
+def _sorted(side: GroupByKey) -> Steps:
+    if side.order_by is None:
+        return side.steps
+    sort = SortBy[Any](InOrder(side.order_by), reverse=False, max_size=side.max_size)
+    return (Placed(sort, side.origin), *side.steps)
+
+
+def _looked_at(item: Sided) -> Found:
+    return item[0], item[0], item[1]
+
+
+@define(eq=False)
+class BySide(Grouping):
+    """The operators of both sides, over the elements of one key: the right side ends where the left one begins."""
+
+    steps: tuple[Steps, Steps]
+    run: OfKey | None = field(init=False, default=None)
+    ahead: Ahead = field(init=False, factory=Ahead)
+
+    @property
+    def keyed(self) -> Callable[[Any], Found]:
+        """Tell the side of an element."""
+        return _looked_at
+
+    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
+        """Give what is left of the right side, and begin the left one, unless it goes on."""
+        run = self.run
+        if run is None or run.key != key:
+            yield from self.finish()
+            self.run = run = OfKey(key, self.steps[key])
+        return run
+
+    def finish(self) -> Iterable[Pair]:
+        """Give what the operators of the side at hand still hold."""
+        if self.run is not None:
+            yield from self.run.finish()
+            self.close()
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the side at hand still has something, or the other one has come."""
+        return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
+
+    def close(self) -> None:
+        """Let go of what the operators hold."""
+        run, self.run = self.run, None
+        if run is not None:
+            run.close()
+
+
+@define(eq=False)
+class Joining(Transform[Sided, Pair]):
+    """The elements of the right side of one key, and what the left ones make of them."""
+
+    stage: JoinOfKey
+    sides: BySide = field(init=False)
+    held: deque[Any] = field(init=False, factory=deque[Any])
+    met: bool = field(init=False, default=False)
+    """Whether an element of the left side has come."""
+
+    def __attrs_post_init__(self) -> None:
+        self.sides = BySide((self.stage.right, self.stage.left))
+
+    def apply(self, items: Iterator[Sided]) -> Generator[Pair]:
+        """Hold the right ones, and give each left one with all of them."""
+        return self._joined(self.sides.apply(items))
+
+    def _joined(self, pairs: Iterable[Pair]) -> Generator[Pair]:
+        held, stage = self.held, self.stage
+        for side, element in pairs:
+            if side == LEFT:
+                self.met = True
+                for each in held:
+                    yield element, each
+                if not held and stage.how != "inner":
+                    yield element, None
+            elif len(held) == stage.max_size:
+                raise LimitExceededError(
+                    f"join(max_size={stage.max_size}): {label(element)} is one element more of its key in the flow that is "
+                    "joined; raise max_size, or join the other way round"
+                )
+            else:
+                held.append(element)
+
+    def finish(self) -> Iterable[Pair]:
+        """Give what the operators still hold, and the right ones that have met nobody, where these are wanted."""
+        yield from self._joined(self.sides.finish())
+        while self.unmet:
+            yield None, self.held.popleft()
+        self.held.clear()
+
+    @property
+    def unmet(self) -> bool:
+        """Whether right ones are to be given by themselves, once the left side has ended."""
+        return self.stage.how == "outer" and not self.met and bool(self.held)
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether something would still come."""
+        return self.sides.pending or self.unmet
+
+    def demand(self, n: int) -> int:
+        """Ask for one element at a time, since it may be enough."""
+        return self.sides.demand(n)
+
+    def close(self) -> None:
+        """Let go of what is held; the hook hears of what nobody has had."""
+        held, self.held = self.held, deque()
+        if not self.met:  # the others have been given
+            discard(held)
+        self.sides.close()
