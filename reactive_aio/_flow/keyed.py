@@ -13,7 +13,7 @@ from ..operators._fluent import check_count, check_function
 from ..operators.folding.fold import Count, Reduce
 from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
-from ..operators.windowing.join import HOWS, LEFT, RIGHT, JoinByKey, OnSide
+from ..operators.windowing.join import HOWS, LEFT, RIGHT, Join, JoinByKey, OnSide
 from .flow import Flow
 
 K_co = TypeVar("K_co", covariant=True)
@@ -153,7 +153,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         >>> joined.run_sync()
         [(2, ('tea', 'bob')), (3, ('ale', None)), (2, ('rum', 'bob'))]
         """
-        given: object = other
+        given: Any = other
         if not isinstance(given, KeyedFlow):
             raise TypeError(
                 f"join() takes what group_by_key() gives, not {type(given).__name__}: other.group_by_key(...)"
@@ -162,7 +162,8 @@ class KeyedFlow(Generic[K_co, T_co]):
             raise ValueError(f"join(how={how!r}): choose one of {', '.join(map(repr, HOWS))}")
         check_count("join", "max_size", max_size, 1)
         stage = JoinByKey.of(self._grouped, other._grouped, how, max_size, calling_line())
-        return other._flow.then(OnSide(RIGHT)).concat(self._flow.then(OnSide(LEFT))).then(stage)
+        both: Flow[Any] = Flow._begin(Join((other._flow.then(OnSide(RIGHT)), self._flow.then(OnSide(LEFT)))))
+        return both.then(stage)
 
     @property
     def _grouped(self) -> GroupByKey:

@@ -280,6 +280,11 @@ flow(
     lambda code: code.numbers().map(code.calls(lambda n: n)).group_by_key(abs).take(9).pairs(),
 )
 flow(
+    "group_by_key",
+    "key of a join's right side",
+    lambda code: code.numbers().group_by_key(abs).join(code.numbers().group_by_key(code.calls(lambda n: n))),
+)
+flow(
     "window",
     "a window's reader",
     lambda code: code.numbers().window(2).concat_map(lambda window: window.map(code.calls(lambda n: n))),

@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, ClassVar, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from ..._core.missing import MISSING
 from ..._fusion import Origin, Placed, Stage, Template, Transform, label
 from ...errors import LimitExceededError
 from ...hooks import discard
+from ..combining.concat import Concat
 from ..transforming.sort_by import SortBy
 from .by_key import Ahead, ByKey, Found, GroupByKey, Grouping, InOrder, OfKey, Pair, Steps
 
@@ -26,6 +27,11 @@ HOWS: Final = ("inner", "left", "outer")
 
 Sided = tuple[int, Any]
 """An element, behind the side that it belongs to."""
+
+
+@frozen
+class Join(Concat[Sided]):
+    """Source of ``KeyedFlow.join``: the right flow, and then the left one."""
 
 
 @frozen
@@ -141,9 +147,8 @@ class JoinByKey(GroupByKey):
 
     def transform(self) -> Transform[Any, Pair]:
         """Give room for the state of each key; here the elements of a side are sorted, where they are to be, by its first operator."""
-        joined: Any = self.steps[0].operator
-        right, left = (_sorted(side) for side in self.sides)
-        return ByKey(self, (Placed(evolve(joined, right=right, left=left), self.origin),))
+        right, left = map(_sorted, self.sides)
+        return ByKey(self, (Placed(JoinOfKey(right, left, self.how, self.max_size), self.origin),))
 
 
 def _sorted(side: GroupByKey) -> Steps:
@@ -175,7 +180,8 @@ class BySide(Grouping):
         run = self.run
         if run is None or run.key != key:
             yield from self.finish()
-            self.run = run = OfKey(key, self.steps[key])
+            right, left = self.steps
+            self.run = run = OfKey(key, left if key else right)
         return run
 
     def finish(self) -> Iterable[Pair]:
@@ -205,6 +211,8 @@ class Joining(Transform[Sided, Pair]):
     held: deque[Any] = field(init=False, factory=deque[Any])
     met: bool = field(init=False, default=False)
     """Whether an element of the left side has come."""
+    left: int = field(init=False, default=0)
+    """How many pairs are still to come of the left element at hand."""
 
     def __attrs_post_init__(self) -> None:
         self.sides = BySide((self.stage.right, self.stage.left))
@@ -218,7 +226,9 @@ class Joining(Transform[Sided, Pair]):
         for side, element in pairs:
             if side == LEFT:
                 self.met = True
+                self.left = len(held)
                 for each in held:
+                    self.left -= 1
                     yield element, each
                 if not held and stage.how != "inner":
                     yield element, None
@@ -245,7 +255,12 @@ class Joining(Transform[Sided, Pair]):
     @property
     def pending(self) -> bool:
         """Tell whether something would still come."""
-        return self.sides.pending or self.unmet
+        return self.owing or self.sides.pending or self.unmet
+
+    @property
+    def owing(self) -> bool:
+        """Tell whether the element at hand has not met all of its partners."""
+        return self.left > 0
 
     def demand(self, n: int) -> int:
         """Ask for one element at a time, since it may be enough."""

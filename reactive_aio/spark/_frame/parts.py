@@ -88,7 +88,7 @@ def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     check_order(step.operator)
     if parts.behind:
         raise refused_between(method, parts.behind[-1], step)
-    source = parts.sources[0] if len(parts.sources) == 1 else union(parts.sources, "concat")
+    source = parts.sources[0] if len(parts.sources) == 1 else union(parts.sources, "join")
     if source is None:
         raise refused_stage(method, step)
     if parts.before:

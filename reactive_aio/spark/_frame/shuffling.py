@@ -12,10 +12,11 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from ..._core.guard import FAILURES
 from ..._fusion import Placed
+from ..._remote.failures import pack
 from ...operators.windowing.by_key import GroupByKey
 from .._source.source import FromSpark
-from .._task.shuffled import ToShuffle, failed
-from .._task.worker import InputLost
+from .._task.shuffled import ToShuffle, told
+from .._task.worker import InputFailed, InputLost
 from ..sink._columns import Columns
 from .planned import framed, session_of
 from .task import FrameTask, Weighed
@@ -37,8 +38,10 @@ class ShuffleTask(FrameTask):
             yield from self._run(items, weighed)
         except (GeneratorExit, InputLost):
             raise
+        except InputFailed as lost:  # before a shuffle before this one
+            yield told(lost.packed, self.parts)
         except FAILURES as error:
-            yield failed(error, self.here, self.parts)
+            yield told(pack(error, self.here), self.parts)
 
 
 def shuffled(before: FromSpark, by: Placed[GroupByKey]) -> Any:
@@ -51,6 +54,7 @@ def shuffled(before: FromSpark, by: Placed[GroupByKey]) -> Any:
     columns, step = Columns(SCHEMA, None, UTC), Placed(ToShuffle(by.operator, parts), by.origin)
 
     def rows_of(source: FromSpark) -> Any:
+        source = source.ready()  # a side of a join may have a shuffle of its own
         source = evolve(source, stages=(*source.stages, step))
         return framed(source, ShuffleTask(str(source), source.pickled(), parts=parts), columns)
 

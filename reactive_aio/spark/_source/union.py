@@ -76,16 +76,20 @@ class SparkUnion(FromSpark):
 
 def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
     """Put sources together, if they are to be read in order, by one session and on the same terms."""
+    from .keyed import SparkKeyed
+
     parts: list[FromSpark] = []
     for each in sources:
         parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
     first = parts[0]
     alike = all(
-        type(part) is FromSpark
-        and part.ordered
-        and not part.in_turn
-        and part.prefetch == first.prefetch
+        not part.in_turn
         and part.context is first.context
+        and (
+            type(part) in (FromSpark, SparkKeyed)  # the order of parts that are shuffled makes no difference
+            if method == "join"
+            else type(part) is FromSpark and part.ordered and part.prefetch == first.prefetch
+        )
         for part in parts
     )
     if not alike or len(parts) > MOST:

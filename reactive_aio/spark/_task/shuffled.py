@@ -17,7 +17,6 @@ from attrs import define, field, frozen
 from ..._core.guard import FAILURES
 from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
-from ..._remote.failures import pack
 from ..._remote.pickling import by_reference
 from ...operators.windowing.by_key import Ahead, Found, GroupByKey, Grouping, OfKey, Pair
 from ...operators.windowing.keys import in_bytes
@@ -67,9 +66,8 @@ def pickled(value: object) -> bytes:
         return dumps_by_value(value)
 
 
-def failed(error: BaseException, where: str, parts: int) -> list[Row]:
+def told(packed: bytes, parts: int) -> list[Row]:
     """Give the rows that tell every partition of a failure."""
-    packed = pack(error, where)
     return [(part, b"", b"", packed) for part in range(parts)]
 
 

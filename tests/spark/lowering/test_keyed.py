@@ -242,7 +242,8 @@ def test_a_join_has_one_shuffle_in_the_plan_of_a_frame(spark: Any) -> None:
     numbers = [value for _, value in elements()]
 
     assert sum(numbers.count(n) for n in map(abs, numbers)) == frame.count()
-    plan = frame._jdf.queryExecution().executedPlan().toString()
+    java: Any = frame._jdf
+    plan = java.queryExecution().executedPlan().toString()
     assert 1 == plan.count("shufflepartitionidpassthrough")  # the frames themselves are repartitioned as well
 
 
