@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from .._flow.flow import Flow
 from ..operators._fluent import check_flow, check_function, check_seconds
-from ._delivery import Delivery, Receive, Scope, Send, check_http, headers_of
+from ._delivery import Body, Delivery, Receive, Scope, Send, check_http, headers_of
 
 BREAK: Final = re.compile("\r\n|\r|\n")
 """What ends a line of an event stream."""
@@ -101,14 +101,20 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request (an ASGI application)."""
         check_http(scope, "EventStream")
-        flow = self._open(last_event_id(scope))
-        check_flow("EventStream(open)", flow)
-        if scope["method"] == "HEAD":
-            flow = Flow[Event].empty()
+        body = self._body(scope)
         delivery = Delivery(send, 200, self._headers, self._send_timeout, heartbeat=self._heartbeat, idle=COMMENT)
-        body = flow.map(encoded).open()
         await delivery.begin()  # a client waits for this to know that it is connected
         await delivery.run(body, receive)
+
+    def _body(self, scope: Scope) -> Body:
+        if scope["method"] == "HEAD":
+            return Flow[bytes].empty().open()
+        last_id, opened = last_event_id(scope), getattr(self._open, "opened", None)
+        if opened is not None:
+            return opened(last_id)
+        flow = self._open(last_id)
+        check_flow("EventStream(open)", flow)
+        return flow.map(encoded).open()
 
 
 def encoded(event: object) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from secrets import token_hex
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
@@ -13,6 +15,7 @@ from .._flow.flow import Flow
 from .._flow.shared import Shared
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow, check_function
+from ..operators.sharing.taking import Taken
 from ._events import Event
 
 T = TypeVar("T")
@@ -76,6 +79,10 @@ class Resumable(Generic[T]):
         """Return the events of a client that has had the one with this id last, or none yet."""
         return self._shared.then(Behind(self, last_id))
 
+    def opened(self, last_id: str | None) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open the events of a client, encoded, for the task that sends them: those of the flow, without a region for each client."""
+        return Taken(self._shared, partial(self._encoded_behind, last_id))
+
     def behind(self, last_id: str | None) -> Transform[Numbered, Event]:
         """Return where a client is that subscribes now."""
         if last_id is None:
@@ -84,6 +91,9 @@ class Resumable(Generic[T]):
         run, _, text = last_id.rpartition("-")
         known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
         return InTurnBehind(run if known else "", int(text) if known else -1, returning=True)
+
+    def _encoded_behind(self, last_id: str | None) -> EncodedBehind:
+        return EncodedBehind(self.behind(last_id))
 
     def _run(self) -> Flow[Numbered]:
         # Numbers of one run mean nothing in the next: so they have a name of the run with them.
@@ -132,3 +142,14 @@ class InTurnBehind(Transform[Numbered, Event]):
             if number > self.had:
                 self.had = number
                 yield event
+
+
+@define(eq=False)
+class EncodedBehind(Transform[Numbered, bytes]):
+    """One client, whose events are encoded; each event once for all clients."""
+
+    place: Transform[Numbered, Event]
+
+    def apply(self, items: Iterator[Numbered]) -> Iterator[bytes]:
+        """Give what is sent."""
+        return map(Event.encode, self.place.apply(items))

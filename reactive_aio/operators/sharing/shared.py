@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
@@ -23,11 +23,14 @@ from .log import Cursor
 from .mutex import Mutex
 from .reader import Distance, Reader
 from .run import Run
+from .taking import all_of
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
     from ..._flow.shared import Shared
+    from .taking import Place
 
+R = TypeVar("R", bound=Reader)
 T = TypeVar("T")
 
 Restart = Literal["always", "after_error", "never"]
@@ -87,10 +90,14 @@ class Sharing:
 
     def join(self, inlet: Inlet[Any]) -> Reader:
         """Have a subscriber join the run that there is, or begin one; on the subscriber's loop."""
+        return self.join_by(Reader, inlet)
+
+    def join_by(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
+        """Do that by a reader of some kind."""
         self._check(inlet.context)
         with self.mutex:
             run = self._joinable()
-            reader = Reader(run, inlet)
+            reader = kind(run, inlet)
             calls = [*run.admit(reader), *self._begun(run)]
         for call in calls:
             call()
@@ -182,19 +189,8 @@ class Sharing:
             self._timer = None
         for call in calls:
             call()
-        await _all_of(ended, waits)
-
-
-async def _all_of(ended: asyncio.Event, waits: bool) -> None:
-    """Wait to the end, though the waiter is cancelled: that is put off, and raised then."""
-    put_off: asyncio.CancelledError | None = None
-    while waits and not ended.is_set():
-        try:
-            await ended.wait()
-        except asyncio.CancelledError as cancelled:
-            put_off = cancelled
-    if put_off is not None:
-        raise put_off
+        if waits:
+            await all_of(ended)
 
 
 def _closed() -> SourceCancelledError:
