@@ -71,9 +71,18 @@ class Delivery:
     # -- the body
 
     async def _all(self, body: Body) -> None:
+        send, clock = self._send, asyncio.get_running_loop().time
         async with body as chunks:
             async for chunk in chunks:
-                await self._put(chunk)
+                if not self._begun:
+                    await self.begin()
+                self._sending = clock()
+                try:  # as `_tell`, without a coroutine for each chunk
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                except OSError as error:
+                    raise ClientDisconnectedError("the client has gone") from error
+                self._sending = None
+                self._sent = clock()
         await self.begin()
         await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -82,14 +91,6 @@ class Delivery:
         if not self._begun:
             self._begun = True
             await self._tell({"type": "http.response.start", "status": self._status, "headers": self._headers})
-
-    async def _put(self, chunk: bytes) -> None:
-        await self.begin()
-        clock = asyncio.get_running_loop().time
-        self._sending = clock()
-        await self._tell({"type": "http.response.body", "body": chunk, "more_body": True})
-        self._sending = None
-        self._sent = clock()
 
     # -- the client
 

@@ -83,7 +83,7 @@ class Resumable(Generic[T]):
         """Open the events of a client, encoded, for the task that sends them: those of the flow, without a region for each client."""
         return Taken(self._shared, partial(self._encoded_behind, last_id))
 
-    def behind(self, last_id: str | None) -> Transform[Numbered, Event]:
+    def behind(self, last_id: str | None) -> InTurnBehind:
         """Return where a client is that subscribes now."""
         if last_id is None:
             run, number = self._latest
@@ -92,8 +92,8 @@ class Resumable(Generic[T]):
         known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
         return InTurnBehind(run if known else "", int(text) if known else -1, returning=True)
 
-    def _encoded_behind(self, last_id: str | None) -> EncodedBehind:
-        return EncodedBehind(self.behind(last_id))
+    def _encoded_behind(self, last_id: str | None) -> Callable[[Numbered], bytes | None]:
+        return self.behind(last_id).encoded
 
     def _run(self) -> Flow[Numbered]:
         # Numbers of one run mean nothing in the next: so they have a name of the run with them.
@@ -143,13 +143,10 @@ class InTurnBehind(Transform[Numbered, Event]):
                 self.had = number
                 yield event
 
-
-@define(eq=False)
-class EncodedBehind(Transform[Numbered, bytes]):
-    """One client, whose events are encoded; each event once for all clients."""
-
-    place: Transform[Numbered, Event]
-
-    def apply(self, items: Iterator[Numbered]) -> Iterator[bytes]:
-        """Give what is sent."""
-        return map(Event.encode, self.place.apply(items))
+    def encoded(self, numbered: Numbered) -> bytes | None:
+        """Give what is sent for one event; None if it is not new."""
+        run, number, event = numbered
+        if number == self.had + 1 and run == self.run:  # nearly always
+            self.had = number
+            return event.encode()
+        return b"".join(each.encode() for each in self.apply(iter((numbered,)))) or None

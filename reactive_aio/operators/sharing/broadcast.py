@@ -123,31 +123,6 @@ class Broadcast(ABC):
             BaseException.with_traceback(error, traceback)  # whoever has raised it has added to that
         return items, has_ended, error
 
-    def take_next(self, reader: Reader) -> tuple[list[Any], bool, BaseException | None]:
-        """Have a reader want one element, unless it does already, and `take` it; if it is not there, the reader hears when it is."""
-        log, cursor = self.log, reader.cursor
-        node = cursor.node  # it is let go of behind the lock
-        items: list[Any] = []
-        then: Then | None = None
-        with self.mutex:
-            ended = log.ended
-            if not reader.over:
-                wants = cursor.goal == cursor.at
-                if wants:
-                    log.want(cursor, 1)
-                if not ended:  # else it is for `take` to say so
-                    reader.is_due = False
-                    if cursor.is_due:
-                        items = log.take(cursor)
-                    if wants or items:
-                        then = self._settle()
-        if ended:
-            return self.take(reader)
-        del node
-        if then is not None:
-            then()
-        return items, False, None
-
     def leave(self, reader: Reader) -> None:
         """Have a reader not be there any more; from any thread, also from a finalizer."""
         if self.mutex.is_mine:

@@ -52,11 +52,15 @@ class Delivery(Taker):
 
     def note_all(self, *, end: bool = False) -> bool:
         """Have those told for whom there is something, or with ``end`` all of them, as `note` does."""
-        post = False
-        for reader in self.readers:
-            if end or reader.cursor.is_due:
-                post = self.note(reader) or post
-        return post
+        due = self.due
+        for reader in self.readers:  # by the thousand
+            if not reader.is_due and (end or reader.cursor.is_due):
+                reader.is_due = True
+                due.append(reader)
+        if self.posted or not due:
+            return False
+        self.posted = True
+        return True
 
     def post(self) -> None:
         """Have a turn come, from any thread and without the lock."""
@@ -68,7 +72,7 @@ class Delivery(Taker):
         due = self.due
         while due:
             reader = due.popleft()
-            reader.inlet.context.run(reader.deliver)
+            reader.tell()
             if budgets.clock() >= until:
                 break
         with self.broadcast.mutex:

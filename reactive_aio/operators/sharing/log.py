@@ -103,9 +103,18 @@ class Counts:
             self.greatest = max(counts)
 
     def move(self, before: int, after: int) -> None:
-        """Have a reader change its number."""
-        self.add(after)
-        self.remove(before)
+        """Have a reader change its number, for a greater one."""
+        counts = self._counts
+        counts[after] = counts.get(after, 0) + 1
+        if after > self.greatest:
+            self.greatest = after
+        left = counts[before] - 1
+        if left:
+            counts[before] = left
+        else:
+            del counts[before]
+            if before == self.least:
+                self.least = min(counts)
 
 
 @define(eq=False)
@@ -213,6 +222,13 @@ class Log:
         if goal != cursor.goal:
             self.goals.move(cursor.goal, goal)
             cursor.goal = goal
+
+    def want_next(self, cursor: Cursor) -> None:
+        """Have a reader want one element, unless it does already."""
+        goal = cursor.goal
+        if goal == cursor.at:
+            self.goals.move(goal, goal + 1)
+            cursor.goal = goal + 1
 
     def take(self, cursor: Cursor) -> list[Any]:
         """Give a reader elements that it has asked for, in a list that nobody is to write to; none if there are none."""

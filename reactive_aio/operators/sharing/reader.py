@@ -58,6 +58,10 @@ class Reader:
         if not self.cancelled:
             self.inlet.on_error(error)
 
+    def tell(self) -> None:
+        """See to what there is, in the context of the reader."""
+        self.inlet.context.run(self.deliver)
+
     def deliver(self) -> None:
         """Take what there is and is wanted, and give it to the region, with the end behind the last element."""
         items, has_ended, error = self.broadcast.take(self)

@@ -90,10 +90,10 @@ class Sharing:
 
     def join(self, inlet: Inlet[Any]) -> Reader:
         """Have a subscriber join the run that there is, or begin one; on the subscriber's loop."""
-        return self.join_by(Reader, inlet)
+        return self.join_by(Reader, inlet)[1]
 
-    def join_by(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
-        """Do that by a reader of some kind."""
+    def join_by(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> tuple[Run, R]:
+        """Do that by a reader of some kind; return the run too."""
         self._check(inlet.context)
         with self.mutex:
             run = self._joinable()
@@ -102,7 +102,7 @@ class Sharing:
         for call in calls:
             call()
         run.look_after_home(reader)
-        return reader
+        return run, reader
 
     def _check(self, context: Context) -> None:
         if self.linger is not None and self.holder is None:
