@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -107,14 +108,22 @@ class EventStream:
         await delivery.run(body, receive)
 
     def _body(self, scope: Scope) -> Body:
-        if scope["method"] == "HEAD":
-            return Flow[bytes].empty().open()
-        last_id, opened = last_event_id(scope), getattr(self._open, "opened", None)
-        if opened is not None:
-            return opened(last_id)
+        last_id = last_event_id(scope)
+        if isinstance(self._open, Openable) and scope["method"] != "HEAD":
+            return self._open.opened(last_id)
         flow = self._open(last_id)
         check_flow("EventStream(open)", flow)
+        if scope["method"] == "HEAD":
+            flow = Flow[Event].empty()
         return flow.map(encoded).open()
+
+
+class Openable(ABC):
+    """What opens the events of a client, encoded, by itself; the flow of them would cost more."""
+
+    @abstractmethod
+    def opened(self, last_id: str | None) -> Body:
+        """Open them for the task that sends them."""
 
 
 def encoded(event: object) -> bytes:

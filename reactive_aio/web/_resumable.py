@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from secrets import token_hex
@@ -16,7 +16,7 @@ from .._flow.shared import Shared
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow, check_function
 from ..operators.sharing.taking import Taken
-from ._events import Event
+from ._events import Event, Openable
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ MOST_DIGITS: Final = 20
 
 
 @define(eq=False)
-class Resumable(Generic[T]):
+class Resumable(Openable, Generic[T]):
     """Share one stream with all clients, number its events, and let each client go on behind the last that it has had.
 
     Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``; ``event`` makes an Event of an element, once for all,
@@ -92,7 +92,7 @@ class Resumable(Generic[T]):
         known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
         return InTurnBehind(run if known else "", int(text) if known else -1, returning=True)
 
-    def _encoded_behind(self, last_id: str | None) -> Callable[[Numbered], bytes | None]:
+    def _encoded_behind(self, last_id: str | None) -> Callable[[Numbered], Sequence[bytes]]:
         return self.behind(last_id).encoded
 
     def _run(self) -> Flow[Numbered]:
@@ -143,10 +143,10 @@ class InTurnBehind(Transform[Numbered, Event]):
                 self.had = number
                 yield event
 
-    def encoded(self, numbered: Numbered) -> bytes | None:
-        """Give what is sent for one event; None if it is not new."""
+    def encoded(self, numbered: Numbered) -> Sequence[bytes]:
+        """Give what is sent for one event, in chunks; nothing if it is not new."""
         run, number, event = numbered
         if number == self.had + 1 and run == self.run:  # nearly always
             self.had = number
-            return event.encode()
-        return b"".join(each.encode() for each in self.apply(iter((numbered,)))) or None
+            return (event.encode(),)
+        return [each.encode() for each in self.apply(iter((numbered,)))]

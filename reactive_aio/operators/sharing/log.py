@@ -103,18 +103,22 @@ class Counts:
             self.greatest = max(counts)
 
     def move(self, before: int, after: int) -> None:
-        """Have a reader change its number, for a greater one."""
+        """Have a reader change its number: as `add` and `remove`, without their calls."""
         counts = self._counts
         counts[after] = counts.get(after, 0) + 1
         if after > self.greatest:
             self.greatest = after
+        elif after < self.least:
+            self.least = after
         left = counts[before] - 1
         if left:
             counts[before] = left
-        else:
-            del counts[before]
-            if before == self.least:
-                self.least = min(counts)
+            return
+        del counts[before]
+        if before == self.least:
+            self.least = min(counts)
+        elif before == self.greatest:
+            self.greatest = max(counts)
 
 
 @define(eq=False)

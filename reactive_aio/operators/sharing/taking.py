@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -79,9 +79,11 @@ class Taken(Generic[T]):
 
     _flow: FlowLike
     """The shared flow itself, with nothing behind it."""
-    _begin: Callable[[], Callable[[Any], T | None]]
-    """Gives the function for one subscription; where the function gives None, the element is left out."""
-    _fn: Callable[[Any], T | None] = field(init=False)
+    _begin: Callable[[], Callable[[Any], Sequence[T]]]
+    """Gives the function for one subscription, which gives what an element becomes."""
+    _fn: Callable[[Any], Sequence[T]] = field(init=False)
+    _left: Sequence[T] = field(init=False, default=())
+    """The rest of that."""
     _place: Place = field(init=False)
     _reader: Taker = field(init=False)
     _run: Run = field(init=False)
@@ -103,13 +105,18 @@ class Taken(Generic[T]):
 
     async def __anext__(self) -> T:
         run, reader = self._run, self._reader
+        if self._left:
+            first, *self._left = self._left
+            return first
         while True:
             items, has_ended, error = run.take_next(reader)
             if items:
-                item = self._fn(items[0])
-                if item is not None:
-                    return item
-                continue
+                made = self._fn(items[0])
+                if not made:
+                    continue
+                if len(made) > 1:
+                    self._left = made[1:]
+                return made[0]
             error, reader.error = reader.error if error is None else error, None
             if error is not None:
                 raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
