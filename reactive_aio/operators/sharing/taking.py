@@ -32,6 +32,9 @@ class Taker(Reader):
     error: BaseException | None = field(init=False, default=None)
     """The failure of this reader alone."""
 
+    ended: bool = field(init=False, default=False)
+    """Whether the end has been taken."""
+
     def tell(self) -> None:
         """Wake the task: there is an element that it has asked for, or the end."""
         waiter = self.waiter
@@ -110,6 +113,9 @@ class Taken(Generic[T]):
             return first
         while True:
             items, has_ended, error = run.take_next(reader)
+            if has_ended:  # maybe with the last element
+                reader.ended = True
+                reader.error = error
             if items:
                 made = self._fn(items[0])
                 if not made:
@@ -117,10 +123,10 @@ class Taken(Generic[T]):
                 if len(made) > 1:
                     self._left = made[1:]
                 return made[0]
-            error, reader.error = reader.error if error is None else error, None
+            error, reader.error = reader.error, None
             if error is not None:
                 raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
-            if has_ended:
+            if reader.ended:
                 raise StopAsyncIteration
             # Nothing comes between the look above and this: what wakes the task is called by the loop.
             reader.waiter = self._place.loop.create_future()
