@@ -52,6 +52,8 @@ class Taker(Reader):
 class Place:
     """The part of an Inlet that a `Taker` needs: where its task runs, and how to wake it."""
 
+    where: str = "a client of a shared flow"
+    """Named in the failure of one who is evicted."""
     loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     context: Context = field(init=False, factory=copy_context)
     released: asyncio.Event = field(init=False, factory=asyncio.Event)
