@@ -109,8 +109,9 @@ class EventStream:
 
     def _body(self, scope: Scope) -> Body:
         last_id = last_event_id(scope)
-        if isinstance(self._open, Openable) and scope["method"] != "HEAD":
-            return self._open.opened(last_id)
+        opens: object = self._open
+        if isinstance(opens, Openable) and scope["method"] != "HEAD":
+            return opens.opened(last_id)
         flow = self._open(last_id)
         check_flow("EventStream(open)", flow)
         if scope["method"] == "HEAD":
@@ -119,7 +120,7 @@ class EventStream:
 
 
 class Openable(ABC):
-    """What opens the events of a client, encoded, by itself; the flow of them would cost more."""
+    """A function for `EventStream` that opens the encoded events of a client itself. A flow of them would cost more."""
 
     @abstractmethod
     def opened(self, last_id: str | None) -> Body:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from reactive_aio import Flow
+from reactive_aio import Flow, SlowSubscriberError
 from reactive_aio.testing import run_virtual
 from reactive_aio.web import Event, EventStream, Resumable
 from tests.web.client import Client
@@ -61,6 +61,29 @@ def test_no_more_is_made_than_the_slowest_client_allows() -> None:
 
     run_virtual(main())
     assert 2 == len(made)
+
+
+def test_a_client_that_holds_up_the_others_is_evicted() -> None:
+    async def main() -> tuple[int, object]:
+        stream = stream_of(Flow.range(20), lag=4, evict_after=5.0)
+        released = asyncio.Event()
+
+        class Stalled(Client):
+            async def _send(self, message: dict[str, object]) -> None:
+                if len(self.messages) == 2:
+                    await released.wait()
+                await super()._send(message)
+
+        stalled, other = asyncio.create_task(Stalled().ask(stream)), Client()
+        await other.ask(stream)
+        assert 5.0 <= asyncio.get_running_loop().time() < 10.0
+        released.set()
+        (result,) = await asyncio.gather(stalled, return_exceptions=True)
+        return len(other.chunks), result
+
+    read, result = run_virtual(main())
+    assert 20 == read
+    assert isinstance(result, SlowSubscriberError)
 
 
 def test_an_event_costs_a_client_less_than_60_calls() -> None:
