@@ -218,7 +218,7 @@ def strict(subject: Any) -> Any:
 
     The error quotes the rule, tells what was seen and what to do, and shows the last twenty signals. It is raised in the code that broke the
     rule. If that is the publisher, its subscription is cancelled and the subscriber gets the
-    error by on_error, unless the stream is over; of a second subscription only that one is cancelled (rule 2.5).
+    error by on_error, unless the stream is over. Of a second subscription only that one is cancelled (rule 2.5).
     For None the error is a TypeError as well (rule 2.13).
     """
     if callable(getattr(subject, "subscribe", None)):

@@ -26,7 +26,7 @@ def _nothing() -> None:
 
 @define(eq=False)
 class Audience(Generic[L]):
-    """The listeners of one run; what they are given is up to whoever has the audience.
+    """The listeners of one run; the owner of the audience decides what they are given.
 
     ::
 

@@ -23,10 +23,10 @@ class Gathering(Drain):
 
     A subclass says in `step` what is emitted of what the inner flows have given. Any call may come from inside any
     other, so the state is complete before anybody else is called. A flow that has ended stays in the table until
-    what is kept of it has been taken, and a failure stands behind those elements too; then `on_spent` sees to it.
+    what is kept of it has been taken, and a failure stands behind those elements too. Then `on_spent` sees to it.
 
-    When the whole ends, by `complete`, `fail` or `cancel`, every flow that is still in the table is cancelled; what is
-    kept goes to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.
+    When the whole ends, by `complete`, `fail` or `cancel`, every flow that is still in the table is cancelled. Elements that
+    are kept go to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.
     """
 
     demand: int = field(init=False, default=0)

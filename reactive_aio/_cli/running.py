@@ -51,7 +51,7 @@ class Run:
 
 
 class Watcher(Protocol):
-    """What is told of a run while it goes on."""
+    """The report of a run while it goes on."""
 
     def watching(self) -> AbstractContextManager[Callable[[Run], None]]:
         """Give, for the length of a block, what is to be called from time to time."""

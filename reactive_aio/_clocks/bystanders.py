@@ -33,7 +33,7 @@ class Bystanders:
 
     Those that were there before it are none of its business, except where they run regions. Of the others, a
     worker of a pool is at work while it has a job, and a thread with an event loop while that has anything to
-    run; any other thread is at work until it ends.
+    run. Any other thread is at work until it ends.
     """
 
     def __init__(self, before: Iterable[threading.Thread] | None = None) -> None:

@@ -66,8 +66,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     are; ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order.
 
     The clock never jumps over a thread at work: an executor's job, a region on ``schedulers.thread``, a thread
-    that was started while the loop was there, whoever holds a ``hold()``. Nor over an open socket, unless
-    ``instant_io``. As long as there is one, a timer falls due no earlier than it would on an ordinary loop; but
+    that was started while the loop was there, and any holder of a ``hold()``. Nor over an open socket, unless
+    ``instant_io``. As long as there is one, a timer falls due no earlier than it would on an ordinary loop. But
     the time that the thread needs is not added to the clock, so what a test sees does not depend on it.
 
     What is ready runs before time passes. A loop that is busy without end, with a source that never waits, does not

@@ -67,11 +67,11 @@ class Calling(Reductions[T_co]):
         Then the sources give nothing more, and what they have given is finished: what waits in buffers and boundaries, what is
         awaited, and this function for all of it. After ``grace`` seconds the rest is cancelled.
 
-        Demand: unbounded for an ordinary function, which is the last step of its region; for an ``async def``
+        Demand: unbounded for an ordinary function, which is the last step of its region. For an ``async def``
         one element for each call, asked for when the call before it has ended.
         Errors: what ``fn`` raises cancels the flow and the other calls under way. A failure of one of these goes to
         ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        Behind ``grace`` the call raises TimeoutError. What ``stop`` raises stops the flow too; the call raises it when the flow has ended.
+        Behind ``grace`` the call raises TimeoutError. An exception that ``stop`` raises stops the flow too; the call raises it when the flow has ended.
         ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
         ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)

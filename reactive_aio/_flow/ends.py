@@ -211,7 +211,7 @@ class Ends(Calling[T_co]):
 
         ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an
         element in. Of no elements the container is given as it was made. ``combine(container, later)``, if it is given,
-        puts what another container has into the first; the two hold stretches of the stream that follow each other, and
+        puts what another container has into the first. The two hold stretches of the stream that follow each other, and
         both orders of doing things come to the same.
         Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
         Errors: what a function raises; an ``async def`` is refused with TypeError. What is in the container by then goes
@@ -268,13 +268,13 @@ class Ends(Calling[T_co]):
         ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
         batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
 
-        By ``schema`` an element is an object of an attrs class; or, for a StructType or a text such as
+        By ``schema`` an element is an object of an attrs class. For a StructType or a text such as
         ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
         Demand: ``size`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
         the rest of what was asked for may come meanwhile, and is kept for the next one.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
-        what is committed. What is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
+        what is committed. An argument that is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
         leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches.
         Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
@@ -357,7 +357,7 @@ class Ends(Calling[T_co]):
         It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
         on a thread of its own.
         Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
-        Errors: those of the flow, or what ``end`` raises. What can't be called is refused with TypeError, and a flow that
+        Errors: those of the flow, or what ``end`` raises. An argument that can't be called is refused with TypeError, and a flow that
         is placed on the event loop that the call blocks with RuntimeError.
         (Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``.)
 

@@ -84,7 +84,7 @@ class Flow(
 
         Demand: what the stage says by ``demand``; one for one, where it says nothing. The end comes with the last element if
         the stage says by ``pending`` that nothing is left, else when one more is wanted.
-        Errors: what the stage raises. What is no stage is refused with TypeError when the flow is built.
+        Errors: what the stage raises. An argument that is no stage is refused with TypeError when the flow is built.
         (RxJava: ``lift``.)
 
         >>> from reactive_aio import Flow

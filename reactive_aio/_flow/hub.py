@@ -23,8 +23,8 @@ class Hub(Generic[T]):
 
     It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
     may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
-    is there: with "wait" up to ``lag`` of them are kept for the first who comes; with "drop" it is discarded, and goes to ``hooks.on_discard``.
-    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for; no more than ``lag + replay`` elements are
+    is there: with "wait" up to ``lag`` of them are kept for the first who comes. With "drop" it is discarded, and goes to ``hooks.on_discard``.
+    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for. No more than ``lag + replay`` elements are
     kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
     With ``evict_after`` a subscriber has so many seconds to take what was there when others began to wait for it. If it does not, it fails
     alone with SlowSubscriberError, and they go on. Seconds in which its event loop is blocked do not count. Without it one

@@ -73,8 +73,8 @@ class Upstream:
 class FlowProcessor(Processor[T_contra, R_co], Here):
     """Where a publisher and a flow meet, in either order.
 
-    The publisher may speak on any thread. ``_listener``, the flow's own subscriber, posts all it is told to its
-    region; so it may be called with the lock held, which keeps what came before it in front of what comes after.
+    The publisher may speak on any thread. ``_listener``, the flow's own subscriber, posts all signals to its region
+    . So it may be called with the lock held, which keeps what came before it in front of what comes after.
     The lock is reentrant because a region whose loop has ended is over at once.
     """
 

@@ -2,7 +2,7 @@
 
 The region of an event loop is run by its driver. Workers in a pool of threads or processes get a *chunk work*
 instead: a picklable value that makes a *chunk run* of each chunk. A run gives its results in parts, so that neither
-a slow function nor one that makes many elements of one keeps them from whoever waits.
+a slow function nor one that makes many elements of one keeps a waiting reader from them.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def gathering(
     """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
 
     The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
-    suspended; a StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
+    suspended. A StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
     ``watched`` that the pace says who looks after the list.
     """
     unit = _gathering_unit(tuple(map(type, transforms)), counted, hurried, watched, awaited)

@@ -99,7 +99,7 @@ class Stage(Transform[T, R]):
 
     @property
     def requirement(self) -> Requirement:
-        """What the stage needs of the place where it runs."""
+        """The needs of the stage, of the place where it runs."""
         return WHOLE if self.needs_whole_stream else ELEMENT
 
     def transform(self) -> Transform[T, R]:

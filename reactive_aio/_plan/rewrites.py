@@ -1,4 +1,4 @@
-"""Rewrites: what becomes of the logical nodes of a flow where an engine can run some of them.
+"""Rewrites: the logical nodes of a flow are changed where an engine can run some of them.
 
 They run in this order, once for each flow that is planned:
 

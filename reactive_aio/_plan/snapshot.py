@@ -1,7 +1,7 @@
 """How far a running flow has come: what has crossed each boundary, and what waits there.
 
 In the terms of the specification, at a boundary: P elements have been requested, N have been processed, and B wait
-in the buffer; then at most P - B - N may still arrive, until more is requested.
+in the buffer. Then at most P - B - N may still arrive, until more is requested.
 """
 
 from __future__ import annotations

@@ -115,14 +115,14 @@ class Host(Protocol):
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> Task[U]:
         """Run a coroutine in a task of the subscription, in ``context`` or in a copy of that of the subscriber.
 
-        The task is held, and the subscription lasts, until the task has ended. What the coroutine raises it signals itself.
+        The task is held, and the subscription lasts, until the task has ended. It signals a failure of the coroutine itself.
         """
         ...
 
     def cleanup_failed(self, error: BaseException) -> None:
         """Pass on what a cleanup behind the end of the region has raised, from any thread.
 
-        The awaited end raises it, unless the flow has failed before; the hook is told of what nobody can raise.
+        The awaited end raises it, unless the flow has failed before; the hook hears of what nobody can raise.
         """
 
     def dropped(self, error: BaseException) -> None:

@@ -83,7 +83,7 @@ class Channel:
     def receive(self) -> Iterator[Frame]:
         """Give the frames that one call of the system completes; to be gone through before the next, or else closed.
 
-        Whoever watches the socket is told again of what is left.
+        The selector that watches the socket reports again what is left.
         """
         decoder = self._decoder
         large = len(decoder.room) >= AHEAD

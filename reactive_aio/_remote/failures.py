@@ -60,7 +60,7 @@ def unpack(data: bytes | bytearray) -> BaseException:
 
 
 def _trace(error: BaseException) -> str:
-    """Give the traceback below the frame of whoever caught the exception, in words."""
+    """Give the traceback below the frame that caught the exception, in words."""
     trace = error.__traceback__
     below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
     try:

@@ -165,7 +165,7 @@ class RegionDriver(Emission):
         """Have the region start on its loop: at once if that is the running one, else as the next event.
 
         The receiver of the last region hears on_subscribe first, before anything is opened. With ``called`` no turn
-        is scheduled: whoever calls, on this loop, is to take it.
+        is scheduled: the caller, on this loop, is to take it.
         """
         begun(self.loop).add(self)
         if self.runs_here():
@@ -270,7 +270,7 @@ class RegionDriver(Emission):
     # -- the end
 
     def broken(self, error: BaseException) -> None:
-        """Fail with what has left a turn; where the region has ended, whoever reads it fails instead."""
+        """Fail with what has left a turn; where the region has ended, its reader fails instead."""
         if self.closed:
             self.host.fail_reader(as_failure(error))
         else:
@@ -300,7 +300,7 @@ class RegionDriver(Emission):
             self._done()
 
     def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
-        """Tell of the end; if that goes wrong, the region that reads the flow fails, or else the receiver is told again."""
+        """Tell of the end; if that goes wrong, the region that reads the flow fails, or else the receiver hears of it again."""
         try:
             if error is None:
                 receiver.on_complete()

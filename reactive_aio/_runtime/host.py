@@ -47,7 +47,7 @@ class FlowHost:
             self.fail_reader(error)
 
     def fail_reader(self, error: BaseException) -> None:
-        """Fail the region that reads the flow, or whoever is next in line."""
+        """Fail the region that reads the flow, or the next in line."""
         outer = self.outer
         if outer is None:
             self.lifetime.cleanup_failed(error)

@@ -290,7 +290,7 @@ class Iteration:
         return snapshot(self._steps.driver)
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up; whoever asks for an element then hears of the end.
+        """Cancel, and wait until everything has been cleaned up; a task that asks for an element then hears of the end.
 
         Raises what the cleanup has raised.
         """

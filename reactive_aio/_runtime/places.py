@@ -37,7 +37,7 @@ def is_home(flow: FlowLike) -> bool:
 
 
 def here() -> Scheduler:
-    """Give the running loop, as a place that means the same to whoever asks for it on another one; else say so later."""
+    """Give the running loop, as a place that means the same to a caller on another one; else say so later."""
     try:
         return Home(asyncio.get_running_loop())
     except RuntimeError:

@@ -1,7 +1,7 @@
 """Turns on an event loop: the one door through which anything reaches a region.
 
 What comes from another thread (a request, a cancel, a chunk from the region upstream) goes through one queue and
-wakes the loop once, however much has gathered; none is needed while the region is awake. Nor is one needed between
+wakes the loop once, however much has gathered. None is needed while the region is awake. Nor is one needed between
 regions of one subscription on one loop, those of inner flows among them: they are a company, whose members take their
 turns one after another, for as long as one turn lasts.
 """

@@ -231,7 +231,7 @@ class Team:
             end.close()
 
     def _obey(self) -> None:
-        """Carry out what there is; when the thread has ended, whoever gives an order does so, and may meet its last look."""
+        """Carry out what there is; when the thread has ended, the thread that gives an order does so, and may meet its last look."""
         while True:
             try:
                 order = self._orders.popleft()

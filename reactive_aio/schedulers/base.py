@@ -21,7 +21,7 @@ from .._core.guard import as_failure
 
 
 class Released(Protocol):
-    """What is told, once and from any thread, that what was started for a region has ended."""
+    """A callback for the end of what was started for a region; it is called once, from any thread."""
 
     def __call__(self, join: Callable[[], None] | None = None) -> None:
         """Take note of it; ``join``, where something is still in its last act, waits for the very end and takes no time."""
@@ -180,7 +180,7 @@ class Workers(Protocol):
     def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in, called on the event loop that reads it.
 
-        ``most`` is the number of results that a chunk may give until it is told to go on. ``context`` is the
+        ``most`` is the number of results that a chunk may give until it may go on. ``context`` is the
         subscriber's, to be current in the user's functions as far as it can be.
         Raises SchedulerClosedError when there is nobody to work.
         """

@@ -89,7 +89,7 @@ class LoopScheduler(Here):
 def loop(a_loop: asyncio.AbstractEventLoop) -> LoopScheduler:
     """Run the region on ``a_loop``, which somebody else runs in another thread.
 
-    The loop must be running when the flow is subscribed to, else the flow ends with SchedulerClosedError; so
+    The loop must be running when the flow is subscribed to, else the flow ends with SchedulerClosedError. So
     it does, within a second, when the loop stops or is closed in the middle. (Reactor:
     ``Schedulers.fromExecutor``.)
     """

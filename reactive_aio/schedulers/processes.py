@@ -198,7 +198,7 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     element's place in the stream, such as ``take``, run with what follows them on the event loop that reads.
 
     The functions are pickled once for each flow: by reference, or where that can't be, as for lambdas, by value, if
-    cloudpickle is installed. What can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
+    cloudpickle is installed. A value that can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
     context the variables in ``context`` are current in the functions, with values that can be pickled.
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns; a

@@ -20,12 +20,12 @@ def spark(
     It is for ``publish_on``. A resident task connects back to the event loop and works on one chunk after another. A chunk goes there and back
     in a fraction of a millisecond, and elements come back in order. The tasks start with the
     first elements, one for each chunk that waits, and take slots of the cluster as ``Flow.from_spark`` does, which leaves
-    one free where it can; by default ``slots`` is one less than ``defaultParallelism``. A task that has had nothing to do for
+    one free where it can. By default ``slots`` is one less than ``defaultParallelism``. A task that has had nothing to do for
     ``idle`` seconds ends and gives its slot back; with the next elements it starts again, in some tenths of a second.
 
     Operators that depend on an element's place in the stream, such as ``take``, run with what follows them on the event
-    loop that reads. The functions travel by value; what can't be pickled, or belongs to this process, such as a lock, an
-    event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. Of the subscriber's
+    loop that reads. The functions travel by value. A value that can't be pickled, or that belongs to this process, such as
+    a lock, an event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. Of the subscriber's
     context the variables in ``context``, which are globals of modules that the workers can import, are current in the
     functions, with values that can be pickled.
 

@@ -2,7 +2,7 @@
 
 Spark hangs up on the worker of a task that it has cancelled. PySpark has the worker find out when it next reads or writes,
 and say on stderr that a pipe is broken; until then it goes on with what nobody wants. Here a thread of the worker
-waits for that, and ends it. Tasks of this library see to it themselves, once they run; this is for all the others, such
+waits for that, and ends it. Tasks of this library see to it themselves, once they run. This is for all the others, such
 as those before a shuffle, and for workers that are just being started.
 
 A worker collects garbage behind each task, and looks at every object that it has inherited: that is most of what a small

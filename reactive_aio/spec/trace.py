@@ -1,8 +1,8 @@
 """Traces: what passed between publishers and subscribers, call by call.
 
 Each call of the contract is two entries, one when it is made and one when it returns or raises, so that a trace
-tells what happened inside of what. The rules read traces and nothing else (`predicates`); how a trace is taken
-is told in `recorder`.
+tells what happened inside of what. The rules read traces and nothing else (`predicates`); the way to take a
+trace is described in `recorder`.
 """
 
 from __future__ import annotations

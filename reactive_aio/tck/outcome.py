@@ -1,4 +1,4 @@
-"""How the outcome of a test is told, to pytest and to programs.
+"""The outcome of a test, for pytest and for programs.
 
 What a test can find:
 

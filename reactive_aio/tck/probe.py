@@ -17,7 +17,7 @@ def nothing(*_: Any) -> None:
 
 @define(eq=False)
 class Probe:
-    """A subscriber that does what it is told: it keeps what it hears, and requests and cancels by hand."""
+    """A subscriber that is driven by hand: it keeps what it hears, and requests and cancels by hand."""
 
     start: Callable[[Probe], object] = nothing
     """Called in on_subscribe."""

@@ -58,7 +58,7 @@ def _ends(heard: Subject | WhiteboxProbe) -> list[object]:
 
 
 class SubscriberWhiteboxVerification(SubscriberExercises):
-    """Verifies a subscriber that tells what it hears and requests and cancels when it is told to.
+    """Verifies a subscriber that tells what it hears and requests and cancels on command.
 
     Subclass it and write ``create_subscriber``: a subscriber that calls the probe in each of its four methods.
     """

@@ -36,7 +36,7 @@ class Resumable(Openable, Generic[T]):
     the lifespan of an application, it keeps them also while none is.
     A client that comes first gets what comes from then on. One that comes back goes on behind its last event if that is still kept. Where events are missing, because they are kept no
     more or because another run has begun, it first gets an Event of the type "reset", and then what is kept: a gap is never silent.
-    Demand: the slowest client has the others wait when it is ``lag`` events behind; with ``evict_after`` it does so for so many seconds, and then
+    Demand: the slowest client has the others wait when it is ``lag`` events behind. With ``evict_after`` it does so for so many seconds, and then
     its response ends; it comes back, and goes on or is reset.
 
     >>> from reactive_aio import Flow

@@ -30,7 +30,7 @@ class StreamSocket:
     takes longer than ``send_timeout`` seconds for a frame has stalled, which ends the connection.
     Errors: a client hears that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
     ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end the connection. More than
-    ``max_streams`` subscriptions at a time are refused. What ``on_connect`` raises ends the connection, and is raised.
+    ``max_streams`` subscriptions at a time are refused. An exception that ``on_connect`` raises ends the connection, and is raised.
     Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in "https://example.org"; "*" lets all in.
 
     >>> from reactive_aio import Flow

@@ -28,13 +28,13 @@ OPENS = r"\W*What\b(?!.*\?\W*$)"
 LEFT = {
     "pages": {"long": 0, "what": 0},
     "docstrings": {
-        "long": 113,
-        "what": 257,
-        "whoever": 19,
-        "whichever": 7,
+        "long": 53,
+        "what": 217,
+        "whoever": 0,
+        "whichever": 0,
         "of which": 28,
-        "is told": 16,
-        "becomes of": 5,
+        "is told": 1,
+        "becomes of": 0,
     },
 }
 """How many are left of sentences that are too long, that open with "What", and of these words. A number may only fall."""

@@ -35,7 +35,7 @@ class Awaiting(Fluent[T_co]):
         come in the order in which they are there, which for one key is that of its elements.
 
         Demand: as many elements are asked for as are wanted, but ``max_concurrency`` at least, to have them awaited side
-        by side, and four times that at most; so many are buffered at most, from the request for an element until its
+        by side, and four times that at most. So many are buffered at most, from the request for an element until its
         result is delivered. With ``max_concurrency=1`` none is touched that nobody has asked for.
         Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
         cancelled and have ended before it is signalled, behind the results that could be delivered before it. What
@@ -45,7 +45,7 @@ class Awaiting(Fluent[T_co]):
         were not finished with, and results not delivered, go to ``hooks.on_discard``.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
-        ``max_concurrency`` in each task; no more than that are taken before results are handed on. Other orders depend on
+        ``max_concurrency`` in each task. No more than that are taken before results are handed on. Other orders depend on
         time, so that a task could not be done again, and are those of the loop: they run after the boundary.
         (Reactor: ``flatMapSequential``, ``flatMap``; Pekko: ``mapAsync``, ``mapAsyncUnordered``,
         ``mapAsyncPartitioned``.)

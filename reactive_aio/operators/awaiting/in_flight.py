@@ -36,10 +36,10 @@ class InFlight(Gathering):
 
     Invariants, whenever no method is on the stack:
 
-    - an element is outstanding from the request for it until its result is delivered; when elements are requested, no
+    - an element is outstanding from the request for it until its result is delivered. When elements are requested, no
       more are outstanding than are wanted, or ``max_concurrency`` if that is more, and never ``AHEAD`` times as many;
     - while anything waits, there are ``max_concurrency`` workers, or one for each that does, and none of them is idle;
-    - behind a failure or a cancellation no element is begun with, and the end is told when all workers are gone.
+    - behind a failure or a cancellation no element is begun with, and the end is signalled when all workers are gone.
     """
 
     fn: Callable[[Any], Awaitable[Any]]

@@ -58,7 +58,7 @@ class WorkerLoop:
             return _LOOPS[0]
 
     def run(self) -> None:
-        """Run while it is the one of the process; an exit or an interrupt of a task's is told to whoever waits for it."""
+        """Run while it is the one of the process; an exit or an interrupt of a task's is passed on to its waiter."""
         asyncio.set_event_loop(self.loop)
         while self in _LOOPS:
             with suppress(SystemExit, KeyboardInterrupt):

@@ -29,10 +29,10 @@ class Combining(Fluent[T_co]):
 
         Demand: what one flow leaves unmet is asked of the next, once; a flow is subscribed to when the one
         before it has completed, also without demand. Nothing is buffered.
-        Errors: the failure of a flow ends the whole. What is no flow is refused with TypeError when the flow
+        Errors: the failure of a flow ends the whole. An argument that is no flow is refused with TypeError when the flow
         is built.
         Spark: flows on Spark in order, all of whose operators run in the workers, are one job, whose partitions are
-        theirs in turn; so those of the next may be begun with ahead, as the next partitions of a flow are.
+        theirs in turn. So those of the next may be begun with ahead, as the next partitions of a flow are.
         (Reactor: ``concatWith``; RxJava: ``concat``; Spark: ``union``.)
 
         >>> from reactive_aio import Flow
@@ -49,9 +49,9 @@ class Combining(Fluent[T_co]):
         """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
-        been emitted; at most ``prefetch`` elements of each are buffered until it is their turn and they are wanted.
+        been emitted. At most ``prefetch`` elements of each are buffered until it is their turn and they are wanted.
         Errors: the failure of a flow comes at its place and ends the whole; the others are cancelled, and what is
-        buffered goes to ``hooks.on_discard``. What is no flow is refused with TypeError and a ``prefetch`` below 1
+        buffered goes to ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch`` below 1
         with ValueError when the flow is built.
         (RxJava: ``concatEager``; Reactor: ``mergeSequential``.)
 
@@ -75,13 +75,13 @@ class Combining(Fluent[T_co]):
         """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
 
         It is fair: where several have elements waiting, each gives what it has in its turn, so that none has its
-        turn again before the others; the elements of one flow keep their order.
+        turn again before the others. The elements of one flow keep their order.
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
-        been emitted; at most ``prefetch`` elements of each are buffered until they are wanted.
+        been emitted. At most ``prefetch`` elements of each are buffered until they are wanted.
         Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled,
         and what is buffered goes to ``hooks.on_discard``. With ``delay_errors`` the others are read to their ends
-        first; several failures are an ExceptionGroup then. What is no flow is refused with TypeError and a
+        first; several failures are an ExceptionGroup then. An argument that is no flow is refused with TypeError and a
         ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava: ``merge``, ``mergeWith``; Pekko, RxPY, aiostream: ``merge``.)
 
@@ -137,7 +137,7 @@ class Combining(Fluent[T_co]):
 
         Demand: what was asked of this flow is asked of ``other``, once; ``other`` is not subscribed to where it is
         not needed. Nothing is buffered.
-        Errors: those of the flow that is read. What is no flow is refused with TypeError when the flow is built.
+        Errors: those of the flow that is read. An argument that is no flow is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``switchIfEmpty``; Pekko: ``orElse``.)
 
         >>> from reactive_aio import Flow
@@ -184,11 +184,11 @@ class Combining(Fluent[T_co]):
         """Emit tuples of one element of this flow and one of each of ``others``, in order.
 
         It completes as soon as there can be no further tuple: when a flow has ended and all it gave has been used, also
-        without demand; the others are cancelled then.
+        without demand. The others are cancelled then.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
-        used; at most ``prefetch`` elements of each are buffered until there is one of each and they are wanted.
+        used. At most ``prefetch`` elements of each are buffered until there is one of each and they are wanted.
         Errors: the failure of a flow stands behind the elements that came of it, and ends the whole when they have been
-        used; where several have ended the first in order decides, as in the builtin. What is left of the others goes
+        used. Where several have ended the first in order decides, as in the builtin. The rest of the others goes
         to ``hooks.on_discard``, and a failure that nobody came to see to ``hooks.on_error_dropped``. What is no
         flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava, Pekko, RxPY: ``zip``; the builtin ``zip``.)
@@ -224,7 +224,7 @@ class Combining(Fluent[T_co]):
         is left out after the first tuple: a flow that is faster than its subscriber is slowed, not sampled. It
         completes when all flows have, or one of them without having emitted.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
-        used; at most ``prefetch`` elements of each are buffered until they are wanted.
+        used. At most ``prefetch`` elements of each are buffered until they are wanted.
         Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled.
         What is buffered, and what was replaced before it was in a tuple, goes to ``hooks.on_discard``. What is no
         flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
@@ -250,7 +250,7 @@ class Combining(Fluent[T_co]):
         Demand: passed to this flow one for one; a source that can't be slowed needs an ``on_backpressure_`` operator
         before this one. ``other`` is asked for all it has, whatever the demand; the latest element is kept.
         Errors: the failure of either flow ends the whole at once. An element of ``other`` that was in no pair goes to
-        ``hooks.on_discard``. What is no flow is refused with TypeError when the flow is built.
+        ``hooks.on_discard``. An argument that is no flow is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``withLatestFrom``, which leave out what comes before; RxPY: ``with_latest_from``.)
 
         >>> from reactive_aio import Flow

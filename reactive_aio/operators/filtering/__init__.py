@@ -144,7 +144,7 @@ class Filtering(Fluent[T_co]):
         Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
         is buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
         Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``; the result of
-        a function is no matter. SourceConsumedError for the next subscription to an awaitable. What is none of these is refused
+        a function is no matter. SourceConsumedError for the next subscription to an awaitable. An argument that is none of these is refused
         with TypeError when the flow is built.
         (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
@@ -230,7 +230,7 @@ class Filtering(Fluent[T_co]):
 
         Demand: passed on; a dropped element is replaced by asking on. At most ``max_keys`` keys are remembered.
         Errors: LimitExceededError when one key more comes; with ``evict`` the oldest is forgotten instead, and
-        passes when it comes again. What ``key`` raises, and a key that can't be hashed, ends the flow.
+        passes when it comes again. An exception that ``key`` raises, and a key that can't be hashed, ends the flow.
         ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: in parts; what a partition has had already stays there. With ``evict`` it runs after the boundary.
         (Reactor, RxJava: ``distinct``, of unbounded memory.)
@@ -304,12 +304,12 @@ class Filtering(Fluent[T_co]):
         """Emit a random ``fraction`` of the elements, in their order: the same ones each time for the same ``seed``.
 
         Whether an element is drawn depends on ``seed`` and on the element alone, by a hash of its ``repr``, or of that of
-        its ``key``; not on its place, nor on the partition that it is in. So equal elements are drawn all or not at all,
+        its ``key``. Its place and its partition make no difference. So equal elements are drawn all or not at all,
         and with a key all of a user's, say, or none. For elements that come up again and are to be drawn one by one give
         a key that differs, or number them before.
         Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
         Errors: TypeError for elements, or keys, whose text differs from process to process: sets, and objects that are
-        shown by their address. What ``key`` raises ends the flow. A ``fraction`` outside of 0 to 1 is refused with
+        shown by their address. An exception that ``key`` raises ends the flow. A ``fraction`` outside of 0 to 1 is refused with
         ValueError when the flow is built.
         Spark: runs in the workers.
         (Spark: ``sample``, which depends on the partitions; Polars, pandas: ``sample(fraction)``; Reactor, RxJava: none.)

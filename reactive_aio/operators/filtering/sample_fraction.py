@@ -58,7 +58,7 @@ def _seeded(seed: int) -> Any:
 
 
 def bits(value: object) -> bytes:
-    """Give what a value is told by: the same in every process, whoever has made the value."""
+    """Give what a value is told by: the same in every process, wherever the value was made."""
     text, kind = repr(value), type(value)
     if not issubclass(kind, PLAIN) and (issubclass(kind, (set, frozenset)) or ADDRESS.search(text)):
         raise TypeError(

@@ -115,7 +115,7 @@ class TakingUntil(Gathering):
             self.complete()
 
     def on_end(self, inner: Inner) -> None:
-        """End the whole, whichever it is that ends."""
+        """End the whole, as either of the two has ended."""
         error = inner.take_error()
         if error is None:
             self.complete()

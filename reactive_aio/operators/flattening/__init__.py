@@ -27,7 +27,7 @@ class Flattening(Fluent[T_co]):
         It is fair: where several have elements waiting, each gives what it has in its turn.
 
         Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows has
-        ended; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and for
+        ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and for
         more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow, behind the elements that
         came of it. Each ends the whole; the others are cancelled, and what is buffered goes to ``hooks.on_discard``.
@@ -52,7 +52,7 @@ class Flattening(Fluent[T_co]):
     def concat_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element to its end, one after another, and emit its elements.
 
-        Demand: what one flow leaves unmet is asked of the next, once; an element is asked for when the flow of the one
+        Demand: what one flow leaves unmet is asked of the next, once. An element is asked for when the flow of the one
         before has ended and more is wanted, and is mapped then. Nothing is buffered.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow; that of this flow behind
         the flow of its last element. An ``async def`` is refused with TypeError when the flow is built.
@@ -73,7 +73,7 @@ class Flattening(Fluent[T_co]):
         """Read the flow that ``fn`` makes of each element, several at the same time, and emit their elements in order.
 
         Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when a flow has been emitted to
-        its end; so no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
+        its end. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
         for more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
         Errors: those of ``concat_map``, in the same places; what is buffered behind goes to ``hooks.on_discard``.
         An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.

@@ -34,7 +34,7 @@ class Sorting(KeepingSeveral[Any, Any]):
         return append
 
     def sort(self) -> list[Any]:
-        """Put the elements into order; of those that are equal the first comes first, whichever way."""
+        """Put the elements into order; of those that are equal the first comes first, in either direction."""
         items: list[Any] = self.value
         items.sort(key=self.fn, reverse=self.reverse)
         return items

@@ -48,7 +48,7 @@ class Recovering(Fluent[T_co]):
         elements that the run has had, and the number of runs; they are counted anew for each
         subscription.
         Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
-        Errors: a failure of this flow or of ``decide`` ends the whole. What is no function is refused with TypeError
+        Errors: a failure of this flow or of ``decide`` ends the whole. An argument that is no function is refused with TypeError
         when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.
         (Reactor, RxJava: ``repeatWhen``, with a flow of answers.)
@@ -160,7 +160,7 @@ class Recovering(Fluent[T_co]):
         Only for failures among ``errors``; others end the flow.
         Demand: what this flow leaves unmet is asked of the other, once; nothing is buffered.
         Errors: a failure of the other flow, or of the function, ends the whole, with the first failure as its
-        context. What is neither a flow nor a function is refused with TypeError when the flow is built.
+        context. An argument that is neither a flow nor a function is refused with TypeError when the flow is built.
         (RxJava: ``onErrorResumeNext``; Reactor: ``onErrorResume``.)
 
         >>> from reactive_aio import Flow
@@ -186,7 +186,7 @@ class Recovering(Fluent[T_co]):
         """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one; ``value`` takes one too. Nothing is buffered.
-        Errors: those of other types. What is no type of exceptions is refused with TypeError when the flow is
+        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
         built.
         (Reactor: ``onErrorReturn``; RxJava: ``onErrorReturnItem``.)
 
@@ -204,7 +204,7 @@ class Recovering(Fluent[T_co]):
         """Complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one; nothing is buffered.
-        Errors: those of other types. What is no type of exceptions is refused with TypeError when the flow is
+        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
         built.
         (Reactor, RxJava: ``onErrorComplete``.)
 
@@ -281,7 +281,7 @@ class Recovering(Fluent[T_co]):
         for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
         Errors: the failure for which ``decide`` was not true; one that is not among ``errors``; what ``decide`` raises,
-        with the failure as its context. What is no function is refused with TypeError when the flow is built.
+        with the failure as its context. An argument that is no function is refused with TypeError when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.
         (Reactor, RxJava: ``retryWhen``, with a flow of answers.)
 

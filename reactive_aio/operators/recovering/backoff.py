@@ -19,7 +19,7 @@ class Backoff:
     """A policy for `Flow.retry`: how long it waits before it tries again, and how often it does.
 
     The first wait is ``first`` seconds, each that follows ``factor`` times as long, and none is longer than ``max_delay``
-    seconds; each differs by chance from what it would be by up to the share ``jitter``, from 0 to 1, drawn from
+    seconds. Each differs by chance from what it would be by up to the share ``jitter``, from 0 to 1, drawn from
     ``random``. ``max_retries``, or None for no end, holds for each subscription; with ``reset`` retries and waits begin
     anew behind an element.
 

@@ -26,9 +26,9 @@ class Scheduling(Fluent[T_co]):
         That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``; the flows that they
         are given stay where they are.
         On workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, that goes for the operators that
-        follow up to the first that depends on an element's place in the stream; the others run on the loop that reads.
-        Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it;
-        more is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
+        follow up to the first that depends on an element's place in the stream. The others run on the loop that reads.
+        Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it.
+        More is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
         ``prefetch=1`` is stop-and-wait.
         Errors: a failure stays behind the elements before it. When the loop, thread or pool ends in the middle the
         flow fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is

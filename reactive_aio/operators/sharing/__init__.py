@@ -40,8 +40,8 @@ class Sharing(Fluent[T_co]):
         go. One who comes later begins with the latest ``replay`` elements, none of them older than ``replay_for`` seconds.
         Behind the end of the run one who comes begins it anew, with ``restart="always"``; else, or behind a completion with
         "after_error", is given the replay and that end again. Subscribers may be on any event loops and threads. The flow runs where it is
-        placed, else where it is held open, else on the loop of the first subscriber; never in the context of a subscriber, but in that
-        in which this is called, or in that of the block.
+        placed, else where it is held open, else on the loop of the first subscriber. Its context is that in which this is called, or
+        that of the block, and never that of a subscriber.
         Demand: what the subscriber wants who wants most, and no more than the slowest lets it have; nothing before there are ``start``
         subscribers. No more than ``lag + replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
         subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this. With ``evict_after`` a subscriber
@@ -92,7 +92,7 @@ class Sharing(Fluent[T_co]):
         ahead of the slowest. Uses that begin together are given all elements. One that begins later, behind another one or from another
         thread, is given what is made from then on; where there is no other, what none has asked for. All are read on the event loop on which this flow
         ends; ``publish_on`` behind a use moves on from there. With ``stall_after`` the flow fails when a use has waited so many seconds for another one
-        that asks for nothing, while nothing has moved; it is to be longer than whatever a use awaits.
+        that asks for nothing, while nothing has moved. It is to be longer than whatever a use awaits.
         Demand: what the use wants that wants most, and no more than the slowest lets it have. No more than ``lag`` elements are kept.
         Completion: with the flow that ``fn`` returns. That cancels this one; so does the cancel of the whole.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of its flow; StalledError, which names who waits and who is

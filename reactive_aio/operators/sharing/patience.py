@@ -1,4 +1,4 @@
-"""What becomes of a reader for which the others have to wait too long."""
+"""A limit for how long the others wait for a slow reader."""
 
 from __future__ import annotations
 

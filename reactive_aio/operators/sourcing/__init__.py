@@ -57,7 +57,7 @@ class Sourcing(Computed[T_co]):
         its last element; of other iterables the end is known when one more element is wanted. A function is called when
         the first one is wanted.
         Errors: what the function or the iterable raises; TypeError for a function that returns no iterable;
-        SourceConsumedError for the next subscription to an iterator. What is neither an iterable nor a function, and an
+        SourceConsumedError for the next subscription to an iterator. An argument that is neither an iterable nor a function, and an
         ``async def``, is refused with TypeError when the flow is built.
         Cancel: a generator is closed.
         (Reactor, RxJava: ``fromIterable``.)
@@ -174,7 +174,7 @@ class Sourcing(Computed[T_co]):
         Demand: one element is awaited for each that is wanted, and nothing is read ahead. A source that never
         suspends gives the event loop a turn about every millisecond. A function is called when the first element is wanted.
         Errors: what the function or the iterable raises; TypeError for a function that returns no async iterable;
-        SourceConsumedError for the next subscription to an async iterator. What is neither an async iterable nor a
+        SourceConsumedError for the next subscription to an async iterator. An argument that is neither an async iterable nor a
         function is refused with TypeError when the flow is built, and so is an ``async def`` that yields nothing.
         Cancel: the task is cancelled and the iterator closed in it; a terminal returns after that.
         (Reactor: ``from``; aiostream: ``iterate``.)
@@ -421,15 +421,15 @@ class Sourcing(Computed[T_co]):
         """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
 
         Each subscription starts a Spark job. The operators that treat every element by itself, up to the first
-        that does not (``take``, ``skip``, a fold, ``publish_on``, ...), are fused and run in Spark's Python workers;
-        what comes of them arrives here in the order of the partitions. ``describe()`` shows where the line is.
+        that does not (``take``, ``skip``, a fold, ``publish_on``, ...), are fused and run in Spark's Python workers.
+        Their results arrive here in the order of the partitions. ``describe()`` shows where the line is.
 
         With ``ordered=False`` elements arrive as they are made: partitions are computed side by side and their
         elements interleave freely, while the order within each partition is kept. In order one partition delivers at
         a time, and so computes on one core, because what the others make would have to be kept somewhere.
 
         A row of a DataFrame becomes a ``Row``, as in ``collect()``. By ``as_`` it becomes a ``tuple`` (the fastest), a ``dict``, or an object
-        of an attrs class; then only the columns named as its fields are read; names and
+        of an attrs class; then only the columns named as its fields are read. Names and
         types are checked against the frame at once, apart from fields with a converter of their own. Times
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
@@ -441,7 +441,7 @@ class Sourcing(Computed[T_co]):
 
         Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
         however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
-        ahead of the one whose turn it is, for an eighth of that; else as many run as the cluster has slots but one,
+        ahead of the one whose turn it is, for an eighth of that. Else as many run as the cluster has slots but one,
         each for at most a quarter, so that none waits for a slow one.
         Errors: what a function raises in a worker arrives after the elements before it. It has its own type, arguments and notes. Notes tell
         the operator, the element and the remote traceback; as RemoteError if it

@@ -41,7 +41,7 @@ def let_go(subscription: Subscription) -> None:
 class PublisherEdge:
     """Listens to a publisher of somebody else's, on whatever thread it speaks, and keeps it to the rules.
 
-    Each signal becomes an event on the loop of the region: whoever calls, and from where, what follows runs in the
+    Each signal becomes an event on the loop of the region: wherever the call comes from, what follows runs in the
     subscriber's context and never inside the publisher. A Subscriber on one side; on the other the Subscription of the region, which may request and cancel before
     the publisher has called on_subscribe.
     """

@@ -84,7 +84,7 @@ class Holding:
         self.inlet.on_chunk(items)
 
     def on_end(self, inner: Inner) -> None:
-        """Note how it has ended: the end is told when the resource has been released."""
+        """Note how it has ended: the end is signalled when the resource has been released."""
         self._failure = inner.take_error()
 
     # -- the task

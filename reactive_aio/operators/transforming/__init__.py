@@ -72,8 +72,8 @@ class Transforming(Fluent[T_co]):
         For functions that are quicker over many elements at once: of numpy, of a model, of a service that takes lists.
         A batch is a ``list``, or by ``as_`` a ``pandas.DataFrame``, a ``pyarrow.Table`` or a ``pyarrow.RecordBatch``.
         Their columns are the fields of the elements, which are dicts, tuples, or objects of attrs classes and
-        dataclasses; ``_1``, ``_2`` where tuples have no names, and ``value`` for anything else. Batches have ``size``
-        elements but for the last, on workers the last of each partition or chunk; so ``fn`` is one that gives for a batch
+        dataclasses. They are called ``_1``, ``_2`` where tuples have no names, and ``value`` for anything else. Batches have ``size``
+        elements but for the last, on workers the last of each partition or chunk. So ``fn`` is one that gives for a batch
         what it gives for the parts of it.
 
         Demand: ``size`` elements are asked for when those of the batch before have been emitted; where the demand is
@@ -168,7 +168,7 @@ class Transforming(Fluent[T_co]):
 
         Of elements that are equal the first comes first, also with ``reverse``.
         Demand: unbounded as soon as anything is wanted; at most ``max_size`` elements are kept.
-        Errors: LimitExceededError when one element more comes. What ``key`` raises ends the flow, as does an element
+        Errors: LimitExceededError when one element more comes. An exception that ``key`` raises ends the flow, as does an element
         that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: in parts; each partition is sorted in its worker, and here they are merged. With a ``max_size`` above the
         default 1,000,000 the workers merge them as well, each of them a range of the keys, after one shuffle.
@@ -267,7 +267,7 @@ class Transforming(Fluent[T_co]):
         """Give ``operator(self)``: the way to chain an operator of one's own.
 
         Demand: that of what the operator gives.
-        Errors: what ``operator`` raises, there and then. What can't be called is refused with TypeError.
+        Errors: what ``operator`` raises, there and then. An argument that can't be called is refused with TypeError.
         (Reactor: ``transform``; RxPY: ``pipe``.)
 
         >>> from reactive_aio import Flow

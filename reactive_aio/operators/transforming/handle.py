@@ -1,4 +1,4 @@
-"""The stage whose function says for each element what becomes of it."""
+"""The stage whose function decides for each element whether it is kept, replaced or dropped, or ends the flow."""
 
 from __future__ import annotations
 

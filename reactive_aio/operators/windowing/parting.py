@@ -74,7 +74,7 @@ class Parting(Gathering):
         """Nothing: the region hears of the end behind the substreams."""
 
     def _fail_too(self, error: BaseException, unheard: list[Substream]) -> None:
-        """Fail, unless whoever has heard of the failure by a substream has left; where nobody has, tell the hook."""
+        """Fail, unless a reader has heard of the failure by a substream, and has left; where nobody has, tell the hook."""
         if not self.over:
             self.fail(error)
         elif unheard and not any(each.opened for each in unheard):

@@ -196,7 +196,7 @@ class SubstreamSource(Pushed[T]):
 
 @frozen(eq=False)
 class _Home:
-    """The event loop of the operator, as long as that has to do with the substream; from then on whichever one reads it."""
+    """The event loop of the operator, as long as that has to do with the substream; from then on that of its reader."""
 
     target: AbstractEventLoop
     substream: Substream

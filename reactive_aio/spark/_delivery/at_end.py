@@ -1,8 +1,8 @@
 """Delivery in order of what comes at the ends of partitions, such as one sum of each.
 
 A task that has nothing to send before its end needs next to no room for what it sends before its turn. So as many
-run as there are slots, not only a few; and in the order of the partitions all the same, for that makes the result the
-same each time.
+run as there are slots, not only a few. They are combined in the order of the partitions all the same, for that makes the
+result the same each time.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ S = TypeVar("S", bound=Stranger)
 def next_out(strangers: Sequence[S]) -> S:
     """Choose who has to go, of those that stand in the order in which they came: the first that has said nothing.
 
-    A task greets as soon as it is connected, and then needs as long as its machine lets it wait; any number of others that
+    A task greets as soon as it is connected, and then needs as long as its machine lets it wait. Any number of others that
     only connect must not turn it out meanwhile.
     """
     return next((each for each in strangers if not each.answered), strangers[0])

@@ -1,7 +1,7 @@
 """Delivery in order where each partition has to know how many elements came before it.
 
 The partition whose turn it is tells so at its end. Those ahead of it have connected by then, and wait to hear where they
-begin; so their tasks are started ahead of their turn, and none of their elements is made.
+begin. So their tasks are started ahead of their turn, and none of their elements is made.
 """
 
 from __future__ import annotations

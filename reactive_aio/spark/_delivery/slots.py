@@ -2,7 +2,7 @@
 
 A task that waits for demand holds its slot, and can't be asked to give it back: to compute its partition once
 more would not be exact for all data. So a flow that took every slot could wait for ever for a subscriber that
-waits for another flow (``zip`` does, and whoever reads two iterators in turn). Therefore
+waits for another flow (``zip`` does, and a task that reads two iterators in turn). Therefore
 
 - a flow that runs nothing may always take a slot, and one is left for each flow that has subscribed,
 - for more than that a flow has to leave one free beside, for a flow or any other job that comes later.

@@ -3,7 +3,7 @@
 Each task may have a *window* of elements outstanding, refilled from what is free when half of it has been
 used. The windows of all tasks but one are at most the quarter that the region keeps in reserve before it
 requests anew. So a task is never short of credit because others hold credit that they don't use, however
-slow they are; and what a finished task held goes to the rest, whose windows grow as fewer are left.
+slow they are. And what a finished task held goes to the rest, whose windows grow as fewer are left.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Steps = tuple[Placed[Any], ...]
 
 @frozen
 class Parts:
-    """What becomes of a flow; several sources for flows that are read one after another."""
+    """The parts of a flow; several sources for flows that are read one after another."""
 
     sources: tuple[FromSpark, ...]
     """The data, each with the stages that its tasks run."""

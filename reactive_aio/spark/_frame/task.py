@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers behind a frame: the fused region over a partition, from batches to batches."""
+"""The code that runs in Spark's Python workers behind a frame: the fused region over a partition, from batches to batches."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The job behind a subscription: every call into the JVM, on threads of its own.
 
 A call into the JVM blocks, so none is made on the event loop. There is one thread for each partition that
-runs at a time; each partition is a Spark job of its own, so that we and not Spark decide how many slots of the
+runs at a time. Each partition is a Spark job of its own, so that we and not Spark decide how many slots of the
 cluster are taken. In one job for all, the partitions would take every slot there is and hold it while they wait
-for demand; and then one of them that has to be retried, or another job that the subscriber waits for, finds none.
+for demand. And then one of them that has to be retried, or another job that the subscriber waits for, finds none.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class ResidentRegion:
         self.hand_out()
 
     def go_on(self, chunk: int) -> None:
-        """Allow for more results of a chunk, whoever has it."""
+        """Allow for more results of a chunk, wherever it is."""
         for sent in self._waiting:
             if sent.number == chunk:
                 sent.credit += self.most

@@ -22,7 +22,7 @@ from .._task.watch import reset
 
 @define(eq=False)
 class Sent:
-    """A chunk, from when it is submitted until it is over: whoever has it may be lost, and it goes to another."""
+    """A chunk, from when it is submitted until it is over: the task that has it may be lost, and it goes to another."""
 
     number: int
     items: list[Any]

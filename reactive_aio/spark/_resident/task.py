@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers for a resident region: a worker like any other, at the end of a TCP connection."""
+"""The code that runs in Spark's Python workers for a resident region: a worker like any other, at the end of a TCP connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers where elements are results of jobs: the region, and frames for what comes of it."""
+"""The code that runs in Spark's Python workers where elements are results of jobs: the region, and frames for what comes of it."""
 
 from __future__ import annotations
 

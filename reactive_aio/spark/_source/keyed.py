@@ -1,8 +1,8 @@
 """A flow on Spark whose elements are shuffled by key, so that stages run on those of each key.
 
 It is one plan of Spark's: the region before the shuffle, a shuffle into partitions, a sort in each of them by key and order, and
-the region behind it. Nothing of a key is in the memory of a worker but the state of its stages; what does not fit is on
-Spark's disks, as with any sort of its own.
+the region behind it. Nothing of a key is in the memory of a worker but the state of its stages. The rest is on Spark's disks,
+as with any sort of its own.
 """
 
 from __future__ import annotations

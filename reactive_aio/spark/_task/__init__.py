@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers, and what both sides agree on."""
+"""The code that runs in Spark's Python workers, and what both sides agree on."""

@@ -1,4 +1,4 @@
-"""What a task does with the elements of its partition: it packs them into frames, whichever way these travel."""
+"""What a task does with the elements of its partition: it packs them into frames, however these travel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in Spark's workers on both sides of a shuffle by key.
+"""The code that runs in Spark's workers on both sides of a shuffle by key.
 
 Before it, each element becomes a row: the partition that it goes to, what its key is compared by, what it is sorted by, and
 itself, pickled with its key. Behind it, rows come sorted, and the stages run key after key. A failure before the shuffle is a

@@ -1,6 +1,6 @@
 """Rows that are made on the loop, of slices of Arrow batches, where the workers have nothing to do with them.
 
-The worker then has neither to make a row nor to pickle it, which is most of what a row costs it; to the loop it is about
+The worker then has neither to make a row nor to pickle it, which is most of what a row costs it. To the loop it is about
 the same whether it makes a row of flat columns or unpickles one. Nested values are turned into Python's one by one,
 which takes longer than to unpickle them, so the workers make rows that have some. They also make the objects of
 classes, of which some run code of the user's.

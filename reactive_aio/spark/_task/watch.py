@@ -89,7 +89,7 @@ def deserted(address: Address) -> bool:
 
 @define(eq=False)
 class Lifeline:
-    """A connection on which nothing is said, and which nobody accepts: it is reset when whoever listens wants no more."""
+    """A connection on which nothing is said, and which nobody accepts: it is reset when the listener wants no more."""
 
     address: Address
     _watch: Watch | None = field(init=False, default=None)

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: the fused region over a partition, and the push of what comes of it."""
+"""The code that runs in Spark's Python workers: the fused region over a partition, and the push of what comes of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Stages = tuple[Placed[Stage[Any, Any]], ...]
 
 @frozen
 class PartitionTask(ABC):
-    """The work of each task of a job, whichever way its elements travel; goes to the workers."""
+    """The work of each task of a job, however its elements travel; goes to the workers."""
 
     source: str
     """The source in words, for error notes."""

@@ -129,7 +129,7 @@ class Files(BatchWriter):
     """Files of Spark, Parquet by default, in a folder for each batch: exactly once.
 
     A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local
-    file systems and on HDFS; on object stores it is not, and a reader may see a part of a batch while it is moved.
+    file systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
     ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``;
     ``spark.readStream.schema(...).parquet(path)`` follows them.
     """
@@ -221,7 +221,7 @@ class Table(BatchWriter):
     """A table of the session's catalog, partitioned by a column ``batch``: a batch written again replaces itself.
 
     The table is made as Parquet if it is not there. A reader may see a part of a batch, or none of it, while it is
-    written or replaced; when a write has failed, the next one of the same run makes it whole.
+    written or replaced. When a write has failed, the next one of the same run makes it whole.
     """
 
     repeatable = True

@@ -123,7 +123,7 @@ class Arrival:
         self._grant()
 
     def cancelled(self, _: None) -> None:
-        """Deliver no more; the tasks wait for what becomes of the batch."""
+        """Deliver no more; the tasks wait for the end of the batch."""
         self._inlet = None
         self._free = 0
         self._waiting.clear()

@@ -72,13 +72,13 @@ def inbox(
     ``own.batches`` is the flow: micro-batches, each with its number and its ``rows``, which become what ``as_`` says, as
     in ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` has a streaming DataFrame written there. A query
     that is started elsewhere, in another process even, is started with
-    ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`; it has to reach this
+    ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`. It has to reach this
     process at ``host``, which by default is loopback, and at ``port``, by default any that is free.
 
     Delivery: at least once, by the same number; `exactly_once` drops repetitions. Rows of different partitions interleave,
     each partition is in order. A task that is retried goes on behind the rows that have arrived, which is exact if it
-    computes the same rows again; one that has computed another number of them fails the query.
-    Demand: Spark makes a micro-batch when the one before has been acknowledged; its tasks send no more rows than are
+    computes the same rows again. One that has computed another number of them fails the query.
+    Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send no more rows than are
     requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
     started here, so does the flow, by SparkJobError. A query that was started elsewhere may be in the middle of a micro-batch when no task of

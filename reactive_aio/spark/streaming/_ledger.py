@@ -76,7 +76,7 @@ class _Transaction(sqlite3.Connection):
         raise sqlite3.ProgrammingError(ENDS)
 
     def begin(self) -> None:
-        """Begin; from here on SQLite itself refuses to end the transaction, whichever way it is told to."""
+        """Begin; from here on SQLite itself refuses to end the transaction, by any statement."""
         super().execute("BEGIN IMMEDIATE")
         self.set_authorizer(_refuse_ends)
 
