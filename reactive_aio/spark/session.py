@@ -34,7 +34,7 @@ def local_session(app_name: str, master: str | None = None, *, quick_start: bool
     ``master`` is one of Spark's: ``local[3]`` runs three tasks at a time and never retries one, ``local[3,4]`` tries up
     to four times. By default it runs one more than there are cores: a flow leaves one free, for others that its
     subscriber may wait for, and a task that waits for demand uses no core.
-    Its JVM starts quickly and compiles no more than at first sight. With ``quick_start=False`` it has the flags that
+    Its JVM starts quickly and has only the simpler of its two compilers. With ``quick_start=False`` it has the flags that
     Spark gives it, as on a cluster: it starts more slowly, and is faster at work that lasts.
     Further options are given with ``__`` for each dot: ``spark__sql__shuffle__partitions="4"``.
     """
