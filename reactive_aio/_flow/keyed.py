@@ -162,7 +162,8 @@ class KeyedFlow(Generic[K_co, T_co]):
             raise ValueError(f"join(how={how!r}): choose one of {', '.join(map(repr, HOWS))}")
         check_count("join", "max_size", max_size, 1)
         stage = JoinByKey.of(self._grouped, other._grouped, how, max_size, calling_line())
-        both: Flow[Any] = Flow._begin(Join((other._flow.then(OnSide(RIGHT)), self._flow.then(OnSide(LEFT)))))
+        source = Join((other._flow.then(OnSide(RIGHT)), self._flow.then(OnSide(LEFT))))
+        both: Flow[Any] = Flow._begin(source)  # pyright: ignore[reportPrivateUsage] - it is of the same package
         return both.then(stage)
 
     @property

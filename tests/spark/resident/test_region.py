@@ -27,13 +27,15 @@ from tests.spark.waiting import LIMIT, until
 from tests.subscribers import Recorder
 
 
-def tasks() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("reactive_aio-")]
+def tasks() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("reactive_aio-")]
 
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
+    for task in tasks():  # a subscriber hears of the end before the last of them is gone
+        task.join(LIMIT)
     assert not tasks()
 
 
@@ -512,7 +514,7 @@ async def test_idle_tasks_end_and_start_again_with_the_next_element(cluster: Clu
     workers = cluster.workers(1, idle=0.02)
     async with flow.publish_on(workers).map(work.square).open() as items:
         assert 1 == await anext(items)
-        await until(lambda: not any("task" in name for name in tasks()))
+        await until(lambda: not any("task" in each.name for each in tasks()))
         assert [0] == cluster.started
         more.set()
         assert 4 == await anext(items)
