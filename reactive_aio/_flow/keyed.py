@@ -137,8 +137,8 @@ class KeyedFlow(Generic[K_co, T_co]):
         """Give each element with each element of ``other`` that has the same key, as ``(key, (element, other element))``.
 
         With ``how="left"`` an element without a partner comes with None. With ``"outer"`` those of ``other`` do too.
-        ``other`` is read to its end first, and its elements are held. Then each element of this flow meets those
-        of its key as it comes. The operators of both sides run before they meet.
+        The join reads ``other`` to its end first, and holds its elements: at most ``max_size`` of a key. Then it reads this
+        flow, and pairs each element with the held ones of its key. The operators of both sides run before that.
         Demand: one element of ``other`` after another to its end, then one of this flow after another.
         Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for more keys than
         ``group_by_key`` allows. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.

@@ -108,11 +108,16 @@ def test_a_failure_of_either_side_arrives_with_a_note(side: str) -> None:
     assert any(note.startswith("in map(") for note in failed.value.__notes__)
 
 
-def test_a_failure_of_an_operator_of_one_side_names_it() -> None:
-    broken = Flow.of(0).group_by_key(abs).map(lambda n: 1 // n)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_failure_of_an_operator_names_it_with_its_side_and_key(side: str) -> None:
+    broken, whole = Flow.of(7).group_by_key(abs).map(lambda n: n // 0), Flow.of(7).group_by_key(abs)
     with pytest.raises(ZeroDivisionError) as failed:
-        Flow.of(0).group_by_key(abs).join(broken).run_sync()
-    assert any(note.startswith("in map(<lambda>), chained at ") for note in failed.value.__notes__)
+        (broken.join(whole) if side == "left" else whole.join(broken)).run_sync()
+    first, second, *_ = failed.value.__notes__
+    assert first.startswith("in map(<lambda>), chained at ")
+    assert first.endswith(f"on element #0 of the {side} elements")
+    assert second.startswith("in join(how='inner'), chained at ")
+    assert second.endswith("of the elements of key 7")
 
 
 async def test_a_cancel_ends_both_flows() -> None:

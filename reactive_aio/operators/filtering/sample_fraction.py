@@ -58,7 +58,7 @@ def _seeded(seed: int) -> Any:
 
 
 def bits(value: object) -> bytes:
-    """Give what a value is told by: the same in every process, wherever the value was made."""
+    """Return the bytes that identify a value: the same in every process."""
     text, kind = repr(value), type(value)
     if not issubclass(kind, PLAIN) and (issubclass(kind, (set, frozenset)) or ADDRESS.search(text)):
         raise TypeError(

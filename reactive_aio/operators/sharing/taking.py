@@ -24,14 +24,13 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Taker(Reader):
+class TaskReader(Reader):
     """A reader whose task takes the elements itself; an event only wakes it."""
 
     waiter: asyncio.Future[None] | None = field(init=False, default=None)
     """Wakes the task."""
     error: BaseException | None = field(init=False, default=None)
-    """The failure of this reader alone."""
-
+    """The failure that the task is to raise: of the stream, or of this reader alone."""
     ended: bool = field(init=False, default=False)
     """Whether the end has been taken."""
 
@@ -50,7 +49,7 @@ class Taker(Reader):
 
 @define(eq=False)
 class Place:
-    """The part of an Inlet that a `Taker` needs: where its task runs, and how to wake it."""
+    """The part of an Inlet that a `TaskReader` needs: where its task runs, and how to wake it."""
 
     where: str = "a client of a shared flow"
     """Named in the failure of one who is evicted."""
@@ -90,14 +89,14 @@ class Taken(Generic[T]):
     _left: Sequence[T] = field(init=False, default=())
     """The rest of that."""
     _place: Place = field(init=False)
-    _reader: Taker = field(init=False)
+    _reader: TaskReader = field(init=False)
     _run: Run = field(init=False)
 
     async def __aenter__(self) -> Taken[T]:
         """Join the run that there is, or begin one."""
         self._place = Place()
         self._fn = self._begin()
-        self._run, self._reader = sharing_of(self._flow).join_by(Taker, self._place)
+        self._run, self._reader = sharing_of(self._flow).join_by(TaskReader, self._place)
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:

@@ -110,9 +110,10 @@ class OfKey:
 
     __slots__ = ("_run", "key")
 
-    def __init__(self, key: Any, steps: Steps) -> None:
+    def __init__(self, key: Any, steps: Steps, feed: object = None) -> None:
+        """Begin; ``feed`` names the elements in the notes of failures, if their key does not."""
         self.key: Any = key
-        self._run: RegionRun | None = RegionRun(steps, Named(key), counted=False)
+        self._run: RegionRun | None = RegionRun(steps, Named(key) if feed is None else feed, counted=False)
 
     @property
     def pending(self) -> bool:
@@ -257,6 +258,44 @@ class Grouping(Transform[Any, Pair], ABC):
     def demand(self, n: int) -> int:
         """Ask for one element at a time, since it may be enough."""
         return n if n == UNBOUNDED else min(n, 1)
+
+
+@define(eq=False)
+class OneByOne(Grouping, ABC):
+    """The key at hand, where one key ends before another begins."""
+
+    mark: Any = field(init=False, default=MISSING)
+    run: OfKey | None = field(init=False, default=None)
+    ahead: Ahead = field(init=False, factory=Ahead)
+
+    @abstractmethod
+    def begun(self, key: Any) -> OfKey:
+        """Return the run of a key that begins."""
+
+    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
+        """Give what is left of the key before, and begin this one, unless it goes on."""
+        run = self.run
+        if run is None or mark != self.mark:
+            yield from self.finish()
+            self.mark, self.run = mark, (run := self.begun(key))
+        return run
+
+    def finish(self) -> Iterable[Pair]:
+        """Give what the stages of the last key still hold."""
+        if self.run is not None:
+            yield from self.run.finish()
+            self.close()
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the key at hand still has something, or the next has come."""
+        return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
+
+    def close(self) -> None:
+        """Let go of what the stages hold."""
+        run, self.run = self.run, None
+        if run is not None:
+            run.close()
 
 
 @frozen

@@ -1,8 +1,7 @@
 """The stages that join two flows by key: one marks the side of an element, the other joins both sides of each key.
 
-The elements of both flows come as one flow, those of the right flow first. They are brought together by key, as with
-`group_by_key`. So on every engine a key begins with its elements of the right flow, which are held, and each element of the left
-flow meets them as it comes.
+A concat reads the right flow and then the left one. `group_by_key` brings the elements of each key together. So on every engine the
+right elements of a key come first. They are held. Each left element is paired with all of them, and kept no longer.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field, frozen
 
-from ..._core.missing import MISSING
 from ..._fusion import Origin, Placed, Stage, Template, Transform, label
 from ...errors import LimitExceededError
 from ...hooks import discard
 from ..combining.concat import Concat
 from ..transforming.sort_by import SortBy
-from .by_key import Ahead, ByKey, Found, GroupByKey, Grouping, InOrder, OfKey, Pair, Steps
+from .by_key import ByKey, Found, GroupByKey, InOrder, OfKey, OneByOne, Pair, Steps
 
 RIGHT, LEFT = 0, 1
 """The sides, in the order in which they come."""
+NAMES: Final = ("right", "left")
 HOWS: Final = ("inner", "left", "outer")
 
 Sided = tuple[int, Any]
@@ -53,7 +52,7 @@ class OnSide(Stage[Any, Sided]):
     @property
     def arguments(self) -> str:
         """The side."""
-        return "left" if self.side == LEFT else "right"
+        return NAMES[self.side]
 
 
 @frozen
@@ -65,7 +64,8 @@ class KeyOfSide:
 
     def __call__(self, item: Sided) -> Any:
         """Call the function of the side."""
-        return (self.left if item[0] else self.right)(item[1])
+        side, element = item
+        return (self.left if side == LEFT else self.right)(element)
 
 
 @frozen
@@ -78,7 +78,7 @@ class PlaceOfSide:
     def __call__(self, item: Sided) -> Any:
         """Give the side, and the place within it."""
         side, element = item
-        order_by = self.left if side else self.right
+        order_by = self.left if side == LEFT else self.right
         return (side,) if order_by is None else (side, order_by(element))
 
 
@@ -163,43 +163,21 @@ def _looked_at(item: Sided) -> Found:
 
 
 @define(eq=False)
-class BySide(Grouping):
+class BySide(OneByOne):
     """The operators of both sides, over the elements of one key: the right side ends where the left one begins."""
 
-    steps: tuple[Steps, Steps]
-    run: OfKey | None = field(init=False, default=None)
-    ahead: Ahead = field(init=False, factory=Ahead)
+    right: Steps
+    left: Steps
 
     @property
     def keyed(self) -> Callable[[Any], Found]:
         """Tell the side of an element."""
         return _looked_at
 
-    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
-        """Give what is left of the right side, and begin the left one, unless it goes on."""
-        run = self.run
-        if run is None or run.key != key:
-            yield from self.finish()
-            right, left = self.steps
-            self.run = run = OfKey(key, left if key else right)
-        return run
-
-    def finish(self) -> Iterable[Pair]:
-        """Give what the operators of the side at hand still hold."""
-        if self.run is not None:
-            yield from self.run.finish()
-            self.close()
-
-    @property
-    def pending(self) -> bool:
-        """Tell whether the side at hand still has something, or the other one has come."""
-        return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
-
-    def close(self) -> None:
-        """Let go of what the operators hold."""
-        run, self.run = self.run, None
-        if run is not None:
-            run.close()
+    def begun(self, key: Any) -> OfKey:
+        """Begin the operators of a side."""
+        steps = self.left if key == LEFT else self.right
+        return OfKey(key, steps, f"the {NAMES[key]} elements")
 
 
 @define(eq=False)
@@ -215,7 +193,7 @@ class Joining(Transform[Sided, Pair]):
     """How many pairs are still to come of the left element at hand."""
 
     def __attrs_post_init__(self) -> None:
-        self.sides = BySide((self.stage.right, self.stage.left))
+        self.sides = BySide(self.stage.right, self.stage.left)
 
     def apply(self, items: Iterator[Sided]) -> Generator[Pair]:
         """Hold the right ones, and give each left one with all of them."""

@@ -8,17 +8,16 @@ row as well, one for each partition and before all others, since no key is compl
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 from zlib import crc32
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from ..._core.guard import FAILURES
-from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from ..._remote.pickling import by_reference
-from ...operators.windowing.by_key import Ahead, Found, GroupByKey, Grouping, OfKey, Pair
+from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair
 from ...operators.windowing.keys import in_bytes
 from .pickling import dumps_by_value
 from .worker import InputFailed
@@ -102,41 +101,16 @@ def looked_at(row: Row) -> Found:
 
 
 @define(eq=False)
-class InTurnByKey(Grouping):
+class InTurnByKey(OneByOne):
     """The key at hand, in one partition."""
 
     by: GroupByKey
-    mark: bytes = field(init=False, default=b"")
-    run: OfKey | None = field(init=False, default=None)
-
-    ahead: Ahead = field(init=False, factory=Ahead)
 
     @property
     def keyed(self) -> Callable[[Any], Found]:
         """Unpickle an element."""
         return looked_at
 
-    def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
-        """Give what is left of the key before, and begin this one, unless it goes on."""
-        run = self.run
-        if run is None or mark != self.mark:
-            yield from self.finish()
-            self.mark, self.run = mark, (run := OfKey(key, self.by.steps))
-        return run
-
-    def finish(self) -> Iterable[Pair]:
-        """Give what the stages of the last key still hold."""
-        if self.run is not None:
-            yield from self.run.finish()
-            self.close()
-
-    @property
-    def pending(self) -> bool:
-        """Tell whether the key at hand still has something, or the next has come."""
-        return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
-
-    def close(self) -> None:
-        """Let go of what the stages hold."""
-        run, self.run = self.run, None
-        if run is not None:
-            run.close()
+    def begun(self, key: Any) -> OfKey:
+        """Begin the stages of a key."""
+        return OfKey(key, self.by.steps)

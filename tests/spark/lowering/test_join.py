@@ -95,6 +95,23 @@ def test_a_frame_has_the_join_in_its_plan(spark: Any) -> None:
     )
 
 
+def test_a_frame_has_keyed_work_on_several_flows(spark: Any) -> None:
+    both = on_spark(spark, 1).concat(on_spark(spark, 2))
+    frame = both.group_by_key(lambda element: element[0]).count().to_frame("key int, count long")
+    counts = Counter(element[0] for element in elements(1) + elements(2))
+
+    assert set(counts.items()) == set(map(tuple, frame.collect()))
+
+
+async def test_sides_of_two_sessions_of_one_context_are_joined(spark: Any) -> None:
+    left, right = (
+        flow.group_by_key(lambda element: element[0]) for flow in (on_spark(spark, 1), on_spark(spark.newSession(), 2))
+    )
+    sides = [Flow.from_iterable(elements(n)).group_by_key(lambda element: element[0]) for n in (1, 2)]
+
+    assert counted(await sides[0].join(sides[1]).to_list()) == counted(await left.join(right).to_list())
+
+
 class OddError(Exception):
     pass
 
