@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, KeyedFlow, LimitExceededError, hooks
+from reactive_aio.testing import settle
+from tests.subscribers import Recorder
 
 Pair = tuple[int, str]
 
@@ -48,6 +50,26 @@ def test_it_gives_what_a_join_by_hand_gives(how: Any, sizes: tuple[int, int]) ->
     found = by_key(*left).join(by_key(*right), how=how).run_sync()
 
     assert in_text(joined(left, right, how)) == in_text(found)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "outer"])
+async def test_it_gives_the_same_one_at_a_time(how: Any) -> None:
+    left: list[Pair] = [(3, "b"), (1, "a")]
+    right: list[Pair] = [(1, "x"), (1, "y"), (2, "z"), (2, "u")]
+    expected = joined(left, right, how)
+    recorder = Recorder(request=0)
+    by_key(*left).join(by_key(*right), how=how).subscribe(recorder)
+    for count in range(1, len(expected) + 1):
+        await settle()
+        assert not recorder.over.is_set()
+        recorder.request(1)
+        await settle()
+        assert count == len(recorder.items)
+    recorder.request(1)  # behind the last there may be elements without a partner
+    await settle()
+
+    assert in_text(expected) == in_text(recorder.items)
+    assert "complete" == recorder.kinds[-1]
 
 
 def test_elements_come_in_the_order_of_the_flow() -> None:

@@ -240,10 +240,6 @@ class Joining(Transform[Sided, Pair]):
         """Tell whether the element at hand has not met all of its partners."""
         return self.left > 0
 
-    def demand(self, n: int) -> int:
-        """Ask for one element at a time, since it may be enough."""
-        return self.sides.demand(n)
-
     def close(self) -> None:
         """Let go of what is held; the hook hears of what nobody has had."""
         held, self.held = self.held, deque()
