@@ -1,9 +1,10 @@
 """Reactive Streams for asyncio, from one event loop to a Spark cluster.
 
-The package in its layers, from the bottom: `spec` is the contract; `_fusion` makes one function of synchronous operators;
-`_plan` is what a flow is made of, rewritten for the engines and cut into regions. `_arbiter` moves demand from one source to
-the next; `schedulers` say where regions run; `operators` has one small module for each operator; `_flow` is what one writes;
-`_runtime` and `spark` are the two engines that run it. `extend` is for those who build on it.
+The package in its layers, from the bottom: `spec` is the contract. `_fusion` makes one function of synchronous
+operators. `_plan` holds the nodes of a flow, rewrites them for the engines and cuts them into regions. `_arbiter` moves
+demand from one source to the next. `schedulers` say where regions run. `operators` has one small module for each
+operator. `_flow` has the classes that a user writes with. `_runtime` and `spark` are the two engines that run it.
+`extend` is for those who build on it.
 """
 
 from typing import TYPE_CHECKING

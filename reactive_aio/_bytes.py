@@ -32,8 +32,8 @@ class TooLargeError(ValueError):
 def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
     r"""Split bytes into lines, without the line breaks ``\n`` and ``\r\n``.
 
-    Demand: one chunk is asked for when the lines of the one before have been emitted. What is kept is one chunk and the beginning of
-    a line.
+    Demand: one chunk is asked for when the lines of the one before have been emitted. One chunk and the beginning of a
+    line are kept.
     Errors: TooLargeError for a line of more than ``max_line`` bytes. When the body fails, the beginning of a line is dropped.
 
     >>> from reactive_aio import Flow
@@ -91,7 +91,7 @@ def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[byte
 
 
 class OneChunkAtATime(Transform[bytes, L]):
-    """What may make many elements of a chunk, and so asks for the next one when it has given them."""
+    """A reader of chunks that may make many elements of one. It asks for the next chunk when it has given them."""
 
     __slots__ = ()
 

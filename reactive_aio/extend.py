@@ -1,7 +1,7 @@
 """For those who write operators, sources, combinators, schedulers and engines of their own.
 
-What is here is documented and kept; the packages behind it are not. The pages "Writing a ..." in the documentation begin with
-an example of each kind.
+These names are documented and kept. The packages behind them are not. The pages "Writing a ..." in the documentation
+begin with an example of each kind.
 
 An engine makes the elements of a flow elsewhere, and runs stages there:
 

@@ -1,13 +1,13 @@
 """Where to be told of what has no other place to go.
 
-Two hooks, both bound to the current context, so that each service, task or test sets its own: they
-are looked up in the context in which the flow was subscribed to.
+Two hooks, both bound to the current context, so that each service, task or test sets its own. They are looked up in the
+context in which the flow was subscribed to.
 
 - ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
   the exception handler of the running event loop.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
-  nothing happens. What an operator or an end is there to drop is none, by `filter`, or all but the last by `last`. Nor is what functions have
-  made of elements, by `reduce` or `collect`.
+  nothing happens. An element that an operator or an end is there to drop is none, by `filter`, or all but the last by
+  `last`. Nor is what functions have made of elements, by `reduce` or `collect`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class NoneViolation(ProtocolViolation, TypeError):  # noqa: N818 - the term of t
 
 
 PASSED_ON: Final = (ProtocolViolation, SystemExit, KeyboardInterrupt)
-"""What is raised as it is: it has been told, or it ends the program."""
+"""Exceptions that are raised as they are: they have been reported, or end the program."""
 
 
 @define(eq=False)
@@ -64,7 +64,7 @@ class Strict:
     _over: bool = field(init=False, default=False)
     """Whether there was an end or a cancel."""
     _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=dict[int, "tuple[Signal, ...]"])
-    """What is remembered of calls, by the place where they began."""
+    """The records of calls, by the place where they began."""
     _facts: Facts = field(init=False, factory=Facts)
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
@@ -115,7 +115,7 @@ class Strict:
         if entry.kind in {Kind.ON_NEXT, Kind.REQUEST} or end.call in cancels[1:]:
             del self._calls[end.call]
         else:
-            # As if it had returned: what it raised is told once.
+            # As if it had returned: its error is reported once.
             self._calls[end.call] = (entry, evolve(end, kind=Kind.RETURNED, value=None))
 
     def _trace(self, *more: Signal) -> Trace:

@@ -43,7 +43,7 @@ class SubscriptionArbiter:
         self.leave()
 
     def leave(self) -> None:
-        """Cancel the current source in favour of the next, of which what it has left unmet will be asked."""
+        """Cancel the current source in favour of the next, which is asked for the demand that it leaves unmet."""
         current, self._current = self._current, None
         if current is not None:
             current.cancel()

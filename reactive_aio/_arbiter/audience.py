@@ -21,7 +21,7 @@ L = TypeVar("L", bound=Listener)
 
 
 def _nothing() -> None:
-    """What follows where the last one leaves a run that is over."""
+    """Do nothing: the last listener has left a run that is over."""
 
 
 @define(eq=False)

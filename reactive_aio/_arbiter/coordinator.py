@@ -33,7 +33,7 @@ class Coordinator(Drain):
     _inner: Inner | None = field(init=False, default=None)
     """The subscriber of the source that is read now."""
     _given: Inner = field(init=False, factory=lambda: Inner(None))
-    """What stands for the subscriber of a source that nobody has to subscribe to."""
+    """Stands for the subscriber of a source that nobody has to subscribe to."""
 
     def request(self, n: int) -> None:
         """Pass demand to the arbiter."""

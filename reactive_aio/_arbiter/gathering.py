@@ -30,7 +30,7 @@ class Gathering(Drain):
     """
 
     demand: int = field(init=False, default=0)
-    """What the region wants and has not been given."""
+    """The elements that the region wants and has not been given."""
     inners: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
     """The inner flows that have not been seen to their ends, in the order in which they were added."""
     over: bool = field(init=False, default=False)

@@ -14,7 +14,7 @@ from .arbiter import SubscriptionArbiter
 
 
 class Owner(Protocol):
-    """What hears of the signals of inner flows."""
+    """Receives the signals of inner flows."""
 
     @property
     def inlet(self) -> Feed[Any]:
@@ -33,7 +33,7 @@ class Inner:
     """The subscriber of one inner flow, used for no other (rules 1.10 and 2.12; a Receiver).
 
     Who asks for elements: With a ``prefetch`` so many are asked for at once, and more when three quarters have been
-    consumed: no more than ``prefetch`` are ever outstanding or kept. With an ``arbiter`` that does, from the moment on
+    consumed. No more than ``prefetch`` are ever outstanding or kept. With an ``arbiter`` that does, from the moment on
     when there is a subscription, and cancels it too. Else what its owner requests is asked for, and no more is kept
     than that.
     """
@@ -43,16 +43,16 @@ class Inner:
     key: Any = None
     """Which of the flows it is, for its owner."""
     arbiter: SubscriptionArbiter | None = None
-    """What carries demand over to this flow from the one before."""
+    """Carries demand over to this flow from the one before."""
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
-    """What has arrived and has not been taken."""
+    """Elements that have arrived and have not been taken."""
     ended: bool = field(init=False, default=False)
     """Whether nothing follows what is kept."""
     error: BaseException | None = field(init=False, default=None)
     """The failure that stands behind what is kept; who signals it takes it by `take_error`."""
     _subscription: Subscription | None = field(init=False, default=None)
     _wanted: int = field(init=False, default=0)
-    """What is to be requested when there is a subscription."""
+    """The demand to request when there is a subscription."""
     received: int = field(init=False, default=0)
     """Elements that have arrived, in all."""
     consumed: int = field(init=False, default=0)

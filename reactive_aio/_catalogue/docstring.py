@@ -1,4 +1,4 @@
-"""What a docstring of the house says, by its parts: the sentence, the paragraphs with a head, the names elsewhere."""
+"""The parts of a docstring: the sentence, the paragraphs with a head, the names elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Told:
     parts: dict[str, str] = field(factory=dict[str, str])
     """The paragraphs that begin with one of the heads."""
     origin: str = ""
-    """What the parentheses say of where the name comes from."""
+    """The text of the parentheses: where the name comes from."""
 
     @property
     def peers(self) -> dict[str, tuple[str, ...]]:

@@ -20,7 +20,7 @@ class Completes(Enum):
 
 
 class Fails(Enum):
-    """What a failure of what is read does; the value is how the page says it."""
+    """The effect of a failure of the source; the value is how the page says it."""
 
     AT_ONCE = "ends it at once"
     BEHIND = "ends it behind what it keeps"
@@ -33,7 +33,7 @@ class Fails(Enum):
 
 @frozen
 class Traits:
-    """What an operator declares of itself, for the page and for the tests that measure it.
+    """The traits that an operator declares, for the page and for the tests that measure them.
 
     ``demand``, ``others`` and ``keeps`` are expressions of Python in the operator's own arguments, in ``d``, the
     demand that there is, and in ``unbounded``, the demand without bound.

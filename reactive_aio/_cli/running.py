@@ -21,7 +21,7 @@ GLANCE: Final = 0.1
 
 @define
 class Run:
-    """What is known of a run: how far it has come, and the rows that will be shown of it."""
+    """The state of a run: how far it has come, and the rows that will be shown of it."""
 
     rows: int
     tail: bool = False

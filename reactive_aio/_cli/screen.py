@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Screen(Protocol):
-    """What the command line needs to show."""
+    """The parts that the command line shows."""
 
     def busy(self, doing: str) -> AbstractContextManager[None]:
         """Show that something is being done, for the length of a block."""

@@ -1,4 +1,4 @@
-"""What the command line says, as plain text."""
+"""The texts of the command line, as plain text."""
 
 from __future__ import annotations
 

@@ -65,12 +65,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     ``asyncio.sleep``, timeouts and ``call_later`` of any code that runs on it take no time, however long they
     are; ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order.
 
-    The clock never jumps over a thread at work: an executor's job, a region on ``schedulers.thread``, a thread
-    that was started while the loop was there, and any holder of a ``hold()``. Nor over an open socket, unless
-    ``instant_io``. As long as there is one, a timer falls due no earlier than it would on an ordinary loop. But
-    the time that the thread needs is not added to the clock, so what a test sees does not depend on it.
+    The clock never jumps over a thread at work. That is an executor's job, a region on ``schedulers.thread``, a thread
+    that was started while the loop was there, or any holder of a ``hold()``. Nor does it jump over an open socket,
+    unless ``instant_io``. As long as there is one, a timer falls due no earlier than it would on an ordinary loop. But the
+    time that the thread needs is not added to the clock, so what a test sees does not depend on it.
 
-    What is ready runs before time passes. A loop that is busy without end, with a source that never waits, does not
+    Ready callbacks run before time passes. A source that never waits keeps its loop busy without end. That does not
     stop the clock for ever: after some real seconds timers fall due as they would on an ordinary loop.
 
     Where nothing is scheduled and nothing can come, ``DeadlockError`` says which tasks wait, and where.

@@ -28,7 +28,7 @@ LONGEST: Final = 0.25
 """Real seconds after which a loop that has not answered counts as busy."""
 
 QUEUES: Final[dict[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]]] = {}
-"""Those that ask whether a loop is at rest, of which the first has its turn; a loop that nobody asks has no place here."""
+"""Those that ask whether a loop is at rest. The first has its turn. A loop that nobody asks has no place here."""
 
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:

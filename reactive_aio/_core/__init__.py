@@ -1,1 +1,1 @@
-"""What everything stands on: what a failure is, and what is said beside it."""
+"""The base of all packages: the failures that are caught, and the notes beside them."""

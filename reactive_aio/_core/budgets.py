@@ -89,7 +89,7 @@ class Budget:
 
     loop: asyncio.AbstractEventLoop
     until: float = field(init=False, default=0.0)
-    """When the turn that is running is to end; 0.0 while none is. What it calls works until then too."""
+    """When the turn that is running is to end; 0.0 while none is. The functions that it calls work until then too."""
     part: float = field(init=False, factory=lambda: TURN)
     """How long the latest turn was to last, which depends on how many wait."""
     _end: float = field(init=False, default=0.0)

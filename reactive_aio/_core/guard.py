@@ -1,4 +1,4 @@
-"""What counts as a failure, and the guarded call of a user's function.
+"""The exceptions that count as a failure, and the guarded call of a user's function.
 
 The rule, for every engine: **whatever a user's code raises ends the flow, and is raised by the end that awaits it.** The
 class does not matter. An exception of one's own that derives from BaseException, a GeneratorExit and what
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FAILURES: Final = BaseException
-"""What a user's function may raise; for an ``except`` clause around the call of one."""
+"""The exceptions that a user's function may raise; for an ``except`` clause around the call of one."""
 
 
 @define(eq=False)

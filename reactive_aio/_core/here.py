@@ -1,4 +1,4 @@
-"""What belongs to the process in which it was made."""
+"""Objects that belong to the process in which they were made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Here:
     __slots__ = ()
 
     STAYS: ClassVar[str]
-    """What it is, why it stays, and what to do about it."""
+    """A name for it, the reason why it stays, and a way out."""
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(self.STAYS)

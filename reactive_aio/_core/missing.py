@@ -1,4 +1,4 @@
-"""What stands for "no value yet"."""
+"""The mark for "no value yet"."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is said beside an exception: notes on where it was raised, and which one led to it.
+"""Notes beside an exception: where it was raised, and which one led to it.
 
-It must not come to replace the exception, so nothing here raises. There are classes of which nothing can be set, frozen
-dataclasses and the exceptions of Java for two, and classes that raise when an attribute is read. Such an exception
-arrives without what could not be said.
+It must not come to replace the exception, so nothing here raises. Some classes let no attribute be set, as frozen
+dataclasses and the exceptions of Java. Others raise when an attribute is read. Such an exception arrives without what
+could not be said.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from .flow import Flow
 
 
 class Batch(Protocol):
-    """What can be an element of a flow of batches: it has a length and can be sliced."""
+    """An element of a flow of batches: it has a length and can be sliced."""
 
     def __len__(self) -> int:
         """Return how many elements it has."""

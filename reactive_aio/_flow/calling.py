@@ -15,10 +15,10 @@ from .reductions import Reductions
 T_co = TypeVar("T_co", covariant=True)
 
 Condition = asyncio.Event | Callable[[], Awaitable[object]] | Awaitable[object]
-"""What says that a service is to stop: an event that is set, or what returns when it has been awaited."""
+"""A signal that the service has to stop: an event that is set, or an awaitable that returns."""
 
 GRACE: Final = 30.0
-"""Seconds in which a service that is told to stop may finish, as long as Kubernetes gives it by default."""
+"""Seconds in which a service that has to stop may finish, as long as Kubernetes gives it by default."""
 
 
 def check_stop(method: str, stop: object, grace: object) -> None:

@@ -44,7 +44,7 @@ class FlowIterator(Protocol[T_co]):
 
 
 class Ends(Calling[T_co]):
-    """What runs a flow.
+    """The methods that run a flow.
 
     Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
     back over a boundary of 256. An end returns, raises or is cancelled only when all that was started for it
@@ -180,9 +180,9 @@ class Ends(Calling[T_co]):
 
         With ``initial`` the value begins with it, may be of another type than the elements are, and is ``initial`` of no
         elements. It serves each subscription: let ``fn`` give a new value rather than change it, or take `collect`, which
-        makes a container for each. ``combine``, if it is given, makes one value of those of two stretches of the stream
-        that follow each other, of which each has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a, fn(b, c))``
-        are the same for all elements, that is ``fn`` itself.
+        makes a container for each. ``combine``, if it is given, makes one value of two: those of two stretches of the
+        stream that follow each other. Each stretch has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a,
+        fn(b, c))`` are the same for all elements, that is ``fn`` itself.
         Demand: unbounded; one value is kept.
         Errors: what a function raises; EmptyFlowError without an element and ``initial``; an ``async def`` is refused with
         TypeError.
@@ -214,8 +214,8 @@ class Ends(Calling[T_co]):
         puts what another container has into the first. The two hold stretches of the stream that follow each other, and
         both orders of doing things come to the same.
         Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises; an ``async def`` is refused with TypeError. What is in the container by then goes
-        to no hook.
+        Errors: what a function raises; an ``async def`` is refused with TypeError. Elements that are in the container
+        by then go to no hook.
         Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
         the order of the whole.
         (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)
@@ -300,21 +300,21 @@ class Ends(Calling[T_co]):
     def to_frame(self, schema: str | StructType | type[Any]) -> DataFrame:
         """Give a flow that is on Spark as a lazy DataFrame, whose plan has the functions of the flow.
 
-        For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process: each
-        task of Spark's runs the operators, fused, over the rows of a partition, and what comes of them are the rows of the
-        frame. So joins, windows, SQL, caches and every writer of Spark's are a method call away, and the way back is
-        ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``.
+        For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process.
+        Each task of Spark's runs the operators, fused, over the rows of a partition, and their results are the rows of
+        the frame. So joins, windows, SQL, caches and every writer of Spark's are a method call away, and the way back
+        is ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``.
 
         **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats: ``frame.persist()``
         keeps what came of them. Of the data only those columns are read that the class given as ``as_=`` has fields for. Spark
         does not see into functions: filter by columns before, ``from_spark(frame.where(...))``, and Spark reads less. Context
         variables have the values that they have when the frame is made.
         Demand: Spark's: each task works as fast as what it makes is taken, in batches of up to 10,000 rows.
-        Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for what its tasks can't run, by operator and
-        line: what depends on the order of the whole, boundaries, time, and combinators other than ``concat``. A schema that is
-        none is refused with TypeError or ValueError, and a session that has ended with SparkJobError. What a function raises later, or an
-        element that does not fit the schema, fails Spark's job with an error of Spark's. Its text tells the exception and the operator with its
-        line.
+        Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for operators that its tasks can't
+        run, by operator and line. These depend on the order of the whole, on boundaries or on time, or are combinators
+        other than ``concat``. A schema that is none is refused with TypeError or ValueError, and a session that has
+        ended with SparkJobError. A function that raises later, or an element that does not fit the schema, fails
+        Spark's job with an error of Spark's. Its text tells the exception and the operator with its line.
         (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
 
         .. code-block:: python

@@ -112,8 +112,9 @@ class Flow(
         """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
 
         With ``style="line"`` as the specification draws it: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
-        what consumes the flow, which is no part of it, to have that shown as well. With ``rewrites=True`` the flow comes first as
-        it was built, and then what has been rewritten for the engine that runs it: a stage may be run on Spark, or in parts.
+        what consumes the flow, which is no part of it, to have that shown as well. With ``rewrites=True`` the flow
+        comes first as it was built, and then as it has been rewritten for the engine that runs it. A stage may be run
+        on Spark, or in parts.
 
         >>> from reactive_aio import Flow, schedulers
         >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)

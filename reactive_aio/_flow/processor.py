@@ -28,12 +28,13 @@ def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) ->
     """Make a Processor of a chain of operators: it subscribes to a publisher, and publishes what the chain makes of it.
 
     It takes one publisher and one subscriber, in either order; each further subscription is cancelled, each
-    further subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as `Flow.share` does: the
-    slowest lets the others be so many elements ahead, and who comes behind the end is given that. None is refused at both edges (rule 2.13).
+    further subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as
+    `Flow.share` does. The slowest lets the others be so many elements ahead, and a subscriber that comes behind the end
+    is given the end. None is refused at both edges (rule 2.13).
 
     Demand: what the chain asks for; nothing is buffered but in the operators that say so.
-    Errors: those of upstream go through the chain, which may recover; those of its functions cancel upstream. What is
-    no function from flow to flow is refused with TypeError at once.
+    Errors: those of upstream go through the chain, which may recover; those of its functions cancel upstream. An object
+    that is no function from flow to flow is refused with TypeError at once.
     Cancel: passed on to upstream, by the last of several subscribers, also when it comes before upstream does.
     (Akka Streams: ``toProcessor``.)
 
@@ -176,7 +177,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
                 raise SourceConsumedError("a processor's input can be read once: its chain subscribed to it again")
             self._read = True
             if self._left:
-                # What the chain has only come to now was cancelled already: there is nothing to be told but an end.
+                # A flow that the chain has only come to now was cancelled already: it gets nothing but an end.
                 listener.on_complete()
                 return
             if self._ended:

@@ -31,8 +31,8 @@ def _engine() -> ModuleType:
 class Reductions(Fluent[T_co]):
     """The ends that make one value of a flow.
 
-    Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled. What
-    functions have made of them, as those of `reduce` and `collect`, does not.
+    Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled.
+    Values that functions have made of them, as those of `reduce` and `collect`, do not.
     """
 
     __slots__ = ()
@@ -145,8 +145,8 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded; one value is kept.
         Errors: TypeError where there is no such sum.
-        Spark: in parts, where ``start`` is a number; the sums of the partitions are added in their order. What elements come to
-        must not depend on how they are grouped: floats differ in the last digits from a sum in one go.
+        Spark: in parts, where ``start`` is a number; the sums of the partitions are added in their order. The result
+        must not depend on how elements are grouped: floats differ in the last digits from a sum in one go.
         (RxPY, reactor-extra: ``sum``.)
 
         >>> import asyncio

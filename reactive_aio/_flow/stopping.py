@@ -86,7 +86,7 @@ class Watch:
     left: bool = field(init=False, default=False)
     """Whether the flow has ended, so that a cancel is that of the end."""
     failures: list[BaseException] = field(init=False, factory=list[BaseException])
-    """What the condition, or its cleanup, has raised, if it has."""
+    """The error of the condition or its cleanup, if there is one."""
 
     async def run(self) -> None:
         """Wait, to the end of the cleanup where it is cancelled."""
@@ -174,7 +174,8 @@ def _wake(future: asyncio.Future[None]) -> None:
 def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
     """Return a flow whose sources give nothing more once a stop is requested.
 
-    What another engine makes is not taken apart: there the flow ends with what has arrived, and what follows on a loop finishes that.
+    Results of another engine are not taken apart: there the flow ends with what has arrived, and the operators that
+    follow on a loop finish that.
     """
     from .flow import Flow
 
@@ -195,8 +196,9 @@ def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
 def _told(source: Any, stop: Stop) -> Source[Any] | None:
     """Return a source that heeds a stop; None for one that reads no flow, which is left as by a cancel.
 
-    A combinator has the flows whose elements it gives in the field ``flow`` or ``flows``. What it reads besides says when, or how long.
-    A flow that a function makes of an element is part of what is done with the element, and is finished.
+    A combinator has the flows whose elements it gives in the field ``flow`` or ``flows``. The other flow that it reads
+    says when, or how long. A flow that a function makes of an element is part of what is done with the element, and is
+    finished.
     """
     names = {each.name for each in getattr(source, "__attrs_attrs__", ())}
     heeding: Source[Any] | None = None

@@ -28,10 +28,10 @@ SLICE: Final = 5e-3
 
 @frozen
 class ChunkWork:
-    """What is done to the chunks of one region; its stages don't depend on an element's place in the stream."""
+    """The work on the chunks of one region; its stages don't depend on an element's place in the stream."""
 
     region: str
-    """What feeds the region, in words, for error notes."""
+    """The input of the region, in words, for error notes."""
     stages: tuple[Placed[Stage[Any, Any]], ...]
 
     def begin(self, items: list[Any], index: int) -> ChunkRun | GatheringRun:
@@ -126,7 +126,7 @@ class ChunkRun:
     """Whether all has been given, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
     cleanup_failures: list[BaseException] = field(init=False, factory=list[BaseException])
-    """What the letting go has raised, but for the failure itself."""
+    """The errors of the cleanup, but for the failure itself."""
 
     def __attrs_post_init__(self) -> None:
         self._items = iter(self._chunk)

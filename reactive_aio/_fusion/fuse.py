@@ -1,10 +1,10 @@
 """Fusion: the stages of a region become one generator function.
 
-The idea is whole-stage code generation, as query engines do it, on the scale of a stream library: the
-templates of the stages are nested into one loop, so that between two operators there is neither a call nor
-an iterator. Beside speed that gives two things for nothing. The line on which an exception left the generated function names the stage that
-raised it. A StopIteration from a user's function can't be mistaken for the end of the stream, because Python turns it into a RuntimeError (PEP
-479).
+The idea is whole-stage code generation, as query engines do it, on the scale of a stream library. The templates of the
+stages are nested into one loop, so that between two operators there is neither a call nor an iterator. Beside speed
+that gives two things for nothing. The line on which an exception left the generated function names the stage that
+raised it. A StopIteration from a user's function can't be mistaken for the end of the stream, because Python turns it
+into a RuntimeError (PEP 479).
 
 The first function of a region is *paced*. It takes its input in short slices and looks at the clock between
 them; when its time is up it returns, and the driver calls it again later. That bounds how long the event
@@ -13,7 +13,7 @@ elements are quick, so that nobody waits for a slow function to fill one.
 
 A stage without a template ends the function; what follows it goes into a second one that reads the first.
 
-Where many elements are wanted at once the function is no generator but *gathers* what it makes in a list: a generator
+Where many elements are wanted at once the function is no generator: it *gathers* its results in a list. A generator
 that is resumed for each element costs more than all the rest.
 """
 
@@ -40,7 +40,7 @@ from .template import Template
 
 
 class Fusible(Protocol):
-    """What fusion knows of a transform: its template, or else how to apply it. Attributes that the template names come with it."""
+    """A transform as fusion sees it: its template, or else how to apply it. Attributes that the template names come with it."""
 
     template: ClassVar[Template | None]
     """The lines that it adds to the loop, if it has any."""
@@ -64,14 +64,14 @@ DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
 
 BARE: Final = (None,)
-"""What an input awaits that only lets the event loop have a turn, as ``asyncio.sleep(0)`` does."""
+"""The value that an input awaits to let the event loop have a turn, as ``asyncio.sleep(0)`` does."""
 
 _numbers: Final = count()
 """Of the functions, which have to be told apart: two may have the same text, and end at different times."""
 
 
 class Pace:
-    """The terms on which a paced function runs, and what it reports when it returns. What is not set costs nothing."""
+    """The terms on which a paced function runs, and what it reports when it returns. An unset one costs nothing."""
 
     deadline: float = 0.0
     stride: int = 1
@@ -87,7 +87,7 @@ class Pace:
     arm: Callable[[], None] | None = None
     """Calls him."""
     awaiting: tuple[Any] | None = None
-    """What an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
+    """The future that an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
     budget: Budget | None = None
     """Says how long a pass may go on behind what its input has waited for, where that may be."""
 
@@ -268,7 +268,7 @@ if items.gi_yieldfrom is not None:
     pace_index -= 1
     return
 """
-# What gathers gives what is awaited itself, and is sent how many elements have been taken from the list by then. It goes on
+# A gathering function yields the awaited future itself, and is sent how many elements have been taken from the list by then. It goes on
 # behind that in a turn that has just begun.
 AWAITED_GATHERING: Final = """\
 if items.gi_yieldfrom is not None:

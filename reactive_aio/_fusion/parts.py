@@ -4,7 +4,7 @@ Such a stage *in parts* is two stages: one is run on each part, wherever that li
 parts, in their order. Both together are the stage, whatever the parts are; empty ones and none at all included. So
 that an engine may have the parts of a stream worked on side by side, each near its data.
 
-From "whatever the parts are" it follows that a part which needs no more decides the whole: what comes behind it might
+From "whatever the parts are" it follows that a part which needs no more decides the whole. The elements behind it might
 as well have been the rest of that part.
 
 A stage *in turn* is one stage: it is run on one part after another, each told where in the whole it begins.
@@ -76,7 +76,7 @@ class Combine(Stage[T, R]):
 
 
 class Placing(Transform[T, R], ABC):
-    """A transform of which all that outlives an element is how many there have been."""
+    """A transform that keeps no state from element to element but their number."""
 
     __slots__ = ()
 

@@ -28,7 +28,7 @@ class InputBroken(BaseException):
 
 
 class Phase(Enum):
-    """What the next pass of a region gives."""
+    """The result of the next pass of a region."""
 
     STARTING = auto()
     READING = auto()

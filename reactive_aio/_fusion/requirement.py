@@ -1,4 +1,4 @@
-"""What a stage needs of the place where it runs."""
+"""The requirement of a stage: what the place where it runs must offer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Requirement(Enum):
-    """What a stage needs of the place where it runs."""
+    """The requirement of a stage: what the place where it runs must offer."""
 
     ELEMENT = "one element after another, whichever they are"
     AWAIT = "an event loop, for what its function awaits"

@@ -68,7 +68,7 @@ class RegionRun(Passes):
     ) -> None:
         self._stages = stages
         self._feed = feed
-        """What feeds the region: its ``str`` is in notes of failures, and takes time."""
+        """The input of the region: its ``str`` is in notes of failures, and takes time."""
         self.transforms = transforms = tuple([placed.operator.transform() for placed in stages])
         self._shape = shape = shape_of(tuple(map(type, transforms)))
         super().__init__(starts=bool(shape.starting), may_stop=bool(shape.stopping))
@@ -79,7 +79,7 @@ class RegionRun(Passes):
         self._whole = fused
         """All transforms in a row, made when it is first wanted: what only gathers does without it."""
         self._fused: Fused | None = None
-        """What follows the stage that gives something of itself; None while a pass goes through all of them."""
+        """The stages behind one that gives elements of itself; None while a pass goes through all of them."""
         self._gathering: Fused | None = None
         self._gather: Call | None = None
         """The function that gathers, made when it is first wanted."""
@@ -137,8 +137,8 @@ class RegionRun(Passes):
     def starting(self, until: float = inf) -> Iterator[Any]:
         """Yield what the stages have before any input, each through those that follow it.
 
-        What the last stage has comes first: what the others have is input to it. Soon after ``until``, by
-        `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
+        Elements that the last stage holds come first, since those of the others are input to it. Soon after ``until``,
+        by `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
         """
         yield from self._give(self._preludes(), until)
         self._fused = None
@@ -264,7 +264,7 @@ class RegionRun(Passes):
         Costs nothing until there is a failure: the frames of the generated functions are still on the
         exception's traceback, and their line numbers tell the stage.
         """
-        # Not the frame of whoever caught it: looking at its locals would keep them, and the error is one of them.
+        # Not the frame of the function that caught it: looking at its locals would keep them, and the error is one of them.
         trail = None if error.__traceback__ is None else error.__traceback__.tb_next
         place = self._failed_place(trail)
         if place is None and isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
@@ -296,8 +296,8 @@ class RegionRun(Passes):
     def _place(self, frame: FrameType, line: int) -> int | None:
         """Return which stage a line of a generated function belongs to; None for the source.
 
-        A line of no stage is where a function takes its input: then the failure came from what feeds it, a
-        stage that was applied as a whole, or else the source.
+        A line of no stage is where a function takes its input. Then the failure came from what feeds it: a stage that
+        was applied as a whole, or else the source.
         """
         before: int | None = None
         fused = self._fused or self._all()

@@ -1,4 +1,4 @@
-"""What a row of transforms has by their classes: found out once, however often a region of such stages runs."""
+"""The shape of a row of transforms by their classes, found out once, however often a region of such stages runs."""
 
 from __future__ import annotations
 

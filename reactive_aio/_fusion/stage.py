@@ -6,8 +6,8 @@ demand or event loops: a transform turns an iterator into an iterator.
 
 There are two ways to write one.
 
-- By ``apply``, an ordinary generator. It is called once for every pass over a stretch of input, perhaps many times in a subscription. What must
-  survive from one stretch to the next lives on the object.
+- By ``apply``, an ordinary generator. It is called once for every pass over a stretch of input, perhaps many times in a
+subscription. State that must survive from one stretch to the next lives on the object.
 - By a ``template``, the few lines that the operator adds to the loop of its region. All templates of a
   region are fused into one generator function, so an element costs the user's functions and little else.
 """
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 
 class Transform(Generic[T, R]):
-    """What a stage does to the elements of one subscription."""
+    """The work of a stage on the elements of one subscription."""
 
     __slots__ = ()
 

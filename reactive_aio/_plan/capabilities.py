@@ -1,9 +1,9 @@
-"""What an engine can run, as data: asked while a flow is built, and by the rewrites of its plan.
+"""The capabilities of an engine, as data: asked while a flow is built, and by the rewrites of its plan.
 
 An engine makes the elements of a flow somewhere else than on an event loop: in the tasks of a cluster, on worker processes, in
-a database. It may run the stages that follow there too, as far as they need no more than it has. What a stage needs is its
-`Requirement`; what an engine has is its `Capabilities`. So a flow is built the same whatever runs it, and a stage that can't
-be sent to its engine is refused at once, where it is chained.
+a database. It may run the stages that follow there too, as far as they need no more than it has. A stage has a
+`Requirement`, and an engine has `Capabilities`. So a flow is built the same whatever runs it, and a stage that can't be
+sent to its engine is refused at once, where it is chained.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def check_nothing(_: object, __: Stage[Any, Any]) -> None:
 
 @frozen
 class Capabilities:
-    """What the engine that makes the elements can run at one point of a flow; a new one for the point behind each stage."""
+    """The stages that the engine can run at one point of a flow; a new object for the point behind each stage."""
 
     engine: str = ""
     """The name of the engine, as plans show it."""
     runs: frozenset[Requirement] = frozenset()
-    """What a stage may require to be run there."""
+    """The requirements that a stage may have to be run there."""
     check: Check = check_nothing
     """Refuses what can't be sent there."""
     behind: Mapping[Requirement, frozenset[Requirement]] = field(factory=dict[Requirement, frozenset[Requirement]])
-    """What can be run behind a stage that requires this; as much as before it, where there is no entry."""
+    """The requirements that can be met behind a stage that requires this; the same as before it, where there is no entry."""
 
     def after(self, requirement: Requirement) -> Capabilities:
         """Return what can be run behind a stage of this kind that the engine runs."""
@@ -61,9 +61,9 @@ class Capabilities:
 
 
 ON_PARTS: Final = frozenset({ELEMENT, AWAIT, PART})
-"""What a stage may require that is run on one part of a stream without regard to the others."""
+"""The requirements of stages that run on one part of a stream without regard to the others."""
 BEHIND_PARTS: Final[Mapping[Requirement, frozenset[Requirement]]] = {PART: frozenset()}
-"""What comes of a part at its end has to be combined before anything else is done with it."""
+"""The result of a part has to be combined with the others before anything else is done with it."""
 
 LOOP: Final = Capabilities()
 """Of an event loop: it runs every stage, and there is nothing to be decided or sent."""

@@ -1,4 +1,4 @@
-"""What all pictures of a flow show: its regions in a row, the boundaries between them, and the flows it reads."""
+"""The layout of all pictures of a flow: its regions in a row, the boundaries between them, and the flows it reads."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Box:
     place: str
     """Where it runs."""
     work: tuple[str, ...]
-    """What is done in it; nothing where elements pass as they are."""
+    """Its operators; none where elements pass as they are."""
     details: tuple[str, ...] = ()
-    """What else there is to say about it, where it is run elsewhere."""
+    """Further lines about it, where it is run elsewhere."""
 
 
 @frozen
@@ -41,7 +41,7 @@ class Layout:
     reads: tuple[tuple[str, Layout], ...] = ()
     """The flows that a combinator reads, by the combinator's name."""
     end: str = ""
-    """What consumes the flow, where it can't be shown as part of the last region."""
+    """The consumer of the flow, where it can't be shown as part of the last region."""
 
 
 def layout(flow: FlowLike, end: str = "") -> Layout:
@@ -73,7 +73,7 @@ def _row(plan: Plan) -> Layout:
         if elsewhere.front:
             read = source.inner[0]
             before = _row(Plan.of(read))
-            # What comes from elsewhere comes home first, to the loop that feeds the workers.
+            # Elements from elsewhere come home first, to the loop that feeds the workers.
             hop = "" if read.__nodes__.scheduler is None else "boundary, as requested, then "
             before = evolve(before, notes=(*before.notes, f"{hop}{elsewhere.front}"))
         done = () if elsewhere.work.startswith("(") else tuple(elsewhere.work.split(" -> "))

@@ -48,7 +48,7 @@ Step = Placed["Stage[Any, Any] | PublishOn | SubscribeOn"]
 
 
 class FlowLike(Protocol):
-    """What the engines know of a flow: that it has nodes."""
+    """A flow as the engines know it: it has nodes."""
 
     @property
     def __nodes__(self) -> Nodes:
@@ -63,9 +63,9 @@ class Nodes:
     source: Placed[Source[Any]]
     """Where the elements come from."""
     steps: tuple[Step, ...] = ()
-    """What is done with them."""
+    """The steps that follow."""
     capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
-    """What the engine that makes the elements can run behind the last step."""
+    """The capabilities of the engine that makes the elements, behind the last step."""
     scheduler: Scheduler | None = Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
     """Where the last region runs; None stands for the event loop of the subscriber."""
     plan: Plan | None = field(init=False, default=None)

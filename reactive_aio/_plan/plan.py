@@ -26,7 +26,7 @@ class Region:
     """A stretch of a flow between two boundaries."""
 
     feed: object
-    """What feeds the region, an operator or what else its ``str`` names."""
+    """The input of the region, an operator or whatever its ``str`` names."""
     stages: tuple[Placed[Stage[Any, Any]], ...]
     scheduler: Scheduler | None
     """Where the region runs; None stands for the event loop of the subscriber."""
@@ -35,7 +35,7 @@ class Region:
 
     @cached_property
     def source(self) -> str:
-        """What feeds the region, in words."""
+        """Describe in words what feeds the region."""
         return str(self.feed)
 
 
@@ -50,7 +50,7 @@ class Plan:
     moved: Scheduler | None = None
     """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
     rewrites: tuple[str, ...] = ()
-    """What has been rewritten, in words, in its order."""
+    """The rewrites, in words, in their order."""
     alone: Pulled[Any] | None = None
     """The source, if it is pulled by one region, where the subscriber is, and may be opened as late as when it is wanted."""
 

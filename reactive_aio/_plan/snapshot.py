@@ -11,7 +11,7 @@ from attrs import frozen
 
 @frozen
 class BoundarySnapshot:
-    """What feeds a region from upstream, at one moment."""
+    """The input of a region from upstream, at one moment."""
 
     requested: int
     """P: elements that the region has requested from upstream, in all."""
@@ -35,7 +35,7 @@ class BoundarySnapshot:
 
 @frozen
 class OverflowSnapshot:
-    """What a source that can't be slowed, or an ``on_backpressure`` operator, keeps and drops, at one moment."""
+    """The elements that a source without demand, or an ``on_backpressure`` operator, keeps and drops, at one moment."""
 
     size: int
     """The most elements that may wait for demand."""
@@ -66,9 +66,9 @@ class RegionSnapshot:
     delivered: int
     """Elements that have left the region."""
     boundary: BoundarySnapshot | None = None
-    """What has come in from upstream; None for a region that reads its source itself."""
+    """Elements that have come in from upstream; None for a region that reads its source itself."""
     overflow: OverflowSnapshot | None = None
-    """What is kept and dropped in front of the region, where its source can't be slowed."""
+    """Elements kept and dropped in front of the region, where its source can't be slowed."""
     tasks: TasksSnapshot | None = None
     """The tasks that run the region, where it is a cluster's."""
     inner: tuple[InnerSnapshot, ...] = ()
@@ -82,7 +82,7 @@ class InnerSnapshot:
     regions: tuple[RegionSnapshot, ...]
     """The regions of the flow, from its source to its end; none when it has ended."""
     boundary: BoundarySnapshot
-    """What the combinator has requested of the flow, has been given, and keeps until it is wanted."""
+    """Elements that the combinator has requested of the flow, has been given, and keeps until they are wanted."""
 
 
 @frozen
@@ -99,7 +99,7 @@ class Snapshot:
 
     @property
     def boundaries(self) -> tuple[BoundarySnapshot, ...]:
-        """What feeds the regions that do not read their source themselves, from the source to the end."""
+        """The inputs of the regions that do not read their source themselves, from the source to the end."""
         return tuple(region.boundary for region in self.regions if region.boundary is not None)
 
     @property
@@ -120,7 +120,7 @@ class SubscriberSnapshot:
 
 @frozen
 class SharedSnapshot:
-    """What a shared flow or a hub has made and keeps, at one moment."""
+    """The elements that a shared flow or a hub has made and keeps, at one moment."""
 
     made: int
     """Elements that have come, in all."""

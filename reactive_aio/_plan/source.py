@@ -56,7 +56,7 @@ class Abandonable(Protocol):
 
 
 class Gauge(Protocol):
-    """What a source keeps and drops by itself; read from any thread."""
+    """The numbers of elements that a source keeps and drops by itself; read from any thread."""
 
     @property
     def size(self) -> int:
@@ -88,7 +88,7 @@ class Outlet(Protocol[T]):
 
 
 class Host(Protocol):
-    """What a source stands on: the event loop, the context and the lifetime of its subscription, and who hears of errors behind its end."""
+    """The host of a source: the event loop, context and lifetime of its subscription, and the receiver of late errors."""
 
     @property
     def loop(self) -> AbstractEventLoop:
@@ -156,7 +156,7 @@ class Host(Protocol):
 
 
 class View(Protocol):
-    """What a source shows of itself in snapshots."""
+    """The figures that a source shows in snapshots."""
 
     def show(self, gauge: Gauge) -> None:
         """Add to snapshots what the source keeps and drops by itself."""
@@ -170,7 +170,7 @@ class Feed(Outlet[T], Host, Protocol[T]):
 
 
 class Inlet(Feed[T], View, Protocol[T]):
-    """What a pushed source is given to feed its region; to be used on the region's event loop."""
+    """The object by which a pushed source feeds its region; to be used on the region's event loop."""
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Set what discards elements that the region is given, and does not begin with."""
@@ -197,7 +197,7 @@ class Source(ABC, Generic[T_co]):
     __slots__ = ()
 
     capabilities: Capabilities = LOOP
-    """What the engine that makes the elements can run behind the source; an event loop runs whatever there is."""
+    """The capabilities of the engine that makes the elements, behind the source; an event loop runs every stage."""
 
     @property
     def name(self) -> str:
@@ -238,7 +238,7 @@ class Source(ABC, Generic[T_co]):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What there is to say about how they are made there; only asked for when a plan is shown, so it may take time."""
+        """Describe how they are made there; only asked for when a plan is shown, so it may take time."""
         return ()
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Source[Any]:
@@ -284,7 +284,7 @@ class Awaited(Source[T_co]):
 
     @abstractmethod
     def iterator(self, where: str) -> AsyncIterator[T_co]:
-        """Return the iterator of a subscription; ``where`` is for errors. What this raises is signalled to the subscriber."""
+        """Return the iterator of a subscription; ``where`` is for errors. Its errors are signalled to the subscriber."""
 
 
 class Pushed(Source[T_co]):
@@ -295,7 +295,7 @@ class Pushed(Source[T_co]):
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
     is_told: bool = False
-    """Whether a source with a prefetch is told of each element that is consumed, by a request; else of three quarters at a time."""
+    """Whether a source with a prefetch gets a request for each element that is consumed; else for three quarters at a time."""
     is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
 

@@ -29,7 +29,7 @@ class Channel:
         self.socket = connection
         self._memory = memory
         self._freed = b""
-        """What is to be said, with the next frame, of memory that has been read."""
+        """The memory that has been read, to be said with the next frame."""
         self.ended = False
         """Whether the other side has hung up."""
         self._out: deque[memoryview] = deque()  # bounded by what may be under way

@@ -1,7 +1,7 @@
 """Exceptions as data: packed where they were raised, unpacked where the subscriber is.
 
-So an exception arrives with its own type, arguments and notes, with those of which it is a group, and with the one that
-led to it. What can't be pickled is stood in for.
+So an exception arrives with its own type, arguments and notes, with the members of its group, and with the one that led
+to it. An exception that can't be pickled is replaced by another that names it.
 """
 
 from __future__ import annotations

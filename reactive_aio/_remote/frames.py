@@ -18,8 +18,8 @@ No input or output happens here, so the protocol can be tested, and written agai
 
     either           FREE     number: a place in the memory that both sides have, where something has been read
 
-Every frame is a head of fixed size, the sizes of its buffers, its pickle, and the buffers: the large pieces of memory
-that the pickle refers to (PEP 574), which are sent from where they are and received into memory of their own.
+Every frame is a head of fixed size, the sizes of its buffers, its pickle, and the buffers. Buffers are the large pieces
+of memory that the pickle refers to (PEP 574). They are sent from where they are and received into memory of their own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LARGE_PICKLE: Final = 65_536
 
 @define
 class Frame:
-    """What is said in one piece; what the numbers mean depends on its kind."""
+    """A message in one piece; the meaning of the numbers depends on its kind."""
 
     kind: int
     number: int = 0

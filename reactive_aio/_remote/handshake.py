@@ -110,6 +110,6 @@ class Guard:
     def _reply(self, greeting: bytes) -> bytes:
         magic, self.partition, self.attempt, _ = GREETING.unpack(greeting)
         nonce = secrets.token_bytes(NONCE)
-        # One of another version is told of ours, so that it can say why it failed, and no proof of its is right.
+        # A guest of another version gets ours, so that it can say why it failed, and no proof of its is right.
         self._expected = _proof(self.secret, b"worker", greeting, nonce) if magic == MAGIC else secrets.token_bytes(32)
         return REPLY.pack(MAGIC, nonce, _proof(self.secret, b"loop", greeting, nonce))

@@ -29,7 +29,7 @@ STEP: Final = 2**20
 """Bytes that are asked of the system at a time."""
 
 LINE: Final = 64
-"""What the places are a multiple of."""
+"""The places are multiples of this."""
 
 PAINS: Final = 2
 """Bytes that go by the socket for want of room before that much room is asked for: new memory is dearer than the socket."""

@@ -1,7 +1,8 @@
 """Elements that have been pickled as a list, unpickled as far as that can be.
 
-What a class raises when one of its objects is unpickled stands behind the elements before it. The pickle of a list is
-one piece, so where it fails, it is cut off behind each of the elements in turn, which needs nothing but the pickle.
+An error that a class raises when one of its objects is unpickled stands behind the elements before it. The pickle of a
+list is one piece, so where it fails, it is cut off behind each of the elements in turn, which needs nothing but the
+pickle.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FRAME: Final = 9
 
 
 class MadeInPart(Exception):  # noqa: N818 - says what there is
-    """Raised where a pickle becomes elements by a call, of which one fails: it has those before, and the failure."""
+    """Raised where a pickle becomes elements by a call, and one of them fails: it has those before, and the failure."""
 
     def __init__(self, items: list[Any], failure: BaseException) -> None:
         super().__init__(items, failure)

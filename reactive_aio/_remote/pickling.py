@@ -44,7 +44,7 @@ def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
     first = len(buffers) if buffers is not None else 0
     by_value = None
     try:
-        # What was defined in an interactive session can't be imported anywhere.
+        # A name of an interactive session can't be imported anywhere.
         return by_reference(value, buffers, main=has_main())
     except NotImportableError:
         if (by_value := by_value_dumps()) is None:
@@ -60,7 +60,7 @@ def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
 
 
 def by_reference(value: object, buffers: Buffers | None, *, main: bool = True) -> Pieces:
-    """Pickle a value, of which all can be imported; what is Arrow's as it pickles columns.
+    """Pickle a value whose classes can all be imported; objects of Arrow's as it pickles columns.
 
     Raises NotImportableError if something is of the main module, unless the other side has that (``main``).
     """
@@ -123,7 +123,7 @@ class Parcel:
     """The rest of the pickle, where it comes in several pieces."""
     buffers: Buffers
     failure: BaseException | None
-    """What the pickling of the next one has raised."""
+    """The error of pickling the next one."""
 
     @staticmethod
     def of(items: list[Any], dumps: Dumps) -> Parcel:

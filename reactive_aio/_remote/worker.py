@@ -41,7 +41,7 @@ GRACE: Final = 1.0
 """Seconds to end in order once the program is gone."""
 
 NAME: Final = "__mp_main__"
-"""What the program's main module is called in a worker, as multiprocessing does it, so that its main part does not run."""
+"""The name of the program's main module in a worker, as multiprocessing has it, so that its main part does not run."""
 
 starting: list[str] = []
 """The main module that is being imported in this worker, if any."""
@@ -101,14 +101,14 @@ class Chunk:
     """The results that have been given by a worker that was lost."""
     run: Any = None
     behind: BaseException | None = None
-    """What the element behind those of the run has raised when it was unpickled."""
+    """The error of unpickling the element behind those of the run."""
     waited: float = 0.0
     """Seconds of its parts so far in which nothing was to be done but to wait."""
 
 
 @define(eq=False)
 class Worker:
-    """What the process does: it works for the regions that come by its control socket, or for those it is given."""
+    """The work of the process: it runs the regions that come by its control socket, or those it is given."""
 
     control: socket.socket | None = None
     selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)

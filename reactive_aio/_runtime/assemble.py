@@ -36,7 +36,7 @@ U = TypeVar("U")
 
 @define(eq=False)
 class RegionHost:
-    """What a pushed source stands on: its region's driver, and the lifetime of what it starts there (a Host)."""
+    """The ground of a pushed source: its region's driver, and the lifetime of what it starts there (a Host)."""
 
     driver: RegionDriver
     lifetime: Lifetime
@@ -146,7 +146,7 @@ class RegionHost:
         driver.read_by(self.driver)
         _view(self.driver).inner = driver
         if at_once:
-            driver.take_turn()  # no meeting: whoever subscribes may be in the context of one of those who are to meet
+            driver.take_turn()  # no meeting: a subscriber may be in the context of one of those who are to meet
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""
@@ -243,11 +243,12 @@ def assemble(
 ) -> RegionDriver:
     """Make the drivers of a flow, from its end to its source, link them, and start them on their loops.
 
-    What keeps the flow from being placed, such as the want of a loop, the receiver hears as from any failing source.
-    With ``each`` an element is delivered before the next is made. So it is with ``leaves``, which says that the elements leave for another
-    event loop behind the receiver, where a source may block. The result is the driver of the last region, which is the receiver's
-    Subscription. With ``called`` its first turn is the caller's to take. The regions on the loop of ``company`` join it. What is
-    placed nowhere runs at ``home``, on the running loop if there is none.
+    If the flow can't be placed, since a region has no loop, the receiver is given the error as from any failing
+    source. With ``each`` an element is delivered before the next is made. So it is with ``leaves``, which says that the
+    elements leave for another event loop behind the receiver, where a source may block. The result is the driver of the
+    last region, which is the receiver's Subscription. With ``called`` its first turn is the caller's to take. The
+    regions on the loop of ``company`` join it. A region that is placed nowhere runs at ``home``, on the running loop if
+    there is none.
     """
     home = home or here()
     lone = placed_at(plan.regions[0].scheduler, home) if len(plan.regions) == 1 else None

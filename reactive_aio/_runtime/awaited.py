@@ -73,7 +73,7 @@ class AwaitedInput:
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
-        """What the iterator has raised since the region has left it."""
+        """The error that the iterator has raised since the region has left it."""
         self._answers: list[Any] = []
         """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
         self._answering = False
@@ -276,7 +276,7 @@ class AwaitedInput:
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            # What makes the iterator may raise StopAsyncIteration too, which is no end.
+            # The call that makes the iterator may raise StopAsyncIteration too, which is no end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
         discard(answers)

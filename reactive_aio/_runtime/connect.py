@@ -23,8 +23,8 @@ def connect(
     """Run a flow for a receiver, in a host of its own, and return the subscription.
 
     Demand: what the receiver requests. Its signals come on the event loop of the flow's last region, never inside this call or
-    inside ``request``. The run depends on nobody's task: only ``cancel`` and the end of the flow end it. What its cleanup raises goes
-    to ``hooks.on_error_dropped``, once, since there is no end that could raise it.
+    inside ``request``. The run depends on nobody's task: only ``cancel`` and the end of the flow end it. An error of
+    its cleanup goes to ``hooks.on_error_dropped``, once, since there is no end that could raise it.
 
     ``context`` has the values of context variables for the run, else a copy of the caller's. ``ended`` is called when all that the
     run has started has been cleaned up, on whatever thread that is. Needs a running event loop, unless the flow is placed elsewhere.

@@ -55,7 +55,7 @@ class Gathering:
     _crossing: Crossing
     _handover: Handover
     _made: list[Any] | None = field(init=False, default=None)
-    """What has not crossed yet, since this turn began."""
+    """Elements that have not crossed yet, since this turn began."""
 
     @classmethod
     def begin(cls, driver: RegionDriver) -> None:

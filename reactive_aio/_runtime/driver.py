@@ -1,7 +1,7 @@
 """The driver of a region: the two ends of its signals, and its life on one event loop.
 
-All state is confined to the loop of the region (see `turns`). What comes from the loop's own thread is noted at once
-and acted upon in a scheduled callback; so a signal never runs inside ``request``, and the stack stays flat.
+All state is confined to the loop of the region (see `turns`). A call from the loop's own thread is noted at once and
+acted upon in a scheduled callback. So a signal never runs inside ``request``, and the stack stays flat.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class RegionDriver(Emission):
         self._behind: tuple[Callable[[], None], ...] = ()
         self.place = Place()
         self.view: View | None = None
-        """What snapshots see, where a pushed source feeds the region."""
-        # What to let go of if the loop ends before it could be cleaned up there.
+        """The figures for snapshots, where a pushed source feeds the region."""
+        # To be let go of if the loop ends before it could be cleaned up there.
         self.abandoned: dict[Callable[[], None], None] = {}  # an empty one is smaller than a set
 
     # -- the Subscription of downstream, from any thread
@@ -137,7 +137,7 @@ class RegionDriver(Emission):
 
     @property
     def demand(self) -> int:
-        """What has been requested of the region, and it has not given."""
+        """The number of elements that have been requested of the region, and that it has not given."""
         return self._demand
 
     @property
@@ -216,7 +216,7 @@ class RegionDriver(Emission):
 
     def lost(self, error: BaseException) -> None:
         """Give up because the region's loop has ended, or is about to; called on it while it still runs."""
-        # First the regions that nobody else tells, because they run on this loop for being read from it: there may be
+        # First the regions that nobody else tells, because they run on this loop for being read from it. There may be
         # no turn any more in which they could see that they have been cancelled.
         for driver in reversed(self.place.dependents(self)):
             driver.leave()

@@ -85,7 +85,7 @@ class SubscriberEdge:
         try:
             method(value)
         except FAILURES as failure:
-            # Rule 2.13: whoever raises from a signal counts as having cancelled, and hears no more.
+            # Rule 2.13: a subscriber that raises from a signal counts as having cancelled, and gets no more signals.
             add_note(failure, f"raised by a subscriber: {quote('2.13')}")
             self._cancel()
             drop_error(failure)

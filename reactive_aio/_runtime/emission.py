@@ -63,7 +63,7 @@ class Emission(Turns):
         self._gather: Call | None = None
         self.each = False
         self.handover: Handover | None = None
-        """What gives a list in parts while a function keeps the thread, if the next region is on another one."""
+        """Gives a list in parts while a function keeps the thread, if the next region is on another one."""
         self.life: Life = MADE
         self.cancelled = False
         """Whether downstream has cancelled, which any thread may say."""
@@ -114,7 +114,7 @@ class Emission(Turns):
                         break
                     if budgets.clock() >= until:
                         return True
-            # What was false above may be true by now, which mypy does not see.
+            # A flag that was false above may be true by now, which mypy does not see.
             if self.life is OPEN and not self.cancelled:
                 run, source = self.run, self._input
                 if (
@@ -213,7 +213,7 @@ class Emission(Turns):
                 self._gather = None
                 gather[0](items, self.run.pace, out, demand, *gather[1])
         except FAILURES as error:
-            # What came before the failure is in `out`, and goes first.
+            # The elements before the failure are in `out`, and goes first.
             if out:
                 self._deliver(out)
             self._fail(as_of_a_generator(error), locate=True)

@@ -38,7 +38,7 @@ R = TypeVar("R")
 MISSING: Final[Any] = object()
 
 ATOMS: Final = frozenset({int, str, bool, NoneType})
-"""What an end may hold to be kept; no floats, since 0.0 equals -0.0."""
+"""The types of values that an end may hold to be kept; no floats, since 0.0 equals -0.0."""
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:

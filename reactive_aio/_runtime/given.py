@@ -22,7 +22,7 @@ from .inputs import LONGEST_CHUNK
 
 @define(eq=False)
 class PassedOn:
-    """What snapshots see of given elements that were passed on there and then, so that nobody has subscribed to them."""
+    """The figures, for snapshots, of given elements that were passed on at once, without a subscription."""
 
     delivered: int = 0
     """How many there were."""

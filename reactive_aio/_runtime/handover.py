@@ -1,11 +1,12 @@
 """The handover: takes to the next region what has been made, while a function keeps the thread of the region that makes it.
 
-A region gives a list when its turn is over. On a thread of its own its source may block in the middle of a list, as a loop
-that polls does: then nobody on that thread can give what is there. So the loop of the next region does, which has a timer for
-that. The first element of a list sets the timer. It rings a millisecond later.
+A region gives a list when its turn is over. On a thread of its own its source may block in the middle of a list, as a
+loop that polls does. Then nobody on that thread can give the elements that are there. So the loop of the next region
+does, which has a timer for that. The first element of a list sets the timer. It rings a millisecond later.
 
-A list that is filled in time is not taken apart: at the first ring it is only noted, and it is handed over at the second, if
-the region is still at it. So what is made arrives within about two milliseconds. The timer stays as long as lists come and go.
+A list that is filled in time is not taken apart: the first ring only notes it. The second ring hands it over, if the
+region is still at it. So what is made arrives within about two milliseconds. The timer stays as long as lists come and
+go.
 """
 
 from __future__ import annotations

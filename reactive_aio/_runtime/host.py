@@ -75,7 +75,7 @@ def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
     """Return what has been begun on a loop and has not ended.
 
     A loop has weak references to its tasks only, and so has a flow to its iterator. So a stream that nobody else refers to
-    would be collected in the middle. What is begun is held here, by its loop, until it has ended.
+    would be collected in the middle. A run that has begun is held here, by its loop, until it has ended.
     """
     try:
         held: set[Any] = loop.__dict__[BEGUN]

@@ -1,4 +1,4 @@
-"""What feeds the region of a driver: an iterator of its own, or lists that arrive from upstream."""
+"""The inputs of a driver's region: an iterator of its own, or lists that arrive from upstream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_CHUNK: Final = 1024
 
 
 class Input(Protocol):
-    """What feeds a region."""
+    """The input of a region."""
 
     run: RegionRun
     ended: bool

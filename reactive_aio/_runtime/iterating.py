@@ -36,7 +36,7 @@ def _unseen(plan: Plan) -> bool:
 
 
 class Holder(Protocol):
-    """What holds a failure until it is raised."""
+    """An object that holds a failure until it is raised."""
 
     error: BaseException | None
 
@@ -127,7 +127,7 @@ class Steps(Held):
             item = self.poll()
             if item is not NOTHING:
                 return item
-        # Whoever waits may have been woken already: the element is not for both.
+        # A waiter may have been woken already: the element is not for both.
         if (self._waiter is not None or self._pulling) and (self._item is not NOTHING or not self._over):
             raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
         if self._item is NOTHING and not self._over:
@@ -282,7 +282,7 @@ class Iteration:
 
     @property
     def source(self) -> str:
-        """What feeds the last region, in words."""
+        """Describe in words what feeds the last region."""
         return self._steps.driver.region.source
 
     def snapshot(self) -> Snapshot:

@@ -30,7 +30,7 @@ class Lifetime:
     """
 
     _whole: Lifetime | None = None
-    """What this is a part of, and whose waiter joins the threads."""
+    """The lifetime that this is a part of; its waiter joins the threads."""
     _held: int = field(init=False, default=0)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _waiting: tuple[Callable[[], None], ...] = field(init=False, default=())
@@ -39,9 +39,9 @@ class Lifetime:
     _awaited: bool = field(init=False, default=False)
     """Whether an end is awaited that raises the failures of the cleanup."""
     _failures: tuple[BaseException, ...] = field(init=False, default=())
-    """What the cleanup has raised; bounded by what is cleaned up behind the end of the flow."""
+    """The errors of the cleanup, no more than there are things to clean up behind the end of the flow."""
     _notes: tuple[str, ...] = field(init=False, default=())
-    """What is to be said of the failure of the flow: the latest, as retries may go on for ever."""
+    """Notes for the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
         """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""

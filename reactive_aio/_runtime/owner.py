@@ -2,8 +2,8 @@
 
 An async generator that is advanced or closed by another task than the one that started it breaks its own timeouts, scopes and
 context variables. So one task, the *owner* of the iterator, does all three, in one context; it is never cut off. The stages work
-in the owner's task too, in the middle of its step. So an element that is there costs no switch of tasks, and nothing is read
-ahead: the pass of the region asks for the next element, as it does of a list.
+in the owner's task too, in the middle of its step. So an element that is there costs no switch of tasks. Nothing is
+read ahead: the pass of the region asks for the next element, as it does of a list.
 
 ::
 
@@ -59,15 +59,15 @@ class AwaitedDriver(RegionDriver):
         self._context = context
         """The context of the owner, once there is one."""
         self._going: asyncio.Future[None] | None = None
-        """What the owner waits for, while there is no demand."""
+        """The future that the owner waits for, while there is no demand."""
         self._here = False
         """Whether the region is at work under the owner's identity."""
         self._pass: GeneratorType[Any, int | None, None] | None = None
         """The pass that gathers, while the iterator suspends in the middle of it."""
         self._out: list[Any] = []
-        """What it has gathered."""
+        """The elements that it has gathered."""
         self._taken = 0
-        """How many elements have been taken from there while it waits, which it is told when it goes on."""
+        """The number of elements that have been taken from there while it waits; it gets the number when it goes on."""
         self._told = False
         """Whether the iterator, which waits for something, has been told that it is left."""
         self._unreleased: Callable[[], None] | None = None
@@ -244,7 +244,7 @@ class AwaitedDriver(RegionDriver):
         failure = self.source.cleanup_failure()
         if failure is not None:
             self.context.copy().run(self.host.cleanup_failed, failure)
-        # What it raised before it was left, and is behind what nobody takes.
+        # An error that it raised before it was left, behind elements that nobody takes.
         for late in self._late_failure():
             self.context.copy().run(self.host.dropped, late)
 

@@ -22,10 +22,11 @@ L = TypeVar("L", bound=Listener)
 class SharedHost(ABC, Generic[L]):
     """Runs a flow once for all who listen to it meanwhile, on one event loop: that on which it begins.
 
-    A subclass says in `on_chunk` who is given what, and by `request` how much the run is asked for. What holds whatever it does:
+    A subclass says in `on_chunk` who is given what, and by `request` how much the run is asked for. These hold in all
+    cases:
 
-    - The run is in nobody's task. It goes on when the task that has begun it has ended, and has a context of its own: a copy of
-      that in which the host is made, unless one is given.
+    - The run is in nobody's task. It goes on when the task that has begun it has ended. It has a context of its own: a
+      copy of the context in which the host is made, unless one is given.
     - That the last listener leaves is one event: the run is cancelled, once. The end of the run is heard by all who are there.
     - A failure that comes when nobody is there goes to ``hooks.on_error_dropped``, once, as does what the cleanup raises.
     - It ends behind all that it holds: then ``ended`` is called, on whatever thread that is.

@@ -14,7 +14,7 @@ from .tree import View
 
 HERE: Final = "the subscriber's loop"
 NOTHING: Final = View(None)
-"""What there is to see of a region that no pushed source feeds."""
+"""The figures of a region that no pushed source feeds."""
 
 
 def snapshot(last: RegionDriver) -> Snapshot:
@@ -27,7 +27,7 @@ def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
     driver: RegionDriver | None = last
     while driver is not None:
         fed, view, before = driver.fed, driver.view or NOTHING, driver.place.before
-        # What a combinator stands for, unless it reads several flows at a time.
+        # A combinator stands for this one, unless it reads several flows at a time.
         now = view.inner if _several(driver) is None else None
         reads = before is None and now is None and view.elsewhere is None
         if reads or view.gauge is not None or not driver.run.empty:

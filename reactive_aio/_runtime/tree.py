@@ -24,7 +24,7 @@ class Place:
         self.before: RegionDriver | None = None
         """The region that feeds this one."""
         self.handover: Handover | None = None
-        """What takes to this region what is held in front of it."""
+        """Takes the elements that are held in front of this region to it."""
         self.inners: dict[RegionDriver, None] = {}  # an empty one is smaller than a set
         """The last regions of the flows that a combinator here reads and that have not ended."""
         self.outer: RegionDriver | None = None
@@ -70,7 +70,7 @@ class Place:
 
 
 class View:
-    """What snapshots see of a region that a pushed source feeds, beside its figures."""
+    """The parts, for snapshots, of a region that a pushed source feeds, beside its figures."""
 
     __slots__ = ("elsewhere", "gauge", "inner", "tasks")
 
@@ -80,6 +80,6 @@ class View:
         self.inner: RegionDriver | Given | PassedOn | None = None
         """The last region of the flow that a combinator began with most lately."""
         self.gauge: Gauge | None = None
-        """What a source that can't be slowed keeps and drops."""
+        """Elements that a source that can't be slowed keeps and drops."""
         self.tasks: Callable[[], TasksSnapshot] | None = None
         """How far the tasks are that make the elements elsewhere."""

@@ -1,9 +1,9 @@
 """Turns on an event loop: the one door through which anything reaches a region.
 
-What comes from another thread (a request, a cancel, a chunk from the region upstream) goes through one queue and
-wakes the loop once, however much has gathered. None is needed while the region is awake. Nor is one needed between
-regions of one subscription on one loop, those of inner flows among them: they are a company, whose members take their
-turns one after another, for as long as one turn lasts.
+Calls from another thread (a request, a cancel, a chunk from the region upstream) go through one queue and wake the loop
+once, however much has gathered. None is needed while the region is awake. Nor is one needed between regions of one
+subscription on one loop, those of inner flows among them. They are a company: its members take their turns one after
+another, for as long as one turn lasts.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Company(Taker):
 
 
 class Turns(Taker):
-    """What works in turns on one event loop, and can be reached from any thread."""
+    """An object that works in turns on one event loop, and can be reached from any thread."""
 
     __slots__ = ("_awake", "_events", "_gone", "_ident", "budget", "company", "context", "loop")
 
@@ -94,7 +94,7 @@ class Turns(Taker):
         self.loop = loop
         self.budget = Budget.of(loop)
         self.context = context
-        # Foreign threads append, the loop's thread takes; whoever finds `awake` false wakes the loop.
+        # Foreign threads append, the loop's thread takes; the one that finds `awake` false wakes the loop.
         # A queue of a small kind: a deque takes most of a kilobyte while it is empty, and most are.
         self._events: SimpleQueue[Event] = (
             SimpleQueue()
@@ -206,7 +206,7 @@ class Turns(Taker):
                     return
                 self._awake = True
         except FAILURES as error:
-            # The net: whatever it is, and whoever has raised it, the flow ends with it, and the loop goes on.
+            # The net: every exception, from any code, ends the flow, and the loop goes on.
             self._awake = False
             self.caught(error)
         finally:

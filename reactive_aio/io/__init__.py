@@ -1,6 +1,6 @@
 """Flows from sockets, files and processes and into them, under demand, on the streams of anyio and asyncio.
 
-What is read is read when it is wanted, so a reader that stops stops the other side. What is written is awaited.
+Data is read when it is wanted, so a reader that stops stops the other side. Each write is awaited.
 """
 
 from .._bytes import TooLargeError as TooLargeError

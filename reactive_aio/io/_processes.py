@@ -77,7 +77,7 @@ def from_process(
 
 @frozen
 class _Program:
-    """What is to be run."""
+    """The command to run."""
 
     command: tuple[str | PathLike[str], ...]
     stdin: Flow[bytes] | None
@@ -121,7 +121,7 @@ class _Running:
     failure: BaseException | None = field(init=False, default=None)
     """Why it could not be fed."""
     killing: asyncio.TimerHandle | None = field(init=False, default=None)
-    """What kills a process that was terminated because it could not be fed."""
+    """The timer that kills a process that was terminated because it could not be fed."""
     listening: asyncio.Task[None] = field(init=False)
     feeding: asyncio.Task[None] | None = field(init=False, default=None)
 
@@ -169,7 +169,7 @@ class _Running:
         try:
             async with asyncio.timeout(self.program.grace):
                 self._signal(self.transport.terminate)
-                # What it still writes would keep it from ending.
+                # Data that it still writes would keep it from ending.
                 while self.process.stdout is not None and await self.process.stdout.read(self.program.size):
                     pass
                 await self.process.wait()

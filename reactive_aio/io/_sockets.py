@@ -144,7 +144,7 @@ async def connect_unix(path: str | PathLike[str]) -> AsyncGenerator[Peer, None]:
 
 @frozen
 class Server:
-    """What listens: ``port`` is the TCP port, chosen by the system where 0 was asked for; None for a Unix socket."""
+    """A socket that listens. ``port`` is the TCP port, chosen by the system if 0 was asked for; None for a Unix socket."""
 
     port: Any
 

@@ -26,8 +26,8 @@ def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
 
     The stream stays yours: close it by ``async with``. A flow that is subscribed to again goes on where the one before has stopped.
     Demand: ``receive()`` is called once for each element that is wanted, and never ahead.
-    Errors: those of the stream: BrokenResourceError where the other side resets, ClosedResourceError where this side has closed it. What
-    is no such stream is refused with TypeError.
+    Errors: those of the stream: BrokenResourceError where the other side resets, ClosedResourceError where this side
+    has closed it. Any other object is refused with TypeError.
     Cancel: ``receive()`` is cancelled; the streams of anyio lose nothing by that.
     (anyio: ``async for item in stream``.)
 

@@ -16,7 +16,7 @@ R = TypeVar("R")
 async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
     """Call on a thread, as one of those that ``limiter`` allows; a cancel waits until it has returned.
 
-    What a thread works at can't be closed beside it.
+    A file that a thread works at can't be closed beside it.
     """
     calling = asyncio.ensure_future(to_thread.run_sync(fn, limiter=limiter))
     try:

@@ -1,4 +1,4 @@
-"""What the families of methods stand on: a flow can be begun from a source and continued by a step."""
+"""The base of the families of methods: a flow can be begun from a source and continued by a step."""
 
 from __future__ import annotations
 

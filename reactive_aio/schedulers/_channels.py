@@ -1,4 +1,4 @@
-"""What event loops do alike with the workers at the other end of a channel: watch it, pack chunks, read results."""
+"""The work of event loops with the workers at the other end of a channel: watch it, pack chunks, read results."""
 
 from __future__ import annotations
 

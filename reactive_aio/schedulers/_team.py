@@ -35,7 +35,7 @@ PATIENCE: Final = 0.2
 def _command(control: int) -> list[str]:
     """Return the command that starts a new interpreter, so that no lock is copied in the middle.
 
-    What may be long comes by its input: an argument has 128 KiB at most. Marshal is there before the path is.
+    Long values come by its input: an argument has 128 KiB at most. Marshal is there before the path is.
     """
     from multiprocessing import spawn
 
@@ -72,7 +72,7 @@ class WorkerProcess:
             ours.close()
             raise
         assert process.stdin is not None
-        with suppress(BrokenPipeError), process.stdin:  # it has died, which is told on its own
+        with suppress(BrokenPipeError), process.stdin:  # it has died, which is reported on its own
             process.stdin.write(marshal.dumps(([*map(str, sys.path)], main_module(), [*map(str, sys.argv)])))
         started = WorkerProcess(process, ours)
         with suppress(AttributeError, OSError):
@@ -260,7 +260,7 @@ class Team:
 
     def _connect(self, ends: list[ChannelEnd]) -> None:
         for process, end in zip(tuple(self._processes), ends, strict=False):
-            with suppress(OSError):  # it has died, which is told on its own
+            with suppress(OSError):  # it has died, which is reported on its own
                 socket.send_fds(process.control, [worker.JOIN], end.files)
         for end in ends:
             end.close()

@@ -1,10 +1,10 @@
-"""What a scheduler is: the place where a region runs.
+"""A scheduler is the place where a region runs.
 
 A scheduler is a value in a flow. It is asked for an event loop each time the flow is subscribed to. It hears when that region has ended, so
 that what it started for the region ends with it.
 
-`Workers` are the other kind of place. They have no event loop: the region's function is applied to chunks, several at
-a time, and the event loop that reads the results keeps them in order and under demand.
+`Workers` are the other kind of place. They have no event loop: the region's function is applied to chunks, several at a
+time. The event loop that reads the results keeps them in order and under demand.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Scheduler(Protocol):
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Take a region in, called in the subscriber's thread.
 
-        ``lost(error)`` is to be called, from any thread, if the loop ends before the region has detached: when it is about to
-        end, as long as it runs, or when it has ended, or both.
+        ``lost(error)`` is to be called, from any thread, if the loop ends before the region has detached. Call it when
+        the loop is about to end and still runs, or when it has ended, or both.
         Raises SchedulerClosedError when there is no loop to run on.
         """
         ...
@@ -87,12 +87,12 @@ class Run(Protocol):
 
     @property
     def failure(self) -> BaseException | None:
-        """What a function of the user's raised, behind the results before it."""
+        """An error of a user's function, behind the results before it."""
         ...
 
     @property
     def cleanup_failures(self) -> Sequence[BaseException]:
-        """What the letting go raised, but for the ``failure``; to be looked at when it is over or closed."""
+        """The errors of the cleanup, but for the ``failure``; to be looked at when it is over or closed."""
         ...
 
     @property
@@ -123,7 +123,7 @@ class Work(Protocol):
 
 @frozen
 class Report:
-    """What has come of a chunk since the report before."""
+    """The results of a chunk since the report before."""
 
     chunk: int
     items: list[Any]

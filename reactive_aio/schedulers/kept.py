@@ -25,7 +25,7 @@ class Ending(Protocol):
 
 
 class Kept(Here, ABC):
-    """What is started for the first flow on it, and kept beyond the last by ``open``."""
+    """A resource that is started for the first flow on it, and kept beyond the last by ``open``."""
 
     __slots__ = ()
 

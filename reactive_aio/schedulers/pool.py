@@ -1,4 +1,4 @@
-"""What pools of workers have in common: when they start, who holds them, and when they end."""
+"""The common part of pools of workers: when they start, who holds them, and when they end."""
 
 from __future__ import annotations
 

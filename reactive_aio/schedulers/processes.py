@@ -40,7 +40,7 @@ class _Member:
     _left: bool = field(init=False, default=False)
     """Whether no more results are wanted."""
     _released: Released | None = field(init=False, default=None)
-    """What is to be told when the last channel has ended, where the workers go on for others."""
+    """Called when the last channel has ended, where the workers go on for others."""
 
     def begin(self, region: bytes, most: int) -> None:
         """Connect, and send the function."""

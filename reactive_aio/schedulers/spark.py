@@ -24,14 +24,15 @@ def spark(
     ``idle`` seconds ends and gives its slot back; with the next elements it starts again, in some tenths of a second.
 
     Operators that depend on an element's place in the stream, such as ``take``, run with what follows them on the event
-    loop that reads. The functions travel by value. A value that can't be pickled, or that belongs to this process, such as
-    a lock, an event loop or a Spark session, is refused with UnsupportedOnSparkError when the flow is built. Of the subscriber's
-    context the variables in ``context``, which are globals of modules that the workers can import, are current in the
-    functions, with values that can be pickled.
+    loop that reads. The functions travel by value. A value that can't be pickled, or that belongs to this process, is
+    refused with UnsupportedOnSparkError when the flow is built. Examples are a lock, an event loop and a Spark session.
+    Of the subscriber's context the variables in ``context``, which are globals of modules that the workers can import,
+    are current in the functions, with values that can be pickled.
 
-    A task that is lost is replaced, and what it was at is done again: no element is lost, doubled or out of place, and
-    effects of the functions may happen again. A chunk that is lost four times fails the flow with WorkerDiedError, a job that
-    can't be run with SparkJobError. Needs a classic session; Spark Connect is refused. (Reactor, RxJava: none.)
+    A task that is lost is replaced, and its work is done again. No element is lost, doubled or out of place, and
+    effects of the functions may happen again. A chunk that is lost four times fails the flow with WorkerDiedError, a
+    job that can't be run with SparkJobError. Needs a classic session; Spark Connect is refused. (Reactor, RxJava:
+    none.)
 
     >>> from reactive_aio import Flow, schedulers
     >>> def on_spark(session):

@@ -199,7 +199,7 @@ class ThreadScheduler(Kept):
         for attached in regions:
             if not attached.worker.alive:
                 continue  # this process was forked, and the thread is in the other one
-            # On the loop itself and before it is told to stop, so that the region ends where it ran.
+            # On the loop itself and before it has to stop, so that the region ends where it ran.
             error = SchedulerClosedError(f"{self.name} was closed while a flow was running on it")
             attached.loop.call_soon_threadsafe(attached.lost, error)
             # And again for what comes behind the last turn, while the loop closes.

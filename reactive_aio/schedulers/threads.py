@@ -53,7 +53,7 @@ class _Team:
             if self._left >= len(self._threads) < self.most:
                 self._grow()
             self._left += 1
-            # Before `stop`, from whichever thread, has told the threads to end: they would leave the job undone.
+            # Before `stop`, from any thread, has told the threads to end: they would leave the job undone.
             self._jobs.put(job)
         return True
 

@@ -56,10 +56,10 @@ class VirtualTimeScheduler(ThreadScheduler):
 def virtual_time() -> VirtualTimeScheduler:
     """Run the region on a thread whose clock jumps: what is waited for there by the clock takes no time.
 
-    ``asyncio.sleep``, timeouts and ``Flow.interval`` are over as soon as nothing else can run: nothing on that loop,
-    nothing on the loop of the subscriber, nothing on a loop of another region. Then the clock, which starts at 0, jumps
-    to the next timer. So a day of ticks passes at once, in the order and at the ``asyncio.get_running_loop().time()``
-    that it would have had.
+    ``asyncio.sleep``, timeouts and ``Flow.interval`` are over as soon as nothing else can run. That is: nothing on that
+    loop, nothing on the loop of the subscriber, nothing on a loop of another region. Then the clock, which starts at 0,
+    jumps to the next timer. So a day of ticks passes at once, in the order and at the
+    ``asyncio.get_running_loop().time()`` that it would have had.
 
     The clock is that of the regions on this scheduler alone, and does not wait for what sleeps elsewhere: give all
     regions with a sense of time the same ``virtual_time()``. While a socket is open there, or a thread or executor is

@@ -3,10 +3,11 @@
 A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of
 elements, never more than it was granted; that is the *credit boundary*.
 
-Its rooms: `_source` is what is read, and what Spark runs of the operators that follow; `_delivery` brings the chunks of many
-tasks to one subscriber, on the event loop; `_job` makes all calls into the JVM, on threads. `_task` is what runs in the Python
-workers, and what both sides agree on; `_results` does without a way back from the workers; `_resident` has the regions that the
-loop feeds; `sink` writes, and `streaming` is Structured Streaming in both directions. `session` makes one on this machine.
+Its packages: `_source` reads, and lets Spark run the operators that follow. `_delivery` brings the chunks of many tasks
+to one subscriber, on the event loop. `_job` makes all calls into the JVM, on threads. `_task` runs in the Python
+workers, and says what both sides agree on. `_results` does without a way back from the workers. `_resident` has the
+regions that the loop feeds. `sink` writes, and `streaming` is Structured Streaming in both directions. `session` makes
+one on this machine.
 """
 
 from importlib.util import find_spec

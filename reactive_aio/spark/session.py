@@ -22,7 +22,7 @@ OPTIONS: Final = {
     "spark.ui.showConsoleProgress": "false",
     # Over TCP a task waits 40 ms for the handshake with its Python worker.
     "spark.python.unix.domain.socket.enabled": "true",
-    # What Spark stops, and does not stop by itself, is over within two seconds, and PySpark says nothing of it.
+    # A task that Spark kills, and that does not end by itself, is over within two seconds, and PySpark logs nothing of it.
     "spark.python.task.killTimeout": "10ms",
     "spark.python.daemon.module": "reactive_aio.spark.daemon",
 }
@@ -32,11 +32,11 @@ def local_session(app_name: str, master: str | None = None, *, quick_start: bool
     """Start a quiet session on this machine, or give the one that runs.
 
     ``master`` is one of Spark's: ``local[3]`` runs three tasks at a time and never retries one, ``local[3,4]`` tries up
-    to four times. By default it runs one more than there are cores: a flow leaves one free, for others that its
-    subscriber may wait for, and a task that waits for demand uses no core.
-    Its JVM starts quickly and has only the simpler of its two compilers. With ``quick_start=False`` it has the flags that
-    Spark gives it, as on a cluster: it starts more slowly, and is faster at work that lasts.
-    Further options are given with ``__`` for each dot: ``spark__sql__shuffle__partitions="4"``.
+    to four times. By default it runs one more than there are cores. A flow leaves one free, for others that its
+    subscriber may wait for, and a task that waits for demand uses no core. Its JVM starts quickly and has only the
+    simpler of its two compilers. With ``quick_start=False`` it has the flags that Spark gives it, as on a cluster: it
+    starts more slowly, and is faster at work that lasts. Further options are given with ``__`` for each dot:
+    ``spark__sql__shuffle__partitions="4"``.
     """
     # Else the workers run whatever python3 is on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -1,4 +1,4 @@
-"""What to do about a broken rule, in a sentence each."""
+"""Advice for each broken rule, in a sentence."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Subscription(Protocol):
 
 @runtime_checkable
 class Subscriber(Protocol[T_contra]):
-    """What receives a stream: ``on_subscribe on_next* (on_error | on_complete)?`` (rules 2.1 to 2.13)."""
+    """A receiver of a stream: ``on_subscribe on_next* (on_error | on_complete)?`` (rules 2.1 to 2.13)."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Take the subscription; nothing else comes before it."""
@@ -43,7 +43,7 @@ class Subscriber(Protocol[T_contra]):
 
 @runtime_checkable
 class Publisher(Protocol[T_co]):
-    """What offers a stream to any number of subscribers, each under its own demand (rules 1.1 to 1.11)."""
+    """A provider of a stream to any number of subscribers, each under its own demand (rules 1.1 to 1.11)."""
 
     def subscribe(self, subscriber: Subscriber[T_co], /) -> None:
         """Start one stream for ``subscriber``; only its absence may be raised, all else is signalled."""

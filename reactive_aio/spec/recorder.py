@@ -30,7 +30,7 @@ def _depth() -> int:
 
 
 class Judge(Protocol):
-    """What looks at a recording while it is made, and may raise where a rule is broken."""
+    """An observer of a recording while it is made, which may raise where a rule is broken."""
 
     def enter(self, signal: Signal, /) -> None:
         """Called before a call is passed on."""

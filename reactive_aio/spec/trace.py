@@ -19,7 +19,7 @@ from .demand import UNBOUNDED, add_demand
 
 
 class Kind(Enum):
-    """What an entry of a trace is: a call of the contract, the end of a call, or a pause of everything."""
+    """The kinds of an entry of a trace: a call of the contract, the end of a call, or a pause of everything."""
 
     SUBSCRIBE = "subscribe"
     ON_SUBSCRIBE = "on_subscribe"
@@ -119,7 +119,7 @@ class Call:
 
     @property
     def value(self) -> Any:
-        """What the method was called with."""
+        """Return the arguments of the call."""
         return self.entry.value
 
     @property
@@ -129,7 +129,7 @@ class Call:
 
     @property
     def raised(self) -> BaseException | None:
-        """What the call raised."""
+        """Return the error that the call raised."""
         return self.end.value if self.end is not None and self.end.kind is Kind.RAISED else None
 
     @property
@@ -144,7 +144,7 @@ class Call:
 
 @frozen
 class Facts:
-    """What is known about a recording and can't be seen in the signals; what is unknown is not judged."""
+    """Facts about a recording that can't be seen in the signals; unknown ones are not judged."""
 
     at_rest: bool = False
     """Nothing was left to run when the recording ended, so that what has not come will not come."""
@@ -247,7 +247,7 @@ class Stream:
 
 @frozen(eq=False, slots=False)
 class Trace:
-    """What was recorded, and what else is known about it."""
+    """The entries of a recording, and the facts that are known about it."""
 
     signals: tuple[Signal, ...]
     facts: Facts = field(factory=Facts)

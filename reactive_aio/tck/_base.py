@@ -1,4 +1,4 @@
-"""What the tests of publishers share: the factories that a subclass gives, and small scenarios over them."""
+"""The common part of the tests of publishers: the factories that a subclass gives, and small scenarios over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of subscribers share: one exercise a rule, driven over whatever handle the verification has."""
+"""The common part of the tests of subscribers: one exercise a rule, driven by the handle that the verification has."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .run import Run
 class SubscriberBlackboxVerification(SubscriberExercises):
     """Verifies a subscriber from the outside: subclass it and write ``create_subscriber``.
 
-    What a subscriber does of its own accord can't be provoked from outside. Tests that need it to cancel are
+    The actions of a subscriber's own accord can't be provoked from outside. Tests that need it to cancel are
     carried out only where ``elements_needed`` says when it will.
     """
 

@@ -29,12 +29,12 @@ def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
 
 @frozen
 class Environment:
-    """What surrounds the publisher or subscriber under test.
+    """The surroundings of the publisher or subscriber under test.
 
-    The event loop of the test is asked whether anything is left to run, and so are the threads begun in a test:
-    those of executors, those that end, those with an event loop, and those that run regions. No test waits by
-    the clock then. Name the event loops of threads that were there before in ``loops``. Where a thread can't be
-    asked, because it waits for work by itself, say ``threads``, and the tests wait for silence.
+    The event loop of the test is asked whether anything is left to run, and so are the threads begun in a test. Those
+    are the threads of executors, those that end, those with an event loop, and those that run regions. No test waits by
+    the clock then. Name the event loops of threads that were there before in ``loops``. Where a thread can't be asked,
+    because it waits for work by itself, say ``threads``, and the tests wait for silence.
     """
 
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop

@@ -1,6 +1,6 @@
 """The outcome of a test, for pytest and for programs.
 
-What a test can find:
+The possible results of a test:
 
 - it *held*;
 - it is *broken*: the test fails, and says which rule, what was seen and what to do;
@@ -41,7 +41,7 @@ class NotVerifiedError(Exception):
 
 @frozen
 class About:
-    """What a test is about."""
+    """The subject of a test."""
 
     name: str
     rule: str | None
@@ -53,7 +53,7 @@ class About:
 
 @frozen
 class Result:
-    """What a test found."""
+    """The result of a test."""
 
     about: About
     outcome: Outcome

@@ -84,7 +84,7 @@ class HandPublisher:
     """
 
     elements: list[Any] = field(factory=list[Any])
-    """What is sent in answer to demand, before what is sent by hand."""
+    """Elements sent in answer to demand, before those sent by hand."""
     ends: bool = False
     """Complete after the last of ``elements``."""
     asked: Callable[[HandPublisher], object] = nothing

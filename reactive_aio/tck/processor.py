@@ -81,7 +81,7 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
     __test__ = False
 
     buffer_size: int = 16
-    """What ``create_identity_processor`` is given."""
+    """The argument that ``create_identity_processor`` is given."""
     max_supported_subscribers: int = 1
     """How many subscribers the processor serves at a time."""
 

@@ -24,13 +24,13 @@ from .probe import Probe
 
 @define(eq=False)
 class Run:
-    """What a test is given."""
+    """The arguments of a test."""
 
     environment: Environment
     facts: Facts
     recorder: Recorder = field(init=False, factory=Recorder)
     handed: list[weakref.ref[Any] | None] = field(init=False, factory=list[weakref.ref[Any] | None])
-    """What publishers were handed as subscribers."""
+    """The subscribers that publishers were handed."""
     publishers: list[Publisher[Any]] = field(init=False, factory=list[Publisher[Any]])
     """They live as long as the test: a publisher must let go of its subscribers, not die with them (rule 3.13)."""
     probes: list[Probe] = field(init=False, factory=list[Probe])
@@ -101,7 +101,7 @@ class Run:
 
         async def call() -> None:
             loop = asyncio.get_running_loop()
-            # What a callback raises shows in what does not come; it is not told as well.
+            # An error of a callback shows in the signals that do not come; it is not reported as well.
             loop.set_exception_handler(lambda _, __: None)
             self._settling = Settling(self.environment, lambda: len(self.recorder.signals))
             self._settling.begin()

@@ -1,4 +1,4 @@
-"""What all verifications have in common."""
+"""The common part of all verifications."""
 
 from __future__ import annotations
 

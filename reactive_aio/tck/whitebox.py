@@ -16,7 +16,7 @@ from .run import Run
 
 
 class Puppet(Protocol):
-    """What makes a subscriber request and cancel."""
+    """The controls that make a subscriber request and cancel."""
 
     def trigger_request(self, n: int, /) -> None:
         """Make the subscriber call request(n) on its subscription."""
@@ -27,7 +27,7 @@ class Puppet(Protocol):
 
 @define(eq=False)
 class WhiteboxProbe:
-    """What a subscriber under test tells the verification about itself."""
+    """The probe by which a subscriber under test informs the verification."""
 
     puppet: Puppet | None = field(init=False, default=None)
     items: list[Any] = field(init=False, factory=list[Any])

@@ -1,8 +1,8 @@
 """An event loop that takes the order of tasks and regions from a seed, to find what relies on asyncio's.
 
 What may be permuted? asyncio documents that callbacks run in the order of ``call_soon``, and its own transports
-rely on it (``connection_made`` before the first data, ``connection_lost`` before the end of a ``sleep(0)``). What
-it does not promise is which of two tasks proceeds first. So:
+rely on it (``connection_made`` before the first data, ``connection_lost`` before the end of a ``sleep(0)``). It does
+not promise which of two tasks proceeds first. So:
 
 - A plain callback keeps its place: nothing passes it, and it passes nothing.
 - Between two plain callbacks the steps of tasks, the turns of regions and the calls of other threads are put in a
@@ -50,7 +50,7 @@ class _Call:
 
 
 def owner_of(callback: Any) -> object | None:
-    """Return the task whose step a callback is, or the budget of which regions take their turns, or the thread it is from; else None.
+    """Return the task whose step a callback is, or the budget whose turn, or the thread it is from; else None.
 
     >>> owner_of(print)
     """

@@ -1,8 +1,8 @@
 """Marble notation, both ways: one line of text is a test, a documentation and a picture.
 
 As in RxJS: ``-`` lets one unit of time pass, any other sign is an element and takes one unit too, ``|`` is the end
-and ``#`` a failure. What stands in parentheses comes at once, at the time of the opening one; the group takes as
-many units as it has signs. Blanks are for alignment. Without an end the stream goes on for ever.
+and ``#`` a failure. Signs in parentheses come at once, at the time of the opening one; the group takes as many units as
+it has signs. Blanks are for alignment. Without an end the stream goes on for ever.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def from_marbles(
 ) -> Flow[Any]:
     """Make a flow of a diagram, on the clock of the loop it runs on.
 
-    Time counts from the first demand. The flow is under demand as any other: an element that is not wanted when
-    its time has come waits, and those behind it come at their times, or at once where those have passed.
+    Time counts from the first demand. The flow is under demand as any other. An element that is not wanted when its
+    time has come waits, and those behind it come at their times, or at once where those have passed.
 
     Args:
         text: the diagram.

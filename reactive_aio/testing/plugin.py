@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class VirtualTime:
-    """What the fixture ``virtual_time`` gives."""
+    """The value of the fixture ``virtual_time``."""
 
     @property
     def loop(self) -> VirtualTimeLoop:

@@ -116,8 +116,8 @@ class StreamProbe(Generic[T]):
     async def expect_no_event(self, *, for_: float = 0.0) -> None:
         """Expect that nothing at all arrives for some seconds, or with 0 until the loop is idle.
 
-        A signal that had arrived before, and was not expected, fails it as well. What arrives exactly at the end
-        is no part of the span.
+        A signal that had arrived before, and was not expected, fails it as well. A signal that arrives exactly at the
+        end is no part of the span.
         """
         until = self._listener.loop.time() + for_
         expected = f"no event for {for_:g} s" if for_ else "no event"

@@ -176,7 +176,7 @@ class TestPublisher(Generic[T]):
 
     @property
     def demand(self) -> int:
-        """What the latest subscriber has requested and not been sent."""
+        """The demand that the latest subscriber has requested and not been sent."""
         return self._latest.demand
 
     @property

@@ -1,4 +1,4 @@
-"""What a failed expectation shows: demand, buffers, and what did arrive."""
+"""The report of a failed expectation: demand, buffers, and the signals that did arrive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def regions(subscription: object) -> list[str]:
     while isinstance(subscription, RegionDriver):
         driver, subscription = subscription, None
         state = "ended" if driver.closed else "cancelled" if driver.cancelled else "running"
-        # A look inside, for whoever debugs: what was requested and is not wanted any more has been delivered.
+        # A look inside, for debugging: what was requested and is not wanted any more has been delivered.
         requested = add_demand(driver._demand, driver.delivered)  # pyright: ignore[reportPrivateUsage]
         line = f"region {state}: requested {shown(requested)}, delivered {driver.delivered}"
         source = driver._input  # pyright: ignore[reportPrivateUsage]

@@ -54,7 +54,7 @@ def cancelled_from_outside() -> bool:
 
 @frozen
 class Limits:
-    """What a side takes, which it says by its first frame."""
+    """The limits of a side, which it says by its first frame."""
 
     frame: int = LARGEST
     """Bytes of a frame."""
@@ -123,7 +123,7 @@ class Connection:
     _max_streams: int
     _takes: Limits
     _other_takes: Limits | None = field(init=False, default=None)
-    """What the other side has said; None before it has said anything."""
+    """The limits that the other side has said; None before it has said them."""
     _other_said: asyncio.Event = field(init=False, factory=asyncio.Event)
     _serving: dict[int, Serving] = field(init=False, factory=dict[int, Serving])
     _reading: dict[int, Reading] = field(init=False, factory=dict[int, Reading])

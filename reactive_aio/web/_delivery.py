@@ -41,7 +41,7 @@ class Delivery:
     heartbeat: float | None = None
     """Seconds after which a client that has been sent nothing gets `_idle`."""
     idle: bytes = b""
-    """What says nothing, and shows that the connection is there."""
+    """A comment, which shows that the connection is there."""
     _begun: bool = field(init=False, default=False)
     _sending: float | None = field(init=False, default=None)
     """Since when a chunk has been on its way to the client; None while none is."""

@@ -15,7 +15,7 @@ from ..operators._fluent import check_flow, check_function, check_seconds
 from ._delivery import Body, Delivery, Receive, Scope, Send, check_http, headers_of
 
 BREAK: Final = re.compile("\r\n|\r|\n")
-"""What ends a line of an event stream."""
+"""The ends of a line of an event stream."""
 COMMENT: Final = b":\n\n"
 
 

@@ -22,7 +22,7 @@ TYPE: Final = "text/event-stream"
 NO_CONTENT: Final = 204
 TOO_MANY_REQUESTS: Final = 429
 CONNECTION_ERRORS: Final = {"httpx": "TransportError", "httpx2": "TransportError", "aiohttp": "ClientError"}
-"""What each library raises when a connection is lost."""
+"""The errors that each library raises when a connection is lost."""
 
 
 class UnexpectedResponseError(Exception):
@@ -54,7 +54,8 @@ def follow_events(
     Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
     Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are tried again. TooLargeError for an event
     of more than ``max_event`` bytes. The error of the connection, or DisconnectedError for a body that ended, when ``backoff`` gives up. A connection that falls
-    silent is lost when a read of the library takes longer than its timeout. What else ``open`` raises is not tried again.
+    silent is lost when a read of the library takes longer than its timeout. After any other error of ``open`` it does
+    not try again.
     Cancel: the connection is closed, and a wait ends at once.
     (HTML: ``EventSource``; httpx-sse: ``aiter_sse``, without going on.)
 

@@ -121,7 +121,7 @@ END: Final = object()
 
 @define(eq=False)
 class Form:
-    """What the parser makes of the chunks of a body, and when it wants the next one."""
+    """The results of the parser from the chunks of a body, and when it wants the next one."""
 
     chunks: AsyncIterator[bytes]
     parser: Any

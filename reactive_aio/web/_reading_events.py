@@ -25,8 +25,8 @@ def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event
 
     The ``id`` of an event is the last one that the stream has given up to there. An event that has no data is none, and one that the
     body ends in is dropped. `follow_events` connects again by itself; this is for a body that is read once, such as the answer to a POST.
-    Demand: one chunk is asked for when the events of the one before have been emitted. What is kept is one chunk and the beginning of
-    an event.
+    Demand: one chunk is asked for when the events of the one before have been emitted. One chunk and the beginning of
+    an event are kept.
     Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event that has more data.
     (HTML: Server-sent events, "interpreting an event stream".)
 
@@ -57,7 +57,7 @@ class SplitEvents(Stage[bytes, Event]):
 
     max_event: int
     position: Position | None = None
-    """What outlasts one body; None where nothing does."""
+    """The state that outlasts one body; None where there is none."""
 
     needs_whole_stream = True
 

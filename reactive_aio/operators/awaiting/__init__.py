@@ -38,8 +38,8 @@ class Awaiting(Fluent[T_co]):
         by side, and four times that at most. So many are buffered at most, from the request for an element until its
         result is delivered. With ``max_concurrency=1`` none is touched that nobody has asked for.
         Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
-        cancelled and have ended before it is signalled, behind the results that could be delivered before it. What
-        they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
+        cancelled and have ended before it is signalled, behind the results that could be delivered before it. An error
+        that they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
         ``max_concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
         Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
         were not finished with, and results not delivered, go to ``hooks.on_discard``.

@@ -27,7 +27,7 @@ class ElementQueue(ABC):
     """The elements that have come from upstream and have not left downstream."""
 
     waiting: deque[Ticket] = field(init=False, factory=deque[Ticket])
-    """What may be begun with."""
+    """The elements that may begin."""
     held: int = field(init=False, default=0)
     """How many elements there are, from their coming to their delivery."""
     count: int = field(init=False, default=0)

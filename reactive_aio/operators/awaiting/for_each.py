@@ -1,4 +1,4 @@
-"""What the end that awaits a function for several elements at a time stands on."""
+"""The base of the end that awaits a function for several elements at a time."""
 
 from __future__ import annotations
 

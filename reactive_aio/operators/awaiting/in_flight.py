@@ -31,8 +31,8 @@ class InFlight(Gathering):
     """Reads a flow, awaits ``fn`` for up to ``max_concurrency`` elements at a time, and delivers what comes of them.
 
     The awaiting is done by workers: tasks that take one element after another, which costs half of what a task for each
-    would. To an element a worker is as a task of its own: when one has left context
-    variables changed, or a cancellation unanswered, the next is begun with by a new worker.
+    would. To an element a worker is as a task of its own. When one element has left context variables changed, or a
+    cancellation unanswered, a new worker begins with the next.
 
     Invariants, whenever no method is on the stack:
 
@@ -46,7 +46,7 @@ class InFlight(Gathering):
     max_concurrency: int
     queue: ElementQueue
     gives: Callable[[Any, Any], Any] | None = None
-    """What is delivered for an element and its result, if not the result."""
+    """Makes the element to deliver of an element and its result, if it is not the result."""
     _flow: Inner | None = field(init=False, default=None)
     _requested: int = field(init=False, default=0)
     """Elements that were requested and have not come."""
@@ -55,7 +55,7 @@ class InFlight(Gathering):
     _tasks: dict[asyncio.Task[None], None] = field(init=False, factory=dict[asyncio.Task[None], None])
     """All that have not ended, in the order in which they began."""
     _idle: list[asyncio.Future[None]] = field(init=False, factory=list[asyncio.Future[None]])
-    """What those wait for that have nothing to do."""
+    """The future that workers without work wait for."""
     _pristine: Context = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
     """When workers that do not suspend are to give the event loop a turn."""

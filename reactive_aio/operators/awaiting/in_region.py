@@ -112,7 +112,7 @@ class Awaiting(Transform[Any, Any]):
     _side: Side | None = field(init=False, default=None)
     _machine: InFlight | None = field(init=False, default=None)
     _under_way: int = field(init=False, default=0)
-    """Elements that were taken and of which nothing has been handed on."""
+    """Elements that were taken and whose results have not been handed on."""
     _late: BaseException | None = field(init=False, default=None)
     """The failure of the input, which comes behind all results."""
 
@@ -128,8 +128,8 @@ class Awaiting(Transform[Any, Any]):
                 given = True
                 yield from self.stage.gives(item, result)
             more = self._take_up(items)
-            # What is under way when the input has stopped for a while is given in the next pass; at its very end here, in
-            # as many passes as it takes, or by `finish` where there are no more passes.
+            # Elements under way when the input has stopped for a while are given in the next pass. At its very end they
+            # are given here, in as many passes as it takes, or by `finish` where there are no more passes.
             ended = pace.ended or self._late is not None
             if not more and not (self._under_way and pace.resumes and ended):
                 return

@@ -70,8 +70,8 @@ class WorkerLoop:
 class Side:
     """The end of a region's awaiting on the event loop (a Feed): what the worker gives and takes crosses here.
 
-    Elements and calls go to the loop as callbacks. What comes back is appended there and taken by the worker, and
-    ``error`` is set behind the last result.
+    Elements and calls go to the loop as callbacks. Results are appended there and taken by the worker, and ``error`` is
+    set behind the last result.
     """
 
     worker_loop: WorkerLoop

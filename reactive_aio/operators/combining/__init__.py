@@ -155,8 +155,8 @@ class Combining(Fluent[T_co]):
         Demand: every flow is asked for all of it until one has signalled, and that one alone from then on; the others
         are cancelled. Nothing is buffered; what they had made by then goes to ``hooks.on_discard``. The flows are
         subscribed to in order, up to one that ends at once.
-        Errors: the failure of the flow that was first; one that fails before any has signalled is the first. What is no
-        flow is refused with TypeError when the flow is built.
+        Errors: the failure of the flow that was first; one that fails before any has signalled is the first. An
+        argument that is no flow is refused with TypeError when the flow is built.
         (Reactor: ``firstWithSignal``; RxJava, RxPY: ``amb``.)
 
         >>> from reactive_aio import Flow
@@ -189,8 +189,8 @@ class Combining(Fluent[T_co]):
         used. At most ``prefetch`` elements of each are buffered until there is one of each and they are wanted.
         Errors: the failure of a flow stands behind the elements that came of it, and ends the whole when they have been
         used. Where several have ended the first in order decides, as in the builtin. The rest of the others goes
-        to ``hooks.on_discard``, and a failure that nobody came to see to ``hooks.on_error_dropped``. What is no
-        flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
+        to ``hooks.on_discard``, and a failure that nobody came to see to ``hooks.on_error_dropped``. An argument that
+        is no flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava, Pekko, RxPY: ``zip``; the builtin ``zip``.)
 
         >>> from reactive_aio import Flow
@@ -220,14 +220,15 @@ class Combining(Fluent[T_co]):
     def combine_latest(self, *others: Flow[Any], prefetch: int = 32) -> Flow[Any]:
         """Emit, for each element of any of the flows, a tuple of the latest ones of all.
 
-        The first tuple comes when all have emitted. Elements make tuples in the order in which they arrive, and none
-        is left out after the first tuple: a flow that is faster than its subscriber is slowed, not sampled. It
-        completes when all flows have, or one of them without having emitted.
+        The first tuple comes when all have emitted. Elements make tuples in the order in which they arrive, and none is
+        left out after the first tuple. A flow that is faster than its subscriber is slowed, not sampled. It completes
+        when all flows have, or one of them without having emitted.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
         used. At most ``prefetch`` elements of each are buffered until they are wanted.
         Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled.
-        What is buffered, and what was replaced before it was in a tuple, goes to ``hooks.on_discard``. What is no
-        flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
+        Elements that are buffered, and those that were replaced before they were in a tuple, go to
+        ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch`` below 1 with
+        ValueError when the flow is built.
         (Reactor, RxJava: ``combineLatest``; RxPY, aioreactive: ``combine_latest``; kotlinx: ``combine``.)
 
         >>> from reactive_aio import Flow

@@ -52,7 +52,7 @@ class CombiningLatest(Gathering):
     """How many flows have not emitted yet."""
     _latest: list[Any] = field(init=False)
     _arrived: deque[tuple[Inner, int]] = field(init=False, factory=deque[tuple[Inner, int]])  # bounded by what is kept
-    """How many elements of which flow come next."""
+    """The flows whose elements come next, each with the number of them."""
 
     def __attrs_post_init__(self) -> None:
         self._latest = [NOTHING] * self._missing

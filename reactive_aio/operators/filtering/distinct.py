@@ -58,7 +58,7 @@ class Fewer(Stage[T, T]):
 
 @define
 class Remembering(Transform[T, T]):
-    """What one subscription has seen, in the order in which it came first."""
+    """The keys that one subscription has seen, in the order in which they came first."""
 
     max_keys: int
     evict: bool

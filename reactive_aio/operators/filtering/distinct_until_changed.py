@@ -34,7 +34,7 @@ class DistinctUntilChanged(Stage[T, T]):
 
 @define
 class Changes(Transform[T, T]):
-    """What one subscription has seen last."""
+    """The key that one subscription has seen last."""
 
     last: Any = field(init=False, default=MISSING)
 

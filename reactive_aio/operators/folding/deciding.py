@@ -18,7 +18,7 @@ class Deciding(Transform[Any, bool]):
     """Whether an element has settled the question of one subscription."""
 
     asked: Any = None
-    """What the question is about: a function or a value."""
+    """The predicate or the value of the question."""
     settled: bool = field(init=False, default=False)
     given: bool = field(init=False, default=False)
 
@@ -42,7 +42,7 @@ class Deciding(Transform[Any, bool]):
 
 
 class FindingOne(Deciding):
-    """Settled by an element of which something is true."""
+    """Settled by an element for which the predicate is true."""
 
     template: ClassVar[Template | None] = Template("""
         if $asked(item):
@@ -52,7 +52,7 @@ class FindingOne(Deciding):
 
 
 class FindingNone(Deciding):
-    """Settled by an element of which something is not true."""
+    """Settled by an element for which the predicate is false."""
 
     otherwise = True
     template: ClassVar[Template | None] = Template("""

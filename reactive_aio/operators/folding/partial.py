@@ -1,4 +1,4 @@
-"""What reductions do in one part of a stream, where the parts are combined later."""
+"""The reductions of one part of a stream, where the parts are combined later."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class KeepPairsByKey(KeepPairs):
 def extreme(sign: str, *, by_key: bool) -> Template:
     """Write the lines that keep the first of the least, or of the greatest, elements.
 
-    What does not equal itself (a NaN) is neither less nor greater than anything. Over the whole stream it is kept
-    if it comes first of all, and never else. Of a part that is true as well only if the part is the first one. So
+    A value that does not equal itself (a NaN) is neither less nor greater than anything. Over the whole stream it is
+    kept if it comes first of all, and never else. Of a part that is true as well only if the part is the first one. So
     it is kept apart there, and does not hide what follows it.
     """
     if by_key:
@@ -100,7 +100,7 @@ class KeepExtreme(Folding[Any, Any]):
 
     best: Any = field(init=False, default=MISSING)
     leading: Any = field(init=False, default=MISSING)
-    """What can't be compared, where it comes first."""
+    """A value that can't be compared, where it comes first."""
 
     def finish(self) -> Iterable[Any]:
         """Give what the whole stream would choose among, in the order in which it came."""

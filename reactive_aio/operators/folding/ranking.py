@@ -54,7 +54,7 @@ class KeepingTop(Sorting):
     limit: int = field(init=False)
 
     least: Any = field(init=False, default=MISSING)
-    """What an element has to exceed, once there are more than are wanted; with a key nothing, since it may be dear to call twice."""
+    """The value that an element has to exceed, once there are more than are wanted. With a key there is none, since the key may be dear to call twice."""
 
     missing: ClassVar[Any] = MISSING
 

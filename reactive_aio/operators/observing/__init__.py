@@ -155,8 +155,8 @@ class Observing(Fluent[T_co]):
         """Call ``fn(item)`` for each element that was taken from a source of this flow and will not leave it.
 
         For elements that have to be closed or given back. They are those of the sources and of every operator so far:
-        what a filter leaves out is not among them, but what is held, read ahead or dropped when the flow ends or is
-        cancelled. The hook of the subscriber, ``hooks.on_discard``, hears of it too, after ``fn``.
+        elements that are held, read ahead or dropped when the flow ends or is cancelled. Elements that a filter leaves
+        out are not among them. The hook of the subscriber, ``hooks.on_discard``, hears of it too, after ``fn``.
         Demand: passed on one for one; nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
         flow is built.
@@ -240,8 +240,8 @@ class Observing(Fluent[T_co]):
     def strict(self) -> Flow[T_co]:
         """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
 
-        What follows speaks to what precedes by the contract, one element a signal, in a region of its own. It
-        costs some tens of microseconds an element.
+        The operators behind it speak to those before it by the contract, one element a signal, in a region of their
+        own. It costs some tens of microseconds an element.
         Demand: passed on one for one.
         Errors: ProtocolViolation, with the rule, what was seen, what to do and the last twenty signals. As at any
         edge of the contract, an element that is None fails the flow with TypeError.

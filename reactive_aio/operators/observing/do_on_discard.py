@@ -42,7 +42,7 @@ class DoOnDiscard(Pushed[T]):
 class Leaving(Passing):
     """Passes on what comes in the context of the flow in that of the region that reads it, whose hooks are others.
 
-    What the region behind does not begin with has been given to nobody, and is the flow's to discard.
+    Elements that the region behind does not begin with have been given to nobody, and are the flow's to discard.
     """
 
     def on_chunk(self, items: list[Any]) -> None:

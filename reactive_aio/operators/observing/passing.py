@@ -1,4 +1,4 @@
-"""What stands between a flow and the region that reads it, and passes all signals on."""
+"""A stand-in between a flow and the region that reads it, which passes all signals on."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @frozen
 class Listener:
-    """What is called for which signal."""
+    """The function that is called for each kind of signal."""
 
     on_subscribe: Callable[[], object] | None = None
     on_request: Callable[[int], object] | None = None
@@ -29,7 +29,7 @@ class Listener:
     on_error: Callable[[BaseException], object] | None = None
     on_complete: Callable[[], object] | None = None
     on_end: Callable[[], object] | None = None
-    """Called behind whichever end it was, once."""
+    """Called once, behind the end, of either kind."""
 
 
 @frozen
@@ -40,7 +40,7 @@ class Peek(Pushed[T]):
     flow: FlowLike
     listener: Listener = field(repr=False)
     shown: object
-    """What the method was given, for plans."""
+    """The arguments of the method, for plans."""
     is_transparent = True
 
     @property
@@ -50,7 +50,7 @@ class Peek(Pushed[T]):
 
     @property
     def arguments(self) -> str:
-        """What it was given."""
+        """The functions that it was given."""
         return label(self.shown)
 
     @property

@@ -17,8 +17,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Overflowing(Fluent[T_co]):
     """Operators for sources that can't be slowed: they say what to do with elements for which there is no demand.
 
-    Each asks the flow before it for everything, and gives on what is wanted. What it drops is counted, for
-    ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
+    Each asks the flow before it for everything, and gives on what is wanted. Elements that it drops are counted, for
+    ``items.snapshot()`` to show, and go to ``hooks.on_discard``.
     """
 
     __slots__ = ()

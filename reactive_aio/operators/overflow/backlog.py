@@ -12,7 +12,7 @@ from ..._fusion import label
 T = TypeVar("T")
 
 Overflow = Literal["error", "drop_latest", "drop_oldest"]
-"""What becomes of an element that finds no room: it fails the flow, is itself dropped, or pushes out the oldest."""
+"""An element that finds no room fails the flow, is itself dropped, or pushes out the oldest."""
 
 
 def check_overflow(method: str, overflow: object) -> None:

@@ -76,7 +76,7 @@ class Recovering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Subscribe again when this flow fails: so many times at most, or for ever, or by the waits of a `Backoff`.
 
-        Only for failures among ``errors``. What a failed attempt has emitted stays emitted. The next one starts from the
+        Only for failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
         beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one. A
         number holds for each subscription.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
@@ -125,8 +125,8 @@ class Recovering(Fluent[T_co]):
     def retry_if(self, predicate: Callable[[Any, int], object], *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails and ``predicate(error, attempt)`` is true.
 
-        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. What a failed one has emitted stays emitted; the
-        next one starts from the beginning.
+        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The
+        elements of a failed one stay emitted; the next one starts from the beginning.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
         Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
         raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.

@@ -1,4 +1,4 @@
-"""What coordinators have in common that ask a coroutine function whether to go on."""
+"""The common part of coordinators that ask a coroutine function whether to go on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Asking(Coordinator):
             self._task.cancel()
 
     async def _answer(self, about: Any, ends: int) -> bool | Failed:
-        # What it raises is given back: a task that SystemExit or KeyboardInterrupt leaves would stop the loop.
+        # Its error is returned: a task that SystemExit or KeyboardInterrupt leaves would stop the loop.
         try:
             answer = self.decide(about, ends)
             if not isawaitable(answer):

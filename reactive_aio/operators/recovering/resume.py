@@ -72,7 +72,7 @@ class Resumption(Coordinator):
     fallback: Callable[[BaseException], FlowLike]
     errors: Errors
     _failure: BaseException | None = field(init=False, default=None)
-    """What made it go over; let go of at the end, since its traceback leads back to here."""
+    """The failure that made it go over; let go of at the end, since its traceback leads back to here."""
 
     def cancel(self) -> None:
         """Cancel the flow that is read now."""

@@ -49,7 +49,7 @@ class Pace:
 
 @define(eq=False)
 class Chunk:
-    """What has been handed to the workers at once, until what came of it has been delivered."""
+    """The elements that were handed to the workers at once, until their results have been delivered."""
 
     number: int
     items: list[Any]
@@ -66,8 +66,8 @@ class Chunk:
 class WorkerBoundary:
     """One region on workers: to the region behind it the Subscription, to the flow before it the Receiver.
 
-    An element counts as outstanding from the request for it until all that came of its chunk has been delivered, and
-    there are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand.
+    An element counts as outstanding from the request for it until all results of its chunk have been delivered. There
+    are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand.
     """
 
     inlet: Inlet[Any]

@@ -1,4 +1,4 @@
-"""What is shared: one log, and the readers who come and go on their event loops."""
+"""The shared part: one log, and the readers who come and go on their event loops."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from .patience import Patience
 from .reader import Reader
 
 Then = Callable[[], object]
-"""What is to be done when the lock has been released."""
+"""Work to do when the lock has been released."""
 
 
 @define(eq=False)
 class Broadcast(ABC):
-    """A log under a lock. What it is filled by is up to those who inherit from it.
+    """A log under a lock. Subclasses decide how it is filled.
 
-    All that is called ``_...`` is called with the lock, changes the log, and gives what is to be done without it: to schedule a callback,
-    to ask upstream, to tell a hook. So nobody else's code runs under the lock, nor anything that might wait.
+    A method called ``_...`` is called with the lock and changes the log. It returns the work to do without the lock: to
+    schedule a callback, to ask upstream, to call a hook. So nobody else's code runs under the lock, nor anything that
+    might wait.
     """
 
     lag: int
@@ -120,7 +121,7 @@ class Broadcast(ABC):
         if has_ended:
             do(gone)
         if error is not None:
-            BaseException.with_traceback(error, traceback)  # whoever has raised it has added to that
+            BaseException.with_traceback(error, traceback)  # the raising code has added to that
         return items, has_ended, error
 
     def leave(self, reader: Reader) -> None:

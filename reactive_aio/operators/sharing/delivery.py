@@ -34,7 +34,7 @@ class Delivery(Taker):
     due: deque[Reader] = field(init=False, factory=deque["Reader"])
     """Those for whom there is something, in the order in which they are told."""
     watch: Attachment | None = field(init=False, default=None)
-    """What tells that the event loop has ended on which the elements are made, if that is another one."""
+    """Tells that the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come, or has."""
     _ident: int = field(init=False, factory=get_ident)

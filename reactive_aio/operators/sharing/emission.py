@@ -1,4 +1,4 @@
-"""What a hub is inside: a log that anybody may add to, as far as there is room."""
+"""The inside of a hub: a log that anybody may add to, as far as there is room."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .log import Node
 from .reader import Distance, Reader
 
 Idle = Literal["wait", "drop"]
-"""What happens to an element when nobody is there: it is kept as far as there is room, or goes by."""
+"""When nobody is there an element is kept as far as there is room, or goes by."""
 
 
 class Offer(Enum):
-    """What has become of an element that was offered to a hub; true if it was taken."""
+    """The answer to an element that was offered to a hub; true if it was taken."""
 
     TAKEN = "taken"
     """It will be given to all who are there, or is kept for who comes."""
@@ -57,8 +57,8 @@ class Emission(Broadcast, Here):
     """A log with permits: each is room for one element.
 
     The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has not read;
-    together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit, in the task or thread of
-    the one who has waited: so who is cancelled has added nothing, and its permit goes to the next.
+    together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit, in the
+    task or thread that has waited. So a task that is cancelled has added nothing, and its permit goes to the next.
     """
 
     STAYS: ClassVar[str] = (
@@ -259,7 +259,7 @@ class HubFlow(Pushed[Any]):
 
     @property
     def name(self) -> str:
-        """What plans call it."""
+        """Return its name in plans."""
         return "hub"
 
     @property

@@ -1,4 +1,4 @@
-"""What several uses of one flow share inside one subscription."""
+"""One flow that has several uses inside one subscription."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class StateFlow(Pushed[Any]):
 
     @property
     def name(self) -> str:
-        """What plans call it."""
+        """Return its name in plans."""
         return "state"
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

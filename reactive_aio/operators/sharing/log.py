@@ -123,12 +123,13 @@ class Counts:
 
 @define(eq=False)
 class Log:
-    """What has been made, from the element that the slowest reader or the replay begins with.
+    """The elements that have been made, from the one that the slowest reader or the replay begins with.
 
     ``replay`` elements are kept for who comes later. While nobody is there and the log is `kept`, so is what nobody has had.
 
-    A node is let go of by moving a reference. Elements may end with it, and their ``__del__`` is somebody else's code: who
-    calls `put`, `take`, `leave` or `forget` under a lock holds the node it is about to leave until the lock is released.
+    A node is let go of by moving a reference. Elements may end with it, and their ``__del__`` is somebody else's code.
+    So a caller of `put`, `take`, `leave` or `forget` under a lock holds the node it is about to leave until the lock is
+    released.
     """
 
     replay: int

@@ -14,7 +14,8 @@ class Mutex:
     """A lock under which nobody else's code runs, but for one exception: a finalizer.
 
     The garbage collector may run at any allocation, also under the lock, and with it the ``__del__`` of any object of anybody's.
-    What that calls here finds out by `is_mine` that it is called in the middle of a change, and has itself called `later`.
+    If that calls a method here, the method finds out by `is_mine` that it is in the middle of a change, and has itself
+    called `later`.
     """
 
     __slots__ = ("_later", "_lock", "_owner")

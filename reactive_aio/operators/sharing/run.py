@@ -93,7 +93,7 @@ class Run(Broadcast):
                     reader.is_due = False
                     if cursor.is_due:
                         items = log.take(cursor)
-                    # What upstream is asked for depends on these, and on others only where somebody is held up.
+                    # The demand upstream depends on these, and on others only where a reader is held up.
                     if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
                         then = self._settle()
         if ended:
@@ -114,8 +114,8 @@ class Run(Broadcast):
     def _missing(self) -> int:
         """Return how much to ask for: what the fastest wants, and no more than the slowest lets it have.
 
-        Where the slowest lets the fastest have a few elements at a time, they are asked for in bulk, but for one reason: a reader
-        has taken all there is, and nothing is on its way.
+        Where the slowest lets the fastest have a few elements at a time, they are asked for in bulk. There is one
+        exception: a reader has taken all there is, and nothing is on its way.
         """
         log = self.log
         if self._upstream is None or log.ended or not self.started:

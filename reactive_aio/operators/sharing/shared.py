@@ -56,7 +56,7 @@ class Holder:
 
 @define(eq=False)
 class Sharing:
-    """What the subscribers of a shared flow have in common. At most one run may be joined, and at most one is subscribed to the flow."""
+    """The state that all subscribers of a shared flow use. At most one run may be joined, and at most one is subscribed to the flow."""
 
     flow: FlowLike
     lag: int
@@ -236,7 +236,7 @@ class Share(Pushed[T], Here):
 
     @property
     def crossing(self) -> str:
-        """What is between the flow and each subscriber."""
+        """Return what is between the flow and each subscriber."""
         replay = f", replay {self.replay}" if self.replay else ""
         ahead = f", prefetch {self.prefetch}" if self.prefetch else ""
         return f"shared, lag {self.lag}{replay}{ahead}"

@@ -51,8 +51,8 @@ class Sourcing(Computed[T_co]):
         """Emit the elements of an iterable, or of one that a function makes, reading each when it is wanted.
 
         An iterator, such as a generator, can be read by one subscription only. A function without arguments, such as the
-        generator function itself, is called for each: the flow can be subscribed to again. What is iterable counts as
-        such, if it can be called or not.
+        generator function itself, is called for each: the flow can be subscribed to again. An iterable counts as such,
+        if it can be called or not.
         Demand: one element is read for each that is wanted, and never ahead. A list, tuple, range or str completes with
         its last element; of other iterables the end is known when one more element is wanted. A function is called when
         the first one is wanted.
@@ -208,7 +208,7 @@ class Sourcing(Computed[T_co]):
 
         Demand: ``emit`` returns when its element has been taken; nothing is buffered. The producer starts with
         the first demand, in a task of its own.
-        Errors: what the producer raises; when it returns, the flow completes. What is no ``async def`` is
+        Errors: what the producer raises; when it returns, the flow completes. A function that is no ``async def`` is
         refused with TypeError when the flow is built.
         Cancel: the task is cancelled; a terminal returns when it has ended.
         (Reactor, RxJava: ``create``.)
@@ -239,16 +239,16 @@ class Sourcing(Computed[T_co]):
 
         ``register(emitter)`` is called for each subscription, in its context. It has ``emitter.next(item)``,
         ``emitter.error(error)`` and ``emitter.complete()`` called, and may return a function that undoes this, called
-        when the subscription ends. They may be called from any thread and return at once. What undoes it may be an
-        ``async def``, and so may ``register``: then both are awaited in one task and one context.
+        when the subscription ends. They may be called from any thread and return at once. The function that undoes it
+        may be an ``async def``, and so may ``register``: then both are awaited in one task and one context.
 
         Demand: one for one; at most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
         ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one
         that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
         thread that called.
         Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
-        1 and another ``overflow`` are refused with ValueError when the flow is built. What undoes it and fails fails the flow,
-        or is noted on its failure.
+        1 and another ``overflow`` are refused with ValueError when the flow is built. An error of that function fails
+        the flow, or is noted on its failure.
         Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``. A
         ``register`` that is still awaited is cancelled instead. A terminal returns when all has been awaited.
         (Reactor, RxJava: ``create``; Kotlin: ``callbackFlow``; Pekko: ``Source.queue``.)
@@ -434,10 +434,10 @@ class Sourcing(Computed[T_co]):
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
         same as the row does; a ``dict`` where that is an attrs class.
 
-        Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``): Spark makes
-        one when it is requested and the one before has been acknowledged, and delivers it at least once. Its ``rows``
-        are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are
-        those of ``DataStreamWriter``; the flow completes when the query does.
+        Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``). Spark
+        makes one when it is requested and the one before has been acknowledged, and delivers it at least once. Its
+        ``rows`` are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow":
+        True}``, are those of ``DataStreamWriter``; the flow completes when the query does.
 
         Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
         however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
@@ -456,9 +456,9 @@ class Sourcing(Computed[T_co]):
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition
         again gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
-        elements travel by Spark itself: partitions are computed one after another, each as a whole when its first element is wanted. What comes
-        of one has to fit into the memory of the driver's JVM. A flow leaves one slot of
-        the cluster free, and one for each other flow that has subscribed: those that wait for each other need as many
+        elements travel by Spark itself. Partitions are computed one after another, each as a whole when its first
+        element is wanted. The results of one have to fit into the memory of the driver's JVM. A flow leaves one slot of
+        the cluster free, and one for each other flow that has subscribed. Flows that wait for each other need as many
         slots as they are. Give a local session one more than there are cores; a task that waits for demand uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
 

@@ -26,7 +26,7 @@ UNDOES: Final = "the task of a registration"
 
 
 class Emitter(Protocol[T_contra]):
-    """What callbacks feed a flow by; its methods may be called from any thread, and return at once."""
+    """The object by which callbacks feed a flow; its methods may be called from any thread, and return at once."""
 
     def next(self, item: T_contra, /) -> bool:
         """Emit an element; False if it was dropped, for want of room or because the flow has ended."""
@@ -119,7 +119,7 @@ class Emission:
         if post:
             self.inlet.post(self._drain, None)
         if lost:
-            # The hook is that of whoever subscribed, not of whoever calls.
+            # The hook is the subscriber's, not the caller's.
             self.inlet.context.copy().run(discard, lost)
         return taken
 

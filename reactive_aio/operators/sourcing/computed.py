@@ -104,9 +104,10 @@ class Computed(Fluent[T_co]):
         """Emit the flow that ``fn`` makes of a resource, which is open for as long as the flow lives.
 
         ``resource()`` gives a context manager, an async one or an ordinary one. It is entered for each subscription,
-        and left when the flow has ended and has cleaned up: what ends a flow ends the block, so a failure can roll
-        a transaction back, and so does a cancel, as CancelledError. One task enters and leaves it. What follows here may
-        then still be at work on the last elements; what needs the resource belongs to the flow that ``fn`` makes.
+        and left when the flow has ended and has cleaned up. The end of the flow ends the block, so a failure can roll a
+        transaction back, and so does a cancel, as CancelledError. One task enters and leaves it. The operators that
+        follow may then still be at work on the last elements. An operator that needs the resource belongs to the flow
+        that ``fn`` makes.
 
         Demand: passed on one for one; the resource is entered with the subscription, before any demand.
         Errors: those of the flow, when the resource has been left; what the context manager raises instead. One that

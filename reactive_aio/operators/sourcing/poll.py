@@ -22,7 +22,7 @@ METHODS = ("fetch", "idle", "close")
 
 
 class Poll(Protocol[T_co]):
-    """What ``Flow.from_poll`` asks for elements: one object for each subscription.
+    """The object that ``Flow.from_poll`` asks for elements, one for each subscription.
 
     One task calls all of it, in one context, one call after another. Whatever a call raises fails the flow.
     """
@@ -79,7 +79,7 @@ class Polling:
     production: Production
     _closing: bool = field(init=False, default=False)
     _cancel: BaseException | None = field(init=False, default=None)
-    """What the cancel has become, on its way out."""
+    """The exception that the cancel has become, on its way out."""
 
     async def run(self) -> None:
         """Open, ask and close; what this raises is the failure of the source or of its cleanup."""

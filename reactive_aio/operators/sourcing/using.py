@@ -57,7 +57,7 @@ class Holding:
     """The task, until it leaves the resource: there it is not disturbed."""
     _cancelled: bool = field(init=False, default=False)
     _cancel: asyncio.CancelledError | None = field(init=False, default=None)
-    """What the cancel has become, on its way through the resource."""
+    """The exception that the cancel has become, on its way through the resource."""
 
     def begin(self) -> None:
         """Start the task; without demand, since the flow may turn out to be empty."""

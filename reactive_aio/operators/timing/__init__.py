@@ -120,7 +120,7 @@ class Timing(Fluent[T_co]):
         """Emit at most ``max_elements`` elements in any ``per`` seconds: as soon as that allows, and all of them.
 
         It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``max_elements`` elements
-        leave here in it. (The clock of uvloop counts milliseconds, and stands still while a callback runs.)
+        leave here in it. The clock of uvloop counts milliseconds, and stands still while a callback runs.
         Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time; nothing is buffered.
         Errors: those of this flow. An ``max_elements`` below 1 and seconds that are not above 0 are refused with ValueError when
         the flow is built.

@@ -64,7 +64,7 @@ class Clockwork(Gathering):
 
     @property
     def gauge(self) -> Gauge | None:
-        """What it keeps and drops by itself, for snapshots."""
+        """Return what it keeps and drops by itself, for snapshots."""
         return None
 
     def read(self, flow: FlowLike) -> None:

@@ -1,4 +1,4 @@
-"""What coordinators that wait for time have in common."""
+"""The common part of coordinators that wait for time."""
 
 from __future__ import annotations
 

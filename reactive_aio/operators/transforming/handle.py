@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @define(eq=False)
 class SynchronousSink(Generic[R]):
-    """What the function of ``Flow.handle`` is given beside the element, to be used before it returns."""
+    """The second argument of the function of ``Flow.handle``, to be used before that returns."""
 
     _item: Any = field(init=False, default=MISSING)
     _over: bool = field(init=False, default=False)

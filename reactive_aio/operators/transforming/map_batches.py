@@ -23,7 +23,7 @@ KINDS: Final = {
     "pyarrow.Table": "Table",
     "pyarrow.RecordBatch": "RecordBatch",
 }
-"""What a batch may be, by the package and the name of the type, which is imported by who uses it."""
+"""The types of batches, by package and name; the caller imports the package."""
 
 
 def kind_of(kind: type[Any]) -> str:

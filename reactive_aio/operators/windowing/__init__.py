@@ -96,9 +96,9 @@ class Windowing(Fluent[T_co]):
         Demand: one element for each list that is wanted, and on until one differs, which is kept for the next. One
         list of at most ``max_size`` elements is held.
         Errors: LimitExceededError when more elements than that belong together; what ``key`` raises. A failure of the
-        flow comes behind the lists that were full before it, and waits for no more demand: what is held then, or at a
-        cancel, goes to ``hooks.on_discard``. A ``max_size`` below 1 and an ``async def`` are refused when the flow is
-        built.
+        flow comes behind the lists that were full before it, and waits for no more demand. Elements that are held then,
+        or at a cancel, go to ``hooks.on_discard``. A ``max_size`` below 1 and an ``async def`` are refused when the
+        flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor: ``bufferUntilChanged``; the builtin ``itertools.groupby``.)
 
@@ -120,10 +120,10 @@ class Windowing(Fluent[T_co]):
         read for the next to come. It can be subscribed to once, from any event loop; a second time is a
         SourceConsumedError.
         Demand: ``size`` elements are asked for where one window is wanted, and as many kept at most for each window.
-        Errors: the failure of this flow is that of the windows, and of the one at hand behind its elements. What was
-        kept of a window that nobody reads goes to ``hooks.on_discard``, when the window is let go of. On cancel a window
-        that is being read goes on to its end, and one that nobody reads fails with SourceCancelledError if it is not
-        full. A ``size`` below 1 is refused with ValueError when the flow is built.
+        Errors: the failure of this flow is that of the windows, and of the one at hand behind its elements. The
+        elements of a window that nobody reads go to ``hooks.on_discard``, when the window is let go of. On cancel a
+        window that is being read goes on to its end, and one that nobody reads fails with SourceCancelledError if it is
+        not full. A ``size`` below 1 is refused with ValueError when the flow is built.
         (Reactor, RxJava: ``window``; RxPY: ``window_with_count``; Mutiny: ``group().intoMultis()``.)
 
         >>> from reactive_aio import Flow
@@ -152,14 +152,14 @@ class Windowing(Fluent[T_co]):
         A group is emitted when its first element has come, and can be subscribed to once, from any event loop; a second
         time is a SourceConsumedError. When its reader cancels it, the next element of its key begins another group.
         Demand: ``prefetch`` elements are asked for at once, and for more when three quarters of them have been read; at
-        most ``prefetch`` are kept, of all groups together. So a group that nobody reads can hold up the others:
-        when its elements take up the prefetch, those that read the others wait in vain, and nothing has moved for
-        ``stall_after`` seconds, the flow fails with StalledError rather than hang. Read as many groups at a time as there
-        are keys.
+        most ``prefetch`` are kept, of all groups together. So a group that nobody reads can hold up the others: its
+        elements take up the prefetch, and those that read the others wait in vain. When nothing has moved for
+        ``stall_after`` seconds, the flow fails with StalledError rather than hang. Read as many groups at a time as
+        there are keys.
         Errors: a key beyond ``max_groups`` that are open at a time is a LimitExceededError. The failure of this flow, or
-        of ``key``, is that of the groups too, behind their elements. What was kept of a group that nobody reads goes to
-        ``hooks.on_discard``, when the group is let go of. On cancel groups that are being read go on, and the others fail
-        with SourceCancelledError. An ``async def`` and numbers below 1 are refused when the flow is built.
+        of ``key``, is that of the groups too, behind their elements. The elements of a group that nobody reads go to
+        ``hooks.on_discard``, when the group is let go of. On cancel groups that are being read go on, and the others
+        fail with SourceCancelledError. An ``async def`` and numbers below 1 are refused when the flow is built.
         (Reactor, RxJava, Pekko: ``groupBy``; RxPY: ``group_by``; Mutiny: ``group().by()``.)
 
         >>> from reactive_aio import Flow

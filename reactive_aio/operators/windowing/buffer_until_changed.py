@@ -75,5 +75,5 @@ class BufferingEqual(Transform[T, list[T]]):
 
     @property
     def owing(self) -> bool:
-        """What is held is the last list only if the input completes."""
+        """The elements that are held are the last list only if the input completes."""
         return False

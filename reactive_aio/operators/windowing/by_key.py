@@ -180,7 +180,7 @@ class Named:
 
 
 Found = tuple[Any, Any, Any]
-"""What tells the key of an element from others, the key, and what goes through the stages."""
+"""The mark that tells the key of an element from others, the key, and the value that goes through the stages."""
 
 
 @define(eq=False)
@@ -233,7 +233,7 @@ class Stretch:
 
 
 class Grouping(Transform[Any, Pair], ABC):
-    """What both ways to run stages by key have in common."""
+    """The common part of both ways to run stages by key."""
 
     __slots__ = ()
 

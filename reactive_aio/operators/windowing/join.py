@@ -111,7 +111,7 @@ class JoinByKey(GroupByKey):
     """Stage of ``KeyedFlow.join``: what brings the elements of both sides together."""
 
     sides: tuple[GroupByKey, GroupByKey] = field(kw_only=True)
-    """What each side says: the right one, the left one."""
+    """The names of the sides: the right one, the left one."""
     how: str = field(kw_only=True)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What equal and less mean for keys, the same on every engine.
+"""The meaning of equal and less for keys, the same on every engine.
 
 Keys are equal where Python says so (``1 == True == 1.0``, ``0.0 == -0.0``), and any NaN equals any other. Where keys are put in
 order, and where they travel, they are bytes: two keys have the same bytes where they are equal, and bytes are less where
@@ -20,7 +20,7 @@ NAN: Final = math.nan
 """Stands for any NaN, which would be a key of its own each time."""
 
 NONE, NUMBER, TEXT, BYTES, DAY, MOMENT, INSTANT, CLOCK, SPAN, IDENTITY, TUPLE = (bytes((n,)) for n in range(1, 12))
-"""What a key begins with: None comes first, and values of kinds that Python can't compare in this order."""
+"""The beginning of a key: None comes first, then values in this order of types, since Python can't compare across types."""
 
 FIRST_DAY: Final = datetime(1, 1, 1)
 MICROSECOND: Final = timedelta(microseconds=1)

@@ -84,8 +84,8 @@ class Parting(Gathering):
         """Call when those who have just been given a substream, or have just heard of its failure, have had the time to act on it.
 
         One who is given a substream by an ``async for`` subscribes to it a few turns later, when the substreams may have been
-        cancelled because it was the last one wanted. And one who hears of a failure by a substream most often leaves the
-        others for it: to be told of it by them as well would be once too often.
+        cancelled because it was the last one wanted. And a reader that receives a failure from a substream most often
+        leaves the others for it: to receive it from them as well would be once too often.
         """
         if turns:
             self.next_turn(lambda _: self.soon(call, turns - 1))

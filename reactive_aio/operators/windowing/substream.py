@@ -32,14 +32,14 @@ T = TypeVar("T")
 class Substream(ABC):
     """One of the listeners of a flow: keeps its elements, as many as its owner lets it, until they are wanted; read once.
 
-    All state is confined to the loop of the operator until it has ended, and then to that of its reader. What is kept
-    when nobody can come to read it any more goes to ``hooks.discard``.
+    All state is confined to the loop of the operator until it has ended, and then to that of its reader. Elements that
+    are kept when nobody can come to read them any more go to ``hooks.discard``.
     """
 
     context: Context
     """Of the subscriber of the operator."""
     owner: Parting | None
-    """What still gives it elements."""
+    """The parting that still gives it elements."""
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by the owner
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
@@ -51,7 +51,7 @@ class Substream(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What errors and plans call it; made when one of them asks."""
+        """Return its name in errors and plans; made when one of them asks."""
 
     @property
     def starves(self) -> bool:

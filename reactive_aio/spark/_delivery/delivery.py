@@ -1,10 +1,10 @@
 """Delivery: chunks of many tasks brought to one subscriber, under one demand.
 
-What is common to delivery in order and as it comes: the attempts of each task, the credits they hold, and
-how a partition ends.
+The common part of delivery in order and as it comes: the attempts of each task, the credits they hold, and how a
+partition ends.
 
-A partition is over when its task has said so *and* Spark has confirmed the task: where Spark fails to read
-the input of a task (lost shuffle files, say), Python sees it end early, and only Spark knows better.
+A partition is over when its task has said so *and* Spark has confirmed the task. Where Spark fails to read the input of
+a task (lost shuffle files, say), Python sees it end early, and only Spark knows better.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Partition:
-    """What is known on the loop of a part of the data."""
+    """The state of a part of the data, as it is known on the loop."""
 
     index: int
     arrived: int = 0
@@ -62,7 +62,7 @@ class Partition:
 
 
 class Work(Protocol):
-    """What the delivery asks of the job."""
+    """The methods of the job that the delivery calls."""
 
     def run(self, partition: int) -> bool:
         """Have a task run for a partition; False if that has to wait, until `Delivery.ask` is called."""
@@ -91,7 +91,7 @@ class Delivery(ABC):
     room: int = field(init=False)
     """Bytes that no task has been allowed, and that are not those of elements which wait here or are held."""
     held: Held = field(init=False, factory=Held)
-    """What has been delivered and not been consumed."""
+    """Elements that have been delivered and not been consumed."""
     over: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Delivery(ABC):
 
     @property
     def leaves_some(self) -> bool:
-        """Whether there are partitions of which not all is wanted, so that their tasks may still run."""
+        """Whether a partition is not wanted to its end, so that its task may still run."""
         return not all(partition.over for partition in self.partitions)
 
     def request(self, n: int) -> None:
@@ -278,8 +278,8 @@ class Delivery(ABC):
     def allow(self, link: Link, size: int, *, needed: bool = True) -> None:
         """Allow a task some of the bytes that are free, and not by driblets.
 
-        Where nothing is held here, and so nothing would be set free, one that is ``needed`` may send a chunk, however large
-        that is: else an element larger than the bound would never come.
+        Where nothing is held here, and so nothing would be set free, one that is ``needed`` may send a chunk, however
+        large that is. Otherwise an element larger than the bound would never come.
         """
         size = min(size, self.room)
         if needed and link.room <= 0 and size <= 0 and not self.held.size:

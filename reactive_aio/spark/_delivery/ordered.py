@@ -89,7 +89,7 @@ class OrderedDelivery(Delivery):
     def grant(self) -> None:
         """Grant their shares to those ahead, the rest to the partition whose turn it is.
 
-        The shares of those whose tasks are still to connect are kept for them: else the one whose turn it is would
+        The shares of those whose tasks are still to connect are kept for them. Otherwise the one whose turn it is would
         have it all by then, and they would begin when it ends.
         """
         if self.over:

@@ -46,7 +46,7 @@ _CLUSTERS: Final[WeakKeyDictionary[Hashable, Slots]] = WeakKeyDictionary()
 
 @define(eq=False)
 class Seat:
-    """What one subscription holds."""
+    """The slots that one subscription holds."""
 
     wake: Callable[[], None]
     """Called, on any thread, when a slot that was refused may be had; then it takes, declines, or leaves."""

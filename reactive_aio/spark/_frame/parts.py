@@ -26,9 +26,9 @@ class Parts:
     sources: tuple[FromSpark, ...]
     """The data, each with the stages that its tasks run."""
     before: Steps = ()
-    """What Spark does with the rows of the only source."""
+    """The work of Spark on the rows of the only source."""
     behind: Steps = ()
-    """What Spark does with the rows of the frame."""
+    """The work of Spark on the rows of the frame."""
 
     @property
     def untouched(self) -> bool:

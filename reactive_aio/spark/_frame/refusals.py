@@ -1,4 +1,4 @@
-"""What can't be part of a frame's plan: named by operator and line, with the way out."""
+"""Operators that can't be part of a frame's plan: named by operator and line, with the way out."""
 
 from __future__ import annotations
 

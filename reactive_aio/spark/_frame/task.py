@@ -153,7 +153,7 @@ class Region:
 
 
 def tellable(error: BaseException) -> BaseException:
-    """Give an exception of which Spark can tell the type, the message and the notes; another one where a class prevents it."""
+    """Give an exception whose type, message and notes Spark can show; another one where a class prevents it."""
     try:
         list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
     except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
@@ -169,7 +169,7 @@ def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Ite
 
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
-    """Run over a partition of an RDD, and give rows of one column, each of which holds a batch."""
+    """Run over a partition of an RDD, and give rows of one column; each holds a batch."""
     import pyarrow as pa
 
     arrow: Any = pa  # whose stubs know streams by halves
@@ -205,7 +205,7 @@ def _batches(task: FrameTask, columns: Columns, lists: Iterator[list[Any]]) -> I
 
 
 def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Run over a partition of a frame, and give rows of one column, each of which holds a pickled list."""
+    """Run over a partition of a frame, and give rows of one column; each holds a pickled list."""
     import pyarrow as pa
 
     arrow: Any = pa

@@ -51,6 +51,6 @@ class asking(AbstractContextManager[None]):  # noqa: N801 - it reads as what is 
     ) -> None:
         from py4j.protocol import Py4JError, Py4JJavaError
 
-        # What Java has raised is an answer.
+        # An exception of Java is an answer.
         if isinstance(error, (Py4JError, OSError)) and not isinstance(error, Py4JJavaError):
             raise SparkJobError(f"{self.method}(): Spark does not answer: {told(error)}") from error

@@ -118,7 +118,7 @@ class Calls:
             if cancelled is not None and not call.done():
                 await self._cancel()
         if cancelled is not None:
-            call.exception()  # looked at, so that nobody is told that nobody has
+            call.exception()  # looked at, so that asyncio does not report it as never retrieved
             raise cancelled
         outcome = call.result()
         if isinstance(outcome, Failed):

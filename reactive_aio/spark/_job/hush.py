@@ -2,7 +2,7 @@
 
 Spark warns of each task that had to be stopped, and of what it had half done. That a subscriber has cancelled is nothing to warn
 of. So the log of the driver leaves out those messages, about the jobs, stages and blocks of cancelled flows and about no others.
-What executors on other machines say is in logs of their own.
+Executors on other machines write logs of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from attrs import define, field
 
 PREFIX: Final = "reactive_aio-"
-"""What the names of all groups of jobs begin with."""
+"""The names of all groups of jobs begin with this."""
 RECENT: Final = 256
 """The stages and blocks that are remembered; what is said of them is said within seconds."""
 LOGGERS: Final = (
@@ -39,7 +39,7 @@ def hush(context: Any, group: str) -> None:
 
 @define(eq=False)
 class Hushed:
-    """What the log of one driver leaves out."""
+    """The messages that the log of one driver leaves out."""
 
     _stages: deque[int] = field(init=False, factory=lambda: deque[int](maxlen=RECENT))
     _data: deque[int] = field(init=False, factory=lambda: deque[int](maxlen=RECENT))

@@ -33,7 +33,7 @@ GRACE: Final = 0.05
 
 @frozen
 class Prepared:
-    """What is known once the JVM has been asked."""
+    """The facts that are known once the JVM has been asked."""
 
     listening: socket.socket
     partitions: int

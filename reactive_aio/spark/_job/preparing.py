@@ -1,4 +1,4 @@
-"""What Spark does before the first partition: stages in front of a shuffle, and the jobs of a large sort."""
+"""The work of Spark before the first partition: stages in front of a shuffle, and the jobs of a large sort."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Preparing:
             self._thread.join()
 
     def _look(self) -> None:
-        with suppress(Exception):  # the JVM is gone, and whoever waits for the jobs will say so
+        with suppress(Exception):  # the JVM is gone, and the one that waits for the jobs will say so
             while not self._over.is_set():
                 self._found = tasks_before(self.context, self.group, prepared=self.prepared)
                 self._over.wait(EVERY)
@@ -71,7 +71,7 @@ def tasks_before(context: SparkContext, group: str, *, prepared: bool) -> TasksS
     total = running = done = 0
     for stage, needed in _stages_before(tracker, group, prepared=prepared).items():
         if (info := tracker.getStageInfo(stage)) is not None:
-            # What a job that is over has not run, it had no need of.
+            # A job that is over did not need the stages that it has not run.
             total += info.numTasks if needed else info.numCompletedTasks
             running += info.numActiveTasks
             done += info.numCompletedTasks

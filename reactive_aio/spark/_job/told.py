@@ -1,4 +1,4 @@
-"""What Spark says of a failure; what py4j raises asks the JVM for its message, so all of it belongs on a thread."""
+"""Spark's text for a failure. An exception of py4j asks the JVM for its message, so all of it belongs on a thread."""
 
 from __future__ import annotations
 

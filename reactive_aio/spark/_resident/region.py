@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 4
 """How often a chunk may be lost with its task, and tasks in a row without having done anything; as Spark's own default."""
 GRACE: Final = 0.5
-"""Seconds for tasks to finish what they are at when a flow has ended, before Spark is told to stop them."""
+"""Seconds for tasks to finish their work when a flow has ended, before Spark is asked to stop them."""
 SILENCE: Final = 6
 """Beats that may be missed before a task is taken for lost."""
 
@@ -43,7 +43,7 @@ class ResidentRegion:
 
     workers: SparkWorkers
     introduction: Frame
-    """What each task is told first."""
+    """The first message to each task."""
     most: int
     reports: Reports
     loop: asyncio.AbstractEventLoop

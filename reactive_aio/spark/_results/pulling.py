@@ -83,7 +83,7 @@ class ConnectPulling(Pulling):
 
     @property
     def jobs(self) -> Jobs:
-        """What has a tag."""
+        """Return the jobs by their tag."""
         data: Any = self.source.data
         return JobTag(data.sparkSession)
 

@@ -34,7 +34,7 @@ class FromResults(FromSpark):
 
     @property
     def of_data(self) -> Capabilities:
-        """What can be run in the workers before any stage."""
+        """Return what the workers can run before any stage."""
         return RESULTS
 
     @property

@@ -35,11 +35,11 @@ class ResultsSubscription:
     pulling: Pulling
     _demand: int = field(init=False, default=0)
     _held: Held = field(init=False, factory=Held)
-    """What has been delivered and not been consumed."""
+    """Elements that have been delivered and not been consumed."""
     _wanted: asyncio.Event = field(init=False, factory=asyncio.Event)
     _cancelled: bool = field(init=False, default=False)
     _before: Preparing | None = field(init=False, default=None)
-    """What comes before the first partition; not known of Spark Connect."""
+    """The work before the first partition; not known of Spark Connect."""
     _come: bool = field(init=False, default=False)
     """Whether some of it has come."""
     _task: asyncio.Task[None] | None = field(init=False, default=None)

@@ -1,1 +1,1 @@
-"""What is read from Spark, and what Spark runs of the operators that follow."""
+"""Reading from Spark, and the operators that follow and run there."""

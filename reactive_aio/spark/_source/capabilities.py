@@ -1,4 +1,4 @@
-"""What Spark's workers can run of a flow, by the way in which its elements travel.
+"""The stages that Spark's workers can run, by the way in which elements travel.
 
 The partitions of the data are the parts of the stream.
 """

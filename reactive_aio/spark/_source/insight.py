@@ -1,4 +1,4 @@
-"""What a plan tells of a region on Spark; it takes calls into the JVM, so it is asked for when a plan is shown."""
+"""The part of a plan about a region on Spark; it takes calls into the JVM, so it is asked for when a plan is shown."""
 
 from __future__ import annotations
 

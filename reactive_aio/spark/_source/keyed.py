@@ -28,7 +28,7 @@ class SparkKeyed(FromSpark):
     """A source whose first stage runs stages on the elements of each key."""
 
     before: FromSpark = field(kw_only=True)
-    """What is shuffled."""
+    """The source that is shuffled."""
     by: Placed[GroupByKey] = field(kw_only=True)
 
     @staticmethod

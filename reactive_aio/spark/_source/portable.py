@@ -1,4 +1,4 @@
-"""What can be sent to Spark's workers: found out when the flow is built, with the operator and its line."""
+"""Check that a stage can be sent to Spark's workers: when the flow is built, with the operator and its line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BOUND_HERE: Final[Kinds] = (
     ),
 )
 WITH_A_JOB: Final[Kinds] = (("a broadcast variable, which comes with Spark's own jobs: take its value", (Broadcast,)),)
-"""What workers have only of the job in which it was pickled."""
+"""The types that workers have only of the job in which they were pickled."""
 
 
 class _Checker(_Pickler):
@@ -78,7 +78,7 @@ class _Checker(_Pickler):
 
 
 def check_portable(stage: object, travels: object, *, resident: bool = False) -> None:
-    """Refuse a stage of which what ``travels`` can't be sent to Spark's workers; ``resident`` ones get it by no job."""
+    """Refuse a stage whose parts that travel can't be sent to Spark's workers; ``resident`` ones get them by no job."""
     try:
         _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
     except Exception as error:

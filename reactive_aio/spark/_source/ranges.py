@@ -53,7 +53,7 @@ class Ranges:
 
     @property
     def keys(self) -> Keys:
-        """What tells the keys."""
+        """Return the function that makes the keys."""
         return Keys(*pickle.loads(self.sort))
 
     def by(self, samples: list[bytes], most: int) -> Ranges:
@@ -74,7 +74,7 @@ class Ranges:
             return evolve(self, failure=self._failure(error, "samples of the partitions"))
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
-        """Cut a sorted partition, of which ``run`` is the number: give the number of a range, and what belongs there."""
+        """Cut the sorted partition number ``run``: give the number of a range, and the elements that belong there."""
         with WhileWanted(self.lifeline):
             yield from self._cut(run, records)
 

@@ -30,7 +30,7 @@ class SparkSorted(FromSpark):
     """A source whose first stage is ``sort_by``, and whose partitions are ranges of keys."""
 
     before: FromSpark = field(kw_only=True)
-    """What is sorted."""
+    """The source that is sorted."""
 
     @staticmethod
     def of(before: FromSpark, sort: Placed[Stage[Any, Any]]) -> SparkSorted:
@@ -50,7 +50,7 @@ class SparkSorted(FromSpark):
 
     @property
     def _sorted(self) -> FromSpark:
-        """What is sorted, each partition for itself."""
+        """The elements to be sorted, each partition for itself."""
         return evolve(self.before, stages=(*self.before.stages, self.stages[0]))
 
     def within(self, context: Context) -> Self:

@@ -46,7 +46,7 @@ class FromSpark(Pushed[Any]):
 
     data: DataFrame | RDD[Any]
     reading: Reading | None
-    """What rows become, for a DataFrame."""
+    """The type that rows become, for a DataFrame."""
     prefetch: int | None
     ordered: bool = True
     is_told = True
@@ -59,11 +59,11 @@ class FromSpark(Pushed[Any]):
     capabilities: Capabilities = field(
         default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
     )
-    """What can be run in the workers behind the last stage."""
+    """The capabilities of the workers behind the last stage."""
 
     @property
     def of_data(self) -> Capabilities:
-        """What can be run in the workers before any stage."""
+        """Return what the workers can run before any stage."""
         return ORDERED if self.ordered else UNORDERED
 
     @property
@@ -105,7 +105,7 @@ class FromSpark(Pushed[Any]):
 
     @property
     def work(self) -> str:
-        """What the region does."""
+        """Return the work of the region."""
         return " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
 
     @property
@@ -116,7 +116,7 @@ class FromSpark(Pushed[Any]):
 
     @property
     def carried(self) -> str:
-        """What travels, in words."""
+        """Describe in words what travels."""
         if self.reading is None:
             return "pickled chunks"
         try:
@@ -166,7 +166,7 @@ class FromSpark(Pushed[Any]):
 
     @property
     def flows(self) -> tuple[FromSpark, ...]:
-        """The sources of which this one is made, each with all of its stages."""
+        """The sources that this one is made of, each with all of its stages."""
         return (self,)
 
     # -- on the threads of the job

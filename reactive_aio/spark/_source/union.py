@@ -36,7 +36,7 @@ class SparkUnion(FromSpark):
 
     @property
     def arguments(self) -> str:
-        """What is done in each, or once for all where it is the same."""
+        """Return what is done in each, or once for all where it is the same."""
         works = [part.elsewhere.work for part in self.parts]
         return f"{works[0]}, {len(works)}" if self.method == "repeat" else ", ".join(works)
 
@@ -48,7 +48,7 @@ class SparkUnion(FromSpark):
 
     @property
     def carried(self) -> str:
-        """What travels, in words, of one flow or another."""
+        """Describe in words what travels, of one flow or another."""
         return " or ".join(dict.fromkeys(self._whole(part).carried for part in self.parts))
 
     def _whole(self, part: FromSpark) -> FromSpark:

@@ -48,7 +48,7 @@ STANDS_IN: Final[dict[Any, tuple[type, ...]]] = {float: (int,), complex: (int, f
 
 
 def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spark") -> None:
-    """Refuse a dict for columns of which two have one name, for it would lose one."""
+    """Refuse a dict where two columns have one name, for it would lose one."""
     twice = _twice(schema)
     if twice:
         raise TypeError(
@@ -104,7 +104,7 @@ def check_fit(kind: type[Any], schema: types.StructType, call: str = "from_spark
             misfits.append(f"{each.name}: the frame has no such column")
         elif each.name in twice:
             misfits.append(f"{each.name}: the frame has more than one such column")
-        # What a converter takes is its own affair.
+        # A converter decides by itself which values it takes.
         elif each.converter is None and not _takes(hints.get(each.name, Any), columns[each.name]):
             found = columns[each.name]
             misfits.append(

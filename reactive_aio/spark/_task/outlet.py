@@ -1,4 +1,4 @@
-"""What a task does with the elements of its partition: it packs them into frames, however these travel."""
+"""The outlet of a task: it packs the elements of its partition into frames, however these travel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .pickling import dumps
 from .slices import Chunk
 
 SMALL: Final = 64
-"""Elements of the first chunk, of which nobody knows how large they are."""
+"""Elements of the first chunk, since nobody knows how large they are."""
 LARGEST_CHUNK: Final = 2048
 CHUNK_BYTES: Final = 1 << 20
 

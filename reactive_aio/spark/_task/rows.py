@@ -31,7 +31,7 @@ WIDE: Final = 100
 
 @frozen
 class Reading:
-    """What a row becomes: a Row, a tuple, a dict, or an object of an attrs class (``as_`` of ``from_spark``)."""
+    """Rows become elements: a Row, a tuple, a dict, or an object of an attrs class (``as_`` of ``from_spark``)."""
 
     kind: type[Any]
     columns: tuple[str, ...] | None = None
@@ -43,7 +43,7 @@ class Reading:
     packed: bool = False
     """Whether all columns travel to the workers as the fields of one, for Spark is slow with very many."""
     declared: tuple[DataType | None, ...] | None = None
-    """The types of the columns, of those of which Arrow does not say all."""
+    """The types of those columns whose Arrow type does not say all."""
 
     def unpacked(self, batch: Any) -> Any:
         """Give a batch with the columns that rows have."""

@@ -3,7 +3,7 @@
 The worker then has neither to make a row nor to pickle it, which is most of what a row costs it. To the loop it is about
 the same whether it makes a row of flat columns or unpickles one. Nested values are turned into Python's one by one,
 which takes longer than to unpickle them, so the workers make rows that have some. They also make the objects of
-classes, of which some run code of the user's.
+classes, and some of these run code of the user's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_BYTES: Final = 1_048_576
 
 
 class Chunk(Sized, Iterable[Any], Protocol):
-    """Elements that leave a worker: a list, or a slice of a batch, of which the other side makes one."""
+    """Elements that leave a worker: a list, or a slice of a batch that the other side makes into one."""
 
 
 @frozen
@@ -82,13 +82,13 @@ class Slices:
     reading: Reading
     _batches: Iterator[Any]
     _rest: Any = field(init=False, default=None)
-    """What is left of a batch that is cut."""
+    """The rest of a batch that is cut."""
     _most: int = field(init=False, default=0)
     """The rows that a slice of it may have."""
     _rows: Iterator[Any] = field(init=False, factory=lambda: iter(()))
-    """What is left of a few rows that have been made here."""
+    """The rest of a few rows that have been made here."""
     _failure: BaseException | None = field(init=False, default=None)
-    """What the next one has raised."""
+    """The error of the next one."""
 
     def take(self, wanted: int) -> Chunk:
         """Give some rows, no more than are wanted, nor than are there without waiting; none at the end."""

@@ -42,7 +42,7 @@ RESTORED: Final[dict[type[DataType], Maker]] = {
     GeometryType: lambda row: Geometry(row.wkb, row.srid),
     GeographyType: lambda row: Geography(row.wkb, row.srid),
 }
-"""What makes a value of the struct that Arrow has for it."""
+"""Makes a value of the struct that Arrow has for it."""
 
 
 def values_of(column: Any, kind: type[Any], declared: DataType | None = None) -> list[Any]:
@@ -159,7 +159,7 @@ def _maps(column: Any, kind: type[Any], declared: DataType | None) -> list[Any]:
 
 
 def _lists(column: Any, items: list[Any]) -> list[Any]:
-    """Share the values inside among the lists of which they are."""
+    """Share the values inside among the lists that they are of."""
     offsets: list[int] = column.offsets.to_pylist()
     first = offsets[0]
     return _with_nulls(column, [items[start - first : end - first] for start, end in pairwise(offsets)])
@@ -219,7 +219,7 @@ def _by_the_clock(instants: Any) -> list[Any]:
 
 
 def _check_range(column: Any) -> None:
-    """Refuse what Python has no value for, of which numpy would make a plain number."""
+    """Refuse a value that Python has no type for, since numpy would make a plain number of it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -5,9 +5,9 @@ four seconds. So the loop, once the jobs of a flow have ended, first listens no 
 that are left. A reset alone may be a fault of the network, behind which a task goes on. One behind which nobody listens any
 more means that Spark has ended the job, and waits for nothing but the function.
 
-A task whose results Spark reads opens a connection too, if it can, and says nothing on it. And it watches that to Spark, which
-hangs up when it gets a result of a task that was cancelled: the worker would find out when it next writes, and PySpark
-then says in the log that a pipe is broken.
+A task whose results Spark reads opens a connection too, if it can, and says nothing on it. And it watches the
+connection to Spark, which hangs up when it gets a result of a task that was cancelled. The worker would find out when
+it next writes, and PySpark then says in the log that a pipe is broken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from attrs import define, field
 from .connecting import PATIENCE, Address, prepare
 
 ASKING: Final = 1.0
-"""Seconds for whoever listens to answer."""
+"""Seconds for the listener to answer."""
 LINE: Final = "line-to-spark"
 """The thread that waits for Spark to hang up; a worker needs one, as long as it lives."""
 
@@ -185,7 +185,7 @@ def hung_up(line: int, milliseconds: int | None) -> bool:
     if not hasattr(select, "poll"):
         return False
     poll = select.poll()
-    # What is to be read may well wait in front of the end.
+    # Data may well wait to be read in front of the end.
     poll.register(line, getattr(select, "POLLRDHUP", 0))
     return bool(poll.poll(milliseconds))
 

@@ -62,7 +62,7 @@ class PartitionTask(ABC):
         """Run over a partition of a DataFrame."""
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any] | Slices:
-        """Turn the batches of a partition into elements, or into slices of which they are made."""
+        """Turn the batches of a partition into elements, or into slices that these are made of."""
         assert self.reading is not None
         read = map(self.reading.unpacked, watched(batches))
         if self.sliced:
@@ -156,7 +156,7 @@ def watched(batches: Iterator[Any]) -> Iterator[Any]:
 
 @define(eq=False)
 class PartitionWork(ABC, Generic[Input]):
-    """What is done with one partition, as far and as fast as elements are granted."""
+    """The work on one partition, as far and as fast as elements are granted."""
 
     run: RegionRun
     items: Input
@@ -235,7 +235,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
 
 @define(eq=False)
 class SlicedRun(PartitionWork[Slices]):
-    """The rows of one partition, of which the loop makes elements; its region has no stages."""
+    """The rows of one partition, which the loop makes into elements; its region has no stages."""
 
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
         """Cut off some rows."""

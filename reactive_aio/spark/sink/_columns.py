@@ -50,14 +50,14 @@ ACCEPTED: Final[tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]],
     (ArrayType, (Sequence,), (str, bytes)),
     (MapType, (Mapping,), ()),
 )
-"""What Python values a column takes, and what it does not although it is one of these.
+"""The Python types that a column takes, and subtypes of these that it does not take.
 
 Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
 """
 
 
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
-"""What is no row, but the value of an only column."""
+"""Types that are no row, but the value of an only column."""
 
 
 def _arrow() -> Any:
@@ -84,7 +84,7 @@ class Columns:
         object.__setattr__(self, "_schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
-        """Give the table of elements, of which the first has the index ``first``."""
+        """Give the table of elements; the first of them has the index ``first``."""
         pa = _arrow()
         rows = self._rows(items, first)
         arrays: list[Any] = []

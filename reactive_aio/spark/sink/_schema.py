@@ -1,4 +1,4 @@
-"""What the columns are: a schema of PySpark, its text, or an attrs class whose fields are the columns."""
+"""The columns: a schema of PySpark, its text, or an attrs class whose fields are the columns."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ COLUMN: Final = "batch"
 
 @frozen
 class Committed:
-    """What there is of a run: its first ``batches`` batches, which are its first ``rows`` rows."""
+    """The written part of a run: its first ``batches`` batches, which are its first ``rows`` rows."""
 
     run: str
     batches: int = 0
@@ -267,8 +267,8 @@ class Table(BatchWriter):
 class Frames(BatchWriter):
     """A function of one's own, called with the frame of each batch and its number, as by ``foreachBatch``.
 
-    What it guarantees is its own affair: at least once, since a flow that is run again writes all batches again. It is exactly once if the
-    function drops or replaces a number that it has seen.
+    Its guarantee is its own: at least once, since a flow that is run again writes all batches again. It is exactly once
+    if the function drops or replaces a number that it has seen.
     """
 
     fn: Callable[[DataFrame, int], object]

@@ -64,7 +64,7 @@ async def to_spark(
                     await sink.add(items)
                     if progress is not None:
                         _tell(progress, sink.done)
-        except BaseException as error:  # whoever has failed, or cancelled
+        except BaseException as error:  # the one that has failed, or cancelled
             done = sink.done
             add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
             raise
@@ -81,7 +81,7 @@ def _tell(progress: Callable[[Committed], object], done: Committed) -> None:
 
 @define(eq=False)
 class Sink:
-    """What has been written of a run, and how to write more."""
+    """The written part of a run, and how to write more."""
 
     writer: BatchWriter
     calls: Calls

@@ -69,7 +69,7 @@ class Arrival:
     """Whether the subscriber has it."""
     decided: asyncio.Event = field(init=False, factory=asyncio.Event)
     why: str = field(init=False, default="the flow that the stream is written to has ended")
-    """What Spark hears where it is refused."""
+    """The text for Spark where it is refused."""
     _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
     """The rows of each partition that have arrived; a later attempt of its task goes on behind them."""
     _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
@@ -96,7 +96,7 @@ class Arrival:
         """Whether a task is at work on it."""
         return bool(self._lines) and not self.decided.is_set()
 
-    # -- the flow of its rows; on the loop of whoever reads
+    # -- the flow of its rows; on the loop of the reader
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read, for the first time and the last."""
@@ -263,7 +263,7 @@ class Arrival:
 
     @property
     def _word(self) -> Frame:
-        """What tasks are told once it has been decided: rows that were not read are not wanted, or the task fails."""
+        """The answer to tasks once it has been decided: rows that were not read are not wanted, or the task fails."""
         if self.handover.accepted:
             return Frame(STOP, self.delivery.batch)
         return Frame(FAILED, self.delivery.batch, pickled=self.why.encode())

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def to_arrow(batches: Sequence[Any]) -> bytes:
-    """Write batches, of which there is one at least, as a stream."""
+    """Write one batch or more as a stream."""
     return in_arrow(batches).tobytes()
 
 

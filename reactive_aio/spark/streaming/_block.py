@@ -1,4 +1,4 @@
-"""What is open for the length of an ``async with`` block."""
+"""A resource that is open for the length of an ``async with`` block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...hooks import also_failed
 
 
 class Closable(Protocol):
-    """What is closed in the end."""
+    """A resource that is closed in the end."""
 
     async def close(self) -> BaseException | None:
         """Leave nothing behind; return what the cleanup has failed with."""

@@ -36,7 +36,7 @@ WHOM = "the inbox that the stream is written to"
 
 @frozen
 class Written(WriterCommitMessage):
-    """What a task has to say for itself when its partition has been written."""
+    """The message of a task when its partition has been written."""
 
     delivery: Delivery
     partition: int

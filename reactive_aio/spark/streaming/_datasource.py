@@ -1,6 +1,6 @@
 """The data source ``reactive_aio`` of Spark, in the processes of a streaming query: it asks the event loop for rows.
 
-What is written goes by `datasink`.
+Rows that are written go by `datasink`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Share the rows out to tasks."""
         first, last = self._place(start), self._place(end)
-        self._ask(LATEST, first, last - first)  # after a restart the flow has to begin here, whichever task comes first
+        self._ask(LATEST, first, last - first)  # after a restart the flow has to begin here; any task may come first
         parts = max(1, min(int(option(self._options, "partitions")), last - first))
         cuts = [first + (last - first) * at // parts for at in range(parts + 1)]
         return [Rows(*pair) for pair in pairwise(cuts) if pair[0] < pair[1]]

@@ -63,12 +63,12 @@ def feed(
     ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The flow is
     subscribed to when the query asks for its first row. A query that begins again, from its checkpoint, is given the
     rows again that it has not committed. When this process begins again, so does the flow, and rows have to be found
-    again by their place: for this give the feed a ``name``, that of the stream for all time. Instead of a flow give it a function from an
-    offset to the flow of the elements from there on.
+    again by their place. For this give the feed a ``name``, that of the stream for all time. Instead of a flow give it
+    a function from an offset to the flow of the elements from there on.
 
     Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches; up to
-    ``batch`` rows make one. What has been admitted is kept until Spark commits it, which is when it plans the batch
-    behind it: so at most ``ahead`` and two batches are kept.
+    ``batch`` rows make one. Rows that have been admitted are kept until Spark commits them, which is when it plans the
+    batch behind them. So at most ``ahead`` and two batches are kept.
     Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails;
     ``feed.drain(query)`` raises the error itself.
     Trigger: by ``availableNow=True`` the query runs to the end of the flow.
@@ -164,7 +164,7 @@ class Feed:
     """The place up to which elements may be taken from the flow."""
     _complete: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
-    """What the flow has failed with."""
+    """The failure of the flow."""
     _came: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when something has come; who waits clears it."""
     _room: asyncio.Event = field(init=False, factory=asyncio.Event)

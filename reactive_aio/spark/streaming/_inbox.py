@@ -114,7 +114,7 @@ def inbox(
 
 @define(eq=False)
 class Inbox(Generic[T]):
-    """What streaming queries write to; made by `inbox`."""
+    """A target that streaming queries write to; made by `inbox`."""
 
     _kind: type[T]
     _prefetch: int

@@ -24,9 +24,9 @@ class Reader:
     demand: int = field(init=False, default=0)
     _release: Callable[[], None] | None = field(init=False)
     _failure: BaseException | None = field(init=False, default=None)
-    """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
+    """The failure of the subscriber. It knows, and most likely cancels; so it gets the failure when it asks for more."""
     _end: tuple[BaseException | None] | None = field(init=False, default=None)
-    """What it is to be told in the end."""
+    """The failure that it gets in the end."""
     _over: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:

@@ -37,8 +37,8 @@ class Ledger(Protocol[X_co]):
 def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X]) -> Callable[[B], Awaitable[None]]:
     """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
 
-    ``handle`` is given the batch and the transaction of the ledger. What it does in the transaction takes effect
-    exactly once, although Spark may deliver the batch again; what it does elsewhere does so at least once. (Kafka:
+    ``handle`` is given the batch and the transaction of the ledger. Its work in the transaction takes effect exactly
+    once, although Spark may deliver the batch again; its work elsewhere does so at least once. (Kafka:
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
 
@@ -97,7 +97,7 @@ class SqliteLedger:
     """A ledger in a file of SQLite; the transaction is a connection, by which to write what belongs with it.
 
     The ledger commits when the handler has returned, and rolls back where it fails. A ``with connection:`` of the handler's
-    own is a part of that: it is undone where it raises, and takes effect with the rest. What else would end the
+    own is a part of that: it is undone where it raises, and takes effect with the rest. Any call that would end the
     transaction, such as ``connection.commit()`` and ``executescript()``, raises an error of sqlite3.
     """
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @define(eq=False)
 class Handover:
-    """What the thread in which Spark calls waits for; settled once, from any thread."""
+    """The verdict that the thread in which Spark calls waits for; settled once, from any thread."""
 
     failed: Callable[[BaseException], None]
     """Called, on any thread, when the subscriber has failed to consume it."""
@@ -59,7 +59,7 @@ class Handover:
 
 @define(eq=False)
 class Consumable(ABC, Generic[T]):
-    """What is delivered *at least once*, with the same ``id`` each time, until it is acknowledged."""
+    """A batch that is delivered *at least once*, with the same ``id`` each time, until it is acknowledged."""
 
     id: int
     """Its number, from 0 for each checkpoint."""
@@ -121,8 +121,9 @@ class Consumable(ABC, Generic[T]):
 class MicroBatch(Consumable[T]):
     """A micro-batch of a Structured Streaming query, delivered *at least once*, with the same ``id`` each time.
 
-    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. What has not been acknowledged when the flow
-    ends comes again to the next subscriber with this checkpoint. It has the same number, and from a replayable source the same rows. ``async with`` acknowledges::
+    Spark waits until it is acknowledged, records it in the checkpoint, and makes the next one. A batch that has not
+    been acknowledged when the flow ends comes again to the next subscriber with this checkpoint. It has the same
+    number, and from a replayable source the same rows. ``async with`` acknowledges::
 
         async for batch in batches:
             async with batch as rows:

@@ -107,7 +107,7 @@ class Query:
     _stopping: Event = field(init=False, factory=Event)
     _over: Event = field(init=False, factory=Event)
     pending: Handover | None = field(init=False, default=None)
-    """What Spark waits for, which makes one micro-batch at a time; refused when the query has been told to stop."""
+    """The batch that Spark waits for, which makes one at a time; refused when the query has to stop."""
     _line: Any = field(init=False, default=None)
     """The connection by which Spark calls; a thread of py4j waits there for more, and would for ever."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])

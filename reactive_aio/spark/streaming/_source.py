@@ -45,7 +45,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
 
     @property
     def arguments(self) -> str:
-        """What is known without a call into the JVM."""
+        """Return what is known without a call into the JVM."""
         return f"streaming DataFrame, as_={self.reading.kind.__name__}, checkpoint={self.checkpoint!r}"
 
     @property
@@ -92,7 +92,7 @@ class StreamSubscription:
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
     """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
     _failure: BaseException | None = field(init=False, default=None)
-    """What the subscriber has failed with. It knows, and most likely cancels; so it is told when it asks for more."""
+    """The failure of the subscriber. It knows, and most likely cancels; so it gets the failure when it asks for more."""
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
     _task: asyncio.Task[None] | None = field(init=False, default=None)

@@ -1,4 +1,4 @@
-"""What the predicates stand on: how a rule is entered, and what they look for time and again.
+"""The base of the predicates: how a rule is entered, and the searches that they share.
 
 A predicate says what it saw of a broken rule, or None where the rule was kept or can't be judged by the trace.
 Whether something that has not come will still come is judged only where the trace ended at rest; see `Facts`.
