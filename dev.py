@@ -7,9 +7,10 @@
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
     python3 dev.py ci                    what CI does: lint, the daily tests, and a draw of all others (--seed SEED)
     python3 dev.py test-spark-cluster    what needs several JVMs or machines, and loses them (SPARK_CLUSTER=master, KILLS=n)
-    python3 dev.py lint [--fix] [path]   ruff, mypy and pyright
+    python3 dev.py lint [--fix] [path]   ruff, mypy, pyright and codespell
     python3 dev.py bench                 the benchmarks
     python3 dev.py docs                  write the generated pages and pictures anew
+    python3 dev.py floors [path]         some tests with the lowest versions that pyproject.toml allows, but for Spark's
     python3 dev.py pins                  choose the newest versions again (requirements/pins.txt)
 
     --python 3.12                        run or test in .venv-3.12, which has no Spark
@@ -45,6 +46,8 @@ OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
 SMOKE = ("tests/spec", "tests/runtime")
 """What the daily tests are on Pythons other than the default one."""
+CONNECTED = ("tests/web", "tests/connectors")
+"""The tests that use the optional dependencies."""
 SPREAD = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadscope")
 HOSTS = "tests.spark_cluster.hosts"
 """Makes several machines of this one, and runs a command on one of them."""
@@ -118,6 +121,8 @@ class Environment:
     base: str
     version: str
     spark: bool
+    lowest: bool = False
+    """Whether the package's own dependencies have the lowest versions that it declares."""
 
     @property
     def python(self) -> str:
@@ -152,6 +157,16 @@ def group(name: str) -> list[str]:
     return found
 
 
+def lowest_versions() -> list[str]:
+    """Read the lowest versions of what the package needs, but for Spark's, from pyproject.toml."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(each for name in extras if name != "spark" for each in extras[name])]
+    return [each.replace(">=", "==") for each in wanted]
+
+
 def requirements(environment: Environment, java: Path | None) -> list[str]:
     """Return what belongs in an environment, as arguments of pip and uv alike."""
     extras, groups = "uvloop,cli,websockets,httpx,aiohttp,multipart", ["test"]
@@ -183,6 +198,8 @@ def setup(environment: Environment, java: Path | None) -> None:
         with_uv = ["venv", "--quiet", "--python", environment.base]
         step([uv, *with_uv] if uv else [environment.base, "-m", "venv", "--without-pip"], environment.folder)
     step(installer(uv, environment.python), *wanted)
+    if environment.lowest:
+        step(installer(uv, environment.python), *lowest_versions())
     if environment.spark and java is None:
         make_java_home(environment)
     stamp.write_text(digest)
@@ -364,10 +381,18 @@ def ci(environment: Environment, arguments: list[str]) -> int:
     with tempfile.TemporaryFile("w+") as said:
         checkers = [sys.executable, __file__, "lint"]
         with subprocess.Popen(checkers, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT) as linting:
-            failed = test_part("ci", arguments)
+            failed = test_part("ci", arguments) or floors(environment, [])
         said.seek(0)
         print(said.read(), end="", flush=True)
     return failed or linting.returncode
+
+
+def floors(_: Environment, arguments: list[str]) -> int:
+    """Run tests with the lowest versions of the dependencies: those given, or the smoke tests and the connectors'."""
+    default = default_environment()
+    lowest = Environment(ROOT / ".venv-floors", default.base, default.version, spark=False, lowest=True)
+    say(f"tests with the lowest versions: {', '.join(lowest_versions())}")
+    return test(lowest, [*SPREAD, "--part=daily", *(arguments or [*SMOKE, *CONNECTED])])
 
 
 def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:
@@ -403,6 +428,7 @@ def lint(environment: Environment, arguments: list[str]) -> int:
         ["ruff", "format", *([] if fix else ["--check"])],
         ["mypy"],
         ["pyright"],
+        ["codespell_lib"],
     ]
     failed = [" ".join(checker) for checker in checkers if call(environment, *checker, *paths)]
     if not paths and public_types(environment):
@@ -468,6 +494,7 @@ COMMANDS = {
     "test-spark-cluster": test_spark_cluster,
     "lint": lint,
     "ci": ci,
+    "floors": floors,
     "bench": bench,
     "docs": docs,
     "pins": pins,

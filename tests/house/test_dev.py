@@ -139,3 +139,10 @@ def test_what_is_handed_to_pytest_runs_on_one_python_with_nothing_left_out(ran: 
     dev.main(["test", "-k", "arbiter"])
 
     assert [("3.11", ["-k", "arbiter"])] == ran
+
+
+def test_the_lowest_versions_are_those_that_the_package_declares_without_sparks() -> None:
+    lowest = dev.lowest_versions()
+
+    assert {"anyio", "attrs", "uvloop"} <= {each.partition("==")[0] for each in lowest}
+    assert not any(each.startswith(("pyspark", "pandas", "pyarrow")) for each in lowest)
