@@ -4,7 +4,8 @@ There are three parts:
 
 - ``all``: every test. pytest takes them all when nothing is said, and so does ``python3 dev.py test --all``.
 - ``daily``: what ``python3 dev.py test`` runs. A test marked ``long`` is left out. A coroutine test runs on one event
-  loop. Of a test with many cases run as many as it takes to have each value of each parameter at least once.
+  loop. Of a test with many cases run as many as it takes to have each value of each parameter at least once. Of a test
+  on Spark run a few cases.
 - ``ci``: the daily part, and one in `SHARE` of all other tests.
 
 A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here: one without a mark is in
@@ -22,8 +23,12 @@ import pytest
 
 MANY: Final = 24
 """A test with more cases than this runs some of them in the daily part."""
+FEW: Final = 3
+"""A test on Spark runs so many of its cases in the daily part, since each takes seconds."""
 SHARE: Final = 10
 """CI runs one in so many of the tests that the daily part leaves out."""
+SPARK: Final = ("tests/spark", "reactive_aio/spark")
+"""The folders whose tests start a session of Spark."""
 LOOP: Final = "_asyncio_loop_factory"
 """The parameter by which pytest-asyncio chooses the event loop; it comes first."""
 NAMES_OF_LOOPS: Final = {"asyncio", "uvloop"}
@@ -95,7 +100,10 @@ def daily(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     found: set[pytest.Item] = set()
     for cases in tests.values():
         here = on_one_loop(cases, seed)
-        found.update(here if len(here) <= MANY else covering(here, seed))
+        if here[0].nodeid.startswith(SPARK):
+            found.update(sorted(here, key=lambda item: rank(seed, item.nodeid))[:FEW])
+        else:
+            found.update(here if len(here) <= MANY else covering(here, seed))
     return found
 
 
@@ -144,4 +152,4 @@ def unit(nodeid: str) -> str:
     Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
     """
     path = nodeid.partition("::")[0]
-    return path.rpartition("/")[0] if path.startswith(("tests/spark", "reactive_aio/spark")) else path
+    return path.rpartition("/")[0] if path.startswith(SPARK) else path

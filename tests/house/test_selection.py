@@ -10,7 +10,7 @@ import pytest
 from attrs import frozen
 
 from tests import selection
-from tests.selection import LOOP, MANY, SHARE
+from tests.selection import FEW, LOOP, MANY, SHARE
 
 SEEDS = ["6de74a4", "0", "another"]
 NAMES = [f"operator {n}" for n in range(2 * MANY)]
@@ -49,13 +49,15 @@ class Sample:
         return name if name in self.marks else None
 
 
-def product_of(name: str = "test_it", marks: tuple[str, ...] = (), **parameters: Sequence[Any]) -> list[Any]:
+def product_of(
+    name: str = "test_it", marks: tuple[str, ...] = (), folder: str = "tests", **parameters: Sequence[Any]
+) -> list[Any]:
     """Give the cases of a test, which are all combinations of its parameters."""
     found: list[Any] = []
     for values in product(*parameters.values()):
         params = dict(zip(parameters, values, strict=True))
         shown = "-".join(map(str, values))
-        found.append(Sample(f"tests/test_it.py::{name}[{shown}]", Callspec(params), marks))
+        found.append(Sample(f"{folder}/test_it.py::{name}[{shown}]", Callspec(params), marks))
     return found
 
 
@@ -93,6 +95,15 @@ def test_a_test_with_few_cases_runs_all_of_them_on_one_loop() -> None:
     found = [item.callspec.params["n"] for item in selection.daily(items, "0")]
 
     assert cases == sorted(found, key=int)
+
+
+def test_of_a_test_on_spark_a_few_cases_run_and_in_time_all_of_them() -> None:
+    items = product_of(folder="tests/spark/sink", n=[str(n) for n in range(MANY // 2)])
+
+    found = [selection.daily(items, str(seed)) for seed in range(100)]
+
+    assert {FEW} == {len(each) for each in found}
+    assert set(items) == set().union(*found)
 
 
 def test_the_seed_draws_the_loop() -> None:

@@ -425,5 +425,5 @@ async def test_a_service_that_reconnects_keeps_nothing_of_what_it_has_left() -> 
         seen.append(sum(type(each) is type(emitter) for each in gc.get_objects()))
 
     with pytest.raises(OSError, match="gone"):
-        await Flow.from_callback(register, max_size=2).retry(20).for_each(print, stop=asyncio.Event())
+        await Flow.from_callback(register, max_size=2).retry(6).for_each(print, stop=asyncio.Event())
     assert max(seen) < 5

@@ -319,6 +319,7 @@ os._exit(0)  # Spark's own shutdown wants to ask the JVM
 """
 
 
+@pytest.mark.long
 def test_cancelling_makes_no_noise_and_a_dead_jvm_is_a_typed_error_for_whatever_runs(tmp_path: Path) -> None:
     """In a process of its own, whose JVM may be killed and whose stderr can be read."""
     done = subprocess.run(

@@ -72,6 +72,7 @@ print("ended")
 """
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_what_was_cancelled_and_what_others_cancel_is_told() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
