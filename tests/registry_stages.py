@@ -103,6 +103,7 @@ wide(
     lambda _, via, __: via(failed(via).index()),
 )
 operator("sort_by", lambda flow: flow.sort_by())
+operator("repartition", lambda flow: flow.repartition(3))
 wide(
     "handle",
     lambda n, via, _: via(via(Flow.range(2 * n + 1)).handle(give_odd(n))),

@@ -10,5 +10,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "publish_on": Traits(
         "prefetch", keeps="prefetch", completes=Completes.BEHIND, fails=Fails.BEHIND, names="RxPY: ``observe_on``"
     ),
+    "repartition": Traits(),
     "subscribe_on": Traits(names="RxPY: ``subscribe_on``"),
 }

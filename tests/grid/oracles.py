@@ -263,6 +263,7 @@ def stages(k: int) -> list[Step]:
         Step("scan(max)", lambda f: f.scan(max), lambda ns: [*accumulate(ns, max)]),
         Step(f"scan(add, {k})", lambda f: f.scan(add, k), lambda ns: [*accumulate(ns, add, initial=k)]),
         Step("index", lambda f: f.index(k).map(sum), lambda ns: [n + at for at, n in enumerate(ns, k)]),
+        Step(f"repartition({k + 1})", lambda f: f.repartition(k + 1), lambda ns: ns),
         Step("pairwise", lambda f: f.pairwise().map(sum), lambda ns: [a + b for a, b in pairwise(ns)]),
         Step(f"handle({k})", lambda f: f.handle(odd_below(k)), lambda ns: [n for n in until(ns, k) if n % 2]),
         Step("signals", lambda f: f.materialize().dematerialize(), lambda ns: ns),

@@ -73,6 +73,7 @@ WHOLE = {
     "replay": {"share"},
     "stop": {"range"},
     "index": {"element_at"},
+    "partitions": {"repartition"},
     "offset": {"to_spark"},
     "seed": {"sample_fraction"},
     "level": {"log"},

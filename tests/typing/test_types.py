@@ -151,6 +151,7 @@ def test_operators() -> None:
     assert_type(flow.sort_by(lambda n: -n), Flow[int])
     assert_type(flow.sample_fraction(0.5, key=str), Flow[int])
     assert_type(flow.handle(keep), Flow[str])
+    assert_type(flow.repartition(2, key=lambda n: -n), Flow[int])
     assert_type(flow.pairwise(), Flow[tuple[int, int]])
     assert_type(flow.materialize(), Flow[Next[int] | Failed | Completed])
     assert_type(flow.materialize().dematerialize(), Flow[int])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from ..._fusion import calling_line
 from ..._plan import PublishOn, SubscribeOn
-from .._fluent import Fluent, check_count
+from .._fluent import Fluent, check_count, check_function
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -47,6 +48,29 @@ class Scheduling(Fluent[T_co]):
         if _are_workers(scheduler):
             return self._begin(OnWorkers(self._as_flow(), scheduler, prefetch, calling_line()))
         return self._place(PublishOn(_checked("publish_on", scheduler), prefetch))
+
+    def repartition(self, partitions: int, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+        """Spread the elements over so many partitions, where Spark makes them; elsewhere they pass as they are.
+
+        By default each partition gets about as many elements. With ``key`` elements of equal keys are in one partition,
+        and keys may be what those of `group_by_key` may.
+        Demand: passed on one for one; on Spark the elements are on Spark's disks between the tasks.
+        Errors: ``partitions`` below 1 and a ``key`` that is an ``async def`` are refused when the flow is built. So is a flow
+        on Spark whose elements travel by ``wire="results"``, as with Spark Connect: call ``repartition`` of its frame.
+        Spark: the elements are shuffled and come in another order, and what follows runs in the workers, in as many tasks.
+        Behind operators that count along the whole stream, such as ``take`` and ``index``, elements are not spread.
+        (Spark: ``repartition``.)
+
+        >>> from reactive_aio import Flow
+        >>> Flow.range(3).repartition(8).map(str).run_sync()
+        ['0', '1', '2']
+        """
+        from .repartition import Repartition
+
+        check_count("repartition", "partitions", partitions, 1)
+        if key is not None:
+            check_function("repartition", key, "an ordinary function is needed")
+        return self.then(Repartition[T_co](partitions, key))
 
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and the steps that are fused with it, on ``scheduler``.

@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 
 from ..._fusion import AWAIT, ELEMENT, KEYED, Placed
 from ..._plan import FlowLike, Nodes, PublishOn, SubscribeOn
+from ...operators.scheduling.repartition import Repartition
 from ...operators.transforming.handle import Handle
 from .._source.capabilities import check_order
 from .._source.source import FromSpark
@@ -73,13 +74,13 @@ def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
         raise refused_place(method, step)
     if isinstance(step.operator, Handle):
         step = Placed(HandleOfPart[Any, Any](operator.fn), step.origin)
+    if step.operator.requirement is KEYED or isinstance(step.operator, Repartition):
+        return _shuffled(method, parts, step)
     if step.operator.requirement in {ELEMENT, AWAIT}:
         if parts.behind:
             raise refused_between(method, parts.behind[-1], step)
         sources = [evolve(source, stages=(*source.stages, step)) for source in parts.sources]
         return evolve(parts, sources=tuple(sources))
-    if step.operator.requirement is KEYED:
-        return _shuffled(method, parts, step)
     return _by_spark(method, parts, step)
 
 

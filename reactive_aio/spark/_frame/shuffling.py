@@ -1,4 +1,4 @@
-"""A shuffle by key in Spark's plan: rows made by a region, brought together and sorted by Spark."""
+"""A shuffle in Spark's plan: rows made by a region, brought together and sorted by Spark."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from ..._core.guard import FAILURES
 from ..._fusion import Placed
 from ..._remote.failures import pack
-from ...operators.windowing.by_key import GroupByKey
+from ...operators.scheduling.repartition import Repartition
 from .._source.source import FromSpark
-from .._task.shuffled import ToShuffle, told
+from .._task.shuffled import Shuffling, before_shuffle, told
 from .._task.worker import InputFailed, InputLost
 from ..sink._columns import Columns
 from .planned import framed, session_of
@@ -44,14 +44,19 @@ class ShuffleTask(FrameTask):
             yield told(pack(error, self.here), self.parts)
 
 
-def shuffled(before: FromSpark, by: Placed[GroupByKey]) -> Any:
+def shuffled(before: FromSpark, by: Placed[Shuffling]) -> Any:
     """Give the frame of the rows behind the shuffle: each partition sorted by key, and by order within a key.
 
     The elements themselves are sorted by as well, so that a task that is done again has them in the same order.
     """
     session = session_of(before)
-    parts = int(session.conf.get("spark.sql.shuffle.partitions"))
-    columns, step = Columns(SCHEMA, None, UTC), Placed(ToShuffle(by.operator, parts), by.origin)
+    operator = by.operator
+    parts = (
+        operator.partitions
+        if isinstance(operator, Repartition)
+        else int(session.conf.get("spark.sql.shuffle.partitions"))
+    )
+    columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts), by.origin)
 
     def rows_of(source: FromSpark) -> Any:
         source = source.ready()  # a side of a join may have a shuffle of its own

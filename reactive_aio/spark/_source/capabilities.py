@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..._fusion import AWAIT, ELEMENT, KEYED, OFFSET, PART, SORT, Stage
 from ..._plan import Capabilities
 from ...errors import UnsupportedOnSparkError
+from ...operators.scheduling.repartition import Repartition
 from ...operators.windowing.by_key import GroupByKey
 from .portable import check_portable
 
@@ -46,5 +47,16 @@ UNORDERED: Final = Capabilities(
 )
 """Partitions come as they are ready, until they are sorted."""
 
-RESULTS: Final = Capabilities("Spark", frozenset({ELEMENT, AWAIT, PART}), check_portable, {PART: frozenset()})
+
+def check_unshuffled(placed: object, stage: Stage[Any, Any]) -> None:
+    """Refuse a shuffle, and what can't be sent."""
+    if isinstance(stage, Repartition):
+        raise UnsupportedOnSparkError(
+            f"{placed}, can't be run where elements travel by wire='results', as with Spark Connect. Call "
+            f".repartition({stage.partitions}) of the frame before from_spark()"
+        )
+    check_portable(placed, stage)
+
+
+RESULTS: Final = Capabilities("Spark", frozenset({ELEMENT, AWAIT, PART}), check_unshuffled, {PART: frozenset()})
 """Elements are the results of jobs: what a task tells at its end comes too late for the next, and Spark Connect has no shuffle."""

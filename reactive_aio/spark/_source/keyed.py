@@ -1,4 +1,4 @@
-"""A flow on Spark whose elements are shuffled by key, so that stages run on those of each key.
+"""A flow on Spark whose elements are shuffled: by key, so that stages run on those of each key, or into other partitions.
 
 It is one plan of Spark's: the region before the shuffle, a shuffle into partitions, a sort in each of them by key and order, and
 the region behind it. Nothing of a key is in the memory of a worker but the state of its stages. The rest is on Spark's disks,
@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 from ..._fusion import KEYED, Placed, Stage
 from ...operators.windowing.by_key import GroupByKey
 from .._task.rows import Reading
-from .._task.shuffled import FromShuffle
+from .._task.shuffled import Shuffling, behind_shuffle
 from .insight import details
 from .source import FromSpark
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class SparkKeyed(FromSpark):
-    """A source whose first stage runs stages on the elements of each key."""
+    """A source whose first stage reads what comes out of a shuffle."""
 
     before: FromSpark = field(kw_only=True)
     """The source that is shuffled."""
-    by: Placed[GroupByKey] = field(kw_only=True)
+    by: Placed[Shuffling] = field(kw_only=True)
 
     @staticmethod
     def of(before: FromSpark, step: Placed[Stage[Any, Any]]) -> SparkKeyed:
         """Shuffle what a source gives."""
-        by: Any = step  # a GroupByKey, the only stage that requires it
-        stage = Placed(FromShuffle(by.operator), step.origin)
+        by: Any = step  # one of the two stages that shuffle
+        stage = Placed(behind_shuffle(by.operator), step.origin)
         left = before.capabilities.after(KEYED)
         reading = Reading(tuple)
         return SparkKeyed(
@@ -50,7 +50,9 @@ class SparkKeyed(FromSpark):
     def details(self) -> tuple[str, ...]:
         """How the partitions are run, how elements travel, and where to look at it."""
         (first, *others), own = self.before.details, details(self)[0]
-        return (f"{first.partition(', ')[0]}, shuffled by key, {own.partition(', ')[2]}", *others)
+        by = self.by.operator
+        how = "by key" if isinstance(by, GroupByKey) else f"into {by.partitions}"
+        return (f"{first.partition(', ')[0]}, shuffled {how}, {own.partition(', ')[2]}", *others)
 
     def within(self, context: Context) -> Self:
         """Give both sides with the values that their variables have."""

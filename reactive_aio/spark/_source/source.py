@@ -15,6 +15,7 @@ from ..._fusion import KEYED, SORT, InTurn, Partial, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, Inlet, Pushed, Source
 from ..._remote.variables import Values, Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
+from ...operators.scheduling.repartition import Repartition
 from ...spec import Subscription
 from .._delivery.at_end import DeliveryAtEnd
 from .._delivery.in_turn import DeliveryInTurn
@@ -136,7 +137,8 @@ class FromSpark(Pushed[Any]):
             from .sorting import SparkSorted
 
             return SparkSorted.of(self, stage)
-        if stage.operator.requirement is KEYED:
+        spread = isinstance(stage.operator, Repartition) and KEYED in self.capabilities.runs
+        if spread or stage.operator.requirement is KEYED:
             from .keyed import SparkKeyed
 
             return SparkKeyed.of(self, stage)

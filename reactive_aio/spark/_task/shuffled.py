@@ -1,7 +1,7 @@
-"""The code that runs in Spark's workers on both sides of a shuffle by key.
+"""The code that runs in Spark's workers on both sides of a shuffle.
 
 Before it, each element becomes a row: the partition that it goes to, what its key is compared by, what it is sorted by, and
-itself, pickled with its key. Behind it, rows come sorted, and the stages run key after key. A failure before the shuffle is a
+itself, pickled with its key. An element that only goes to another partition has `ANY` for its key. Behind it, rows come sorted, and the stages run key after key. A failure before the shuffle is a
 row as well, one for each partition and before all others, since no key is complete without what was lost.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from zlib import crc32
 
 from attrs import define, frozen
@@ -17,6 +17,7 @@ from attrs import define, frozen
 from ..._core.guard import FAILURES
 from ..._fusion import Stage, Template, Transform
 from ..._remote.pickling import by_reference
+from ...operators.scheduling.repartition import Repartition
 from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair
 from ...operators.windowing.keys import in_bytes
 from .pickling import dumps_by_value
@@ -24,6 +25,21 @@ from .worker import InputFailed
 
 Row = tuple[int, bytes, bytes, bytes]
 """Partition, key, order, and the pickled pair of key and element; a key without bytes for a packed failure."""
+
+
+Shuffling = GroupByKey | Repartition[Any]
+ANY: Final = b"any"
+"""Stands for a key where keys make no difference; not empty, since that marks a failure."""
+
+
+def before_shuffle(by: Shuffling, parts: int) -> Stage[Any, Row]:
+    """Return the stage that makes rows of elements."""
+    return ToShuffle(by, parts) if isinstance(by, GroupByKey) else Spreading(by)
+
+
+def behind_shuffle(by: Shuffling) -> Stage[Row, Any]:
+    """Return the stage that reads the rows."""
+    return FromShuffle(by) if isinstance(by, GroupByKey) else Spread(by)
 
 
 @frozen
@@ -55,6 +71,77 @@ class ToShuffle(Stage[Any, Row]):
         mark = in_bytes(key)
         place = b"" if by.order_by is None else in_bytes(by.order_by(item))
         return crc32(mark) % self.parts, mark, place, pickled((key, item))
+
+
+@frozen
+class Spreading(Stage[Any, Row]):
+    """Makes rows of elements, for one partition after another or by key."""
+
+    by: Repartition[Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.by.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return self.by.arguments
+
+    def transform(self) -> Transform[Any, Row]:
+        """Begin with a partition that depends on the task, so that tasks with a few elements each fill all of them."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        return Dealing(self.by, 0 if task is None else task.partitionId())
+
+
+@define(eq=False)
+class Dealing(Transform[Any, Row]):
+    """The partition that is next, in one task."""
+
+    by: Repartition[Any]
+    next: int
+
+    template: ClassVar[Template | None] = Template("""
+        item = $row(item)
+        $rest
+    """)
+
+    def row(self, item: Any) -> Row:
+        """Choose the partition, by the key if there is one."""
+        by = self.by
+        if by.key is None:
+            self.next += 1
+            return self.next % by.partitions, ANY, b"", pickled((None, item))
+        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", pickled((None, item))
+
+
+@frozen
+class Spread(Stage[Row, Any]):
+    """Makes elements of the rows."""
+
+    by: Repartition[Any]
+
+    template: ClassVar[Template | None] = Template("""
+        item = $element(item)
+        $rest
+    """)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.by.name
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the method."""
+        return self.by.arguments
+
+    def element(self, row: Row) -> Any:
+        """Unpickle an element; raises the failure that stands in its place."""
+        return looked_at(row)[2]
 
 
 def pickled(value: object) -> bytes:
