@@ -130,3 +130,18 @@ def test_a_flow_is_written_to_a_table(told: Any) -> None:
 
 def test_a_region_fed_from_the_loop_is_refused(told: Any) -> None:
     assert "classic session" in told["scheduler"]
+
+
+def test_the_table_of_the_page_is_what_a_server_does(tmp_path: Path) -> None:
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark_cluster.connect_table", "--check"],
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+    assert done.returncode == 0, done.stderr

@@ -83,13 +83,13 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
         parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
     first = parts[0]
     alike = all(
-        not part.in_turn
-        and part.context is first.context
-        and (
+        (
             type(part) in (FromSpark, SparkKeyed)  # the order of parts that are shuffled makes no difference
             if method == "join"
             else type(part) is FromSpark and part.ordered and part.prefetch == first.prefetch
         )
+        and not part.in_turn
+        and part.context is first.context  # sessions of Spark Connect, which are not of these types, have none
         for part in parts
     )
     if not alike or len(parts) > MOST:
