@@ -476,12 +476,12 @@ class Sourcing(Computed[T_co]):
         if checkpoint is not None:
             if context:
                 raise ValueError(
-                    "from_spark(context=...) is not for streams: read the rows of a micro-batch by it, "
+                    "from_spark(context=...) is not for streams. Read the rows of a micro-batch with "
                     "Flow.from_spark(batch.frame, context=...)"
                 )
             if wire is not None:
                 raise ValueError(
-                    "from_spark(wire=...) is not for streams: read the rows of a micro-batch by it, "
+                    "from_spark(wire=...) is not for streams. Read the rows of a micro-batch with "
                     "Flow.from_spark(batch.frame, wire=...)"
                 )
             from ...spark.streaming._source import from_stream
