@@ -9,7 +9,7 @@ from typing import Final
 class Requirement(Enum):
     """What a stage needs of the place where it runs."""
 
-    ELEMENT = "one element after another, whichever they are"
+    ELEMENT = "one element after another, from any part of the stream"
     AWAIT = "an event loop, for what its function awaits"
     PART = "a part of the stream, in its order"
     OFFSET = "the number of elements before its part"

@@ -175,11 +175,11 @@ async def coroutine() -> list[int]:
     ("source", "wrong", "told"),
     [
         ("from_iterable", 3, "iterable or a function, not int"),
-        ("from_iterable", Ticks(), "use Flow.from_async_iterable"),
+        ("from_iterable", Ticks(), "Use Flow.from_async_iterable"),
         ("from_iterable", later, "later is async: use Flow.from_async_iterable"),
         ("from_iterable", coroutine, "async def"),
         ("from_async_iterable", 3, "async iterable or a function, not int"),
-        ("from_async_iterable", [1], "not list; use Flow.from_iterable"),
+        ("from_async_iterable", [1], "not list. Use Flow.from_iterable"),
         ("from_async_iterable", coroutine, "async def"),
     ],
 )

@@ -174,7 +174,7 @@ def test_what_nobody_has_had_goes_to_the_hook_when_the_flow_fails() -> None:
 @pytest.mark.parametrize(
     ("build", "kind", "text"),
     [
-        (lambda keyed: keyed.join(Flow.of(1)), TypeError, r"join\(\) takes what group_by_key\(\) gives, not Flow"),
+        (lambda keyed: keyed.join(Flow.of(1)), TypeError, r"join\(\) takes the result of group_by_key\(\), not Flow"),
         (
             lambda keyed: keyed.join(keyed, how="cross"),
             ValueError,

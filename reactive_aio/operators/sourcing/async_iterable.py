@@ -51,4 +51,4 @@ class FromAsyncMade(Awaited[T]):
         if isinstance(items, AsyncIterable):
             return aiter(cast("AsyncIterable[T]", items))
         made = f"{label(self.make)} must return an async iterable, but returned {label(items)}: {where}"
-        raise TypeError(made + ("; use Flow.from_iterable" if isinstance(items, Iterable) else ""))
+        raise TypeError(made + (". Use Flow.from_iterable" if isinstance(items, Iterable) else ""))

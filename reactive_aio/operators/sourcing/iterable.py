@@ -120,4 +120,4 @@ class FromMade(Pulled[T]):
         if isinstance(items, Iterable):
             return iter(cast("Iterable[T]", items))
         made = f"{label(self.make)} must return an iterable, but returned {label(items)}"
-        raise TypeError(made + ("; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))
+        raise TypeError(made + (". Use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))
