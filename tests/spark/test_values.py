@@ -231,7 +231,7 @@ async def test_a_date_that_python_has_no_value_for_is_an_error(
     spark: Any, made_by: Made, as_: type[Any], column: str
 ) -> None:
     frame = spark.sql(f"select {column} as d")
-    with pytest.raises(ValueError, match="is no date of Python's") as failed:
+    with pytest.raises(ValueError, match="is not a date of Python") as failed:
         await made_by(Flow.from_spark(frame, as_=as_)).to_list()
 
     assert "in column d" in failed.value.__notes__
@@ -245,14 +245,14 @@ async def test_a_time_that_python_has_no_value_for_is_an_error(spark: Any, kind:
         column = inside.format(f"{kind}'{year}-03-15 12:00:00'")
         frame = spark.sql(f"select {column} as t")
 
-        with pytest.raises(ValueError, match="is no datetime of Python's"):
+        with pytest.raises(ValueError, match="is not a datetime of Python"):
             await Flow.from_spark(frame, as_=tuple).to_list()
 
 
 async def test_the_rows_before_a_date_beyond_pythons_come_before_the_error(spark: Any, made_by: Made) -> None:
     frame = spark.range(0, 3000, 1, 1).selectExpr("id", "if(id = 1234, date'+10000-01-01', date'2024-01-01') as d")
     found: list[int] = []
-    with pytest.raises(ValueError, match="10000-01-01 is no date"):
+    with pytest.raises(ValueError, match="10000-01-01 is not a date"):
         await made_by(Flow.from_spark(frame, as_=tuple)).for_each(lambda row: found.append(row[0]))
 
     assert list(range(1234)) == found
@@ -263,7 +263,7 @@ def test_the_error_is_that_of_the_first_row_in_whichever_column() -> None:
     rows = Reading(tuple).elements(batch)
 
     assert (dt.date(1970, 1, 1), dt.date(1970, 1, 1)) == next(rows)
-    with pytest.raises(ValueError, match="no date of Python's") as failed:
+    with pytest.raises(ValueError, match="not a date of Python") as failed:
         next(rows)
     assert ["in column b"] == failed.value.__notes__
 

@@ -141,7 +141,7 @@ def test_what_spark_does_in_the_middle_of_functions_is_refused(spark: Any) -> No
 
     assert said.startswith("map(abs), chained at")
     assert "can't be run by to_frame() behind take(3), which Spark runs itself" in said
-    assert "put take() first or last" in said
+    assert "Put take() first or last" in said
 
 
 def test_an_rdd_has_no_lazy_limit(spark: Any) -> None:
