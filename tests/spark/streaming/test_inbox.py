@@ -202,7 +202,7 @@ async def test_a_query_whose_tasks_stay_away_fails_the_rows_in_time(patience: fl
             with pytest.raises(SparkJobError, match="any more"):
                 batch.acknowledge()
             late = await Process.task(own.options)
-            assert "no task of query query has been there" in await late.refused()
+            assert "no task of query query has been connected" in await late.refused()
 
 
 async def test_a_task_that_sends_more_than_it_was_granted_is_hung_up() -> None:
@@ -410,7 +410,7 @@ async def test_what_is_not_consumed_is_refused(told: str) -> None:
                 del batch
                 with pytest.raises(SparkJobError, match="dropped without an acknowledgement"):
                     await anext(batches)
-        said = {"failed": "OSError: the disk is full", "let go": "let go of", "cancelled": "has cancelled"}[told]
+        said = {"failed": "OSError: the disk is full", "let go": "dropped without", "cancelled": "has cancelled"}[told]
         assert said in await driver.refused()
         assert said in await task.refused()
 
