@@ -155,7 +155,7 @@ def test_a_file_with_the_name_of_another_module_is_refused(tmp_path: Path, capsy
     (tmp_path / "json.py").write_text(HEAD)
 
     assert main(["run", f"{tmp_path / 'json.py'}:flow"]) == 2
-    assert "rename it" in capsys.readouterr().err
+    assert "Rename the file" in capsys.readouterr().err
 
 
 def test_a_function_that_fails_to_build_the_flow_is_a_failure(

@@ -487,8 +487,8 @@ def test_the_types_of_a_chain_are_those_of_its_processor() -> None:
     ("chain", "text"),
     [
         (3, "takes a function, not int"),
-        (lambda flow: flow.to_list, "gave method"),
-        (lambda _: None, "gave NoneType"),
+        (lambda flow: flow.to_list, "returned method"),
+        (lambda _: None, "returned NoneType"),
         (asyncio.sleep, "is async def"),
     ],
 )

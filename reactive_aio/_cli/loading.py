@@ -28,7 +28,7 @@ def load(target: str) -> object:
     """Import the module of a target and give what its attribute is."""
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
-        raise TargetError(f"{target!r} is not MODULE:ATTRIBUTE; an example is examples/flights.py:flow")
+        raise TargetError(f"{target!r} is not MODULE:ATTRIBUTE, such as examples/flights.py:flow")
     by_file = module_name.endswith(".py") or "/" in module_name or os.sep in module_name
     module = _from_file(Path(module_name)) if by_file else _from_name(module_name)
     found: object = module
@@ -87,7 +87,9 @@ def _from_file(path: Path) -> ModuleType:
     if known is not None:
         if getattr(known, "__file__", None) == str(path):
             return known
-        raise TargetError(f"{path.name} can't be imported as {path.stem!r}, for that is another module: rename it")
+        raise TargetError(
+            f"{path.name} can't be imported as {path.stem!r}, because another module has this name. Rename the file"
+        )
     _find_from(path.parent)
     return _imported(path.stem, str(path))
 
@@ -98,7 +100,7 @@ def _from_name(name: str) -> ModuleType:
     for part in name.split("."):
         package = f"{package}.{part}" if package else part
         if not part.isidentifier() or (package not in sys.modules and _spec(package) is None):
-            raise TargetError(f"there is no module {package!r}; a file is given by its path, with its .py")
+            raise TargetError(f"there is no module {package!r}. To name a file, write its path with .py")
         _imported(package, package)
     return sys.modules[name]
 

@@ -273,7 +273,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return events
 
     def _give_up(self) -> None:
-        error = DeadlockError(f"nothing is scheduled and nothing can come; {_waiting(self)}")
+        error = DeadlockError(f"nothing is scheduled, and no other thread can call the loop: {_waiting(self)}")
         for _, future in reversed(self._expiring):
             if not future.done():
                 future.set_exception(error)

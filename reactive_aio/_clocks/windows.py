@@ -175,7 +175,7 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
         if queue[0] is not turn:
             await asyncio.wait([turn], timeout=within)
             if not turn.done():
-                raise TimeoutError("the loop does not settle: another caller waits for that as well, and longer")
+                raise TimeoutError("the loop does not settle: another caller waits for the same, and for longer")
         await _rest(loop, busy, deadline)
     finally:
         queue.remove(turn)

@@ -115,7 +115,7 @@ def brief(error: BaseException) -> str:
     try:
         text = str(error)
     except FAILURES:
-        text = "(its text can't be had)"
+        text = "(its text can't be read)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -65,8 +65,8 @@ class Flow(
     def __init__(self, nodes: Nodes) -> None:
         if not isinstance(nodes, Nodes):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(
-                f"Flow(...) takes a source in its place, not {type(nodes).__name__}: write Flow.of(1, 2), "
-                "Flow.from_iterable([1, 2]) or another of its sources"
+                f"Flow(...) can't be made of {type(nodes).__name__}. Write Flow.of(1, 2), "
+                "Flow.from_iterable([1, 2]) or another source"
             )
         _set_nodes(self, nodes)
 
@@ -97,7 +97,7 @@ class Flow(
         [0, 2, 4]
         """
         if not isinstance(stage, Stage):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-            raise TypeError(f"then() takes a stage, not {type(stage).__name__}: for a function take map() or through()")
+            raise TypeError(f"then() takes a stage, not {type(stage).__name__}. For a function use map() or through()")
         return Flow(self.__nodes__.then(Placed(stage, calling_line(2))))
 
     def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
@@ -169,9 +169,7 @@ def flow_of(source: Source[U]) -> Flow[U]:
     ['a', 'b']
     """
     if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
-        raise TypeError(
-            f"flow_of() takes a source, not {type(source).__name__}: for elements take Flow.from_iterable()"
-        )
+        raise TypeError(f"flow_of() takes a source, not {type(source).__name__}. For elements use Flow.from_iterable()")
     begin = Flow[Any]._begin  # pyright: ignore[reportPrivateUsage] - of the same module
     return begin(source)
 

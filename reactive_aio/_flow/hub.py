@@ -94,7 +94,7 @@ class Hub(Generic[T]):
         except RuntimeError:
             pass
         else:
-            raise RuntimeError("submit() waits, and would hold up the event loop of this thread: await emit() here")
+            raise RuntimeError("submit() would block the event loop of this thread. Use `await emit()` here")
         if timeout is not None:
             check_seconds("submit", "timeout", timeout)
         self._emission.submit(item, timeout)

@@ -156,7 +156,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         given: Any = other
         if not isinstance(given, KeyedFlow):
             raise TypeError(
-                f"join() takes what group_by_key() gives, not {type(given).__name__}: other.group_by_key(...)"
+                f"join() takes the result of group_by_key(), not {type(given).__name__}. Write other.group_by_key(...)"
             )
         if how not in HOWS:
             raise ValueError(f"join(how={how!r}): choose one of {', '.join(map(repr, HOWS))}")

@@ -51,7 +51,9 @@ def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) ->
     made: FlowProcessor[T, R] = FlowProcessor()
     flow = chain(Flow.from_publisher(Upstream(made)))
     if not is_flow(flow):
-        raise TypeError(f"processor() takes a function that gives a flow; this one gave {type(flow).__name__}")
+        raise TypeError(
+            f"processor() takes a function that returns a flow, but this one returned {type(flow).__name__}"
+        )
     if lag is not None:
         check_count("processor", "lag", lag, 1)
         flow = flow.share(lag=lag, restart="never")
@@ -80,7 +82,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     """
 
     STAYS: ClassVar[str] = (
-        "a processor can't be pickled: its publisher and its subscribers are of this process. Send the function that makes its flow"
+        "a processor can't be pickled: its publisher and its subscribers are in this process. Send the function that makes its flow"
     )
 
     flow: Flow[R_co] | None = field(init=False, default=None)
@@ -174,7 +176,9 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
         """Take the flow's subscriber, and tell it what has come before it."""
         with self._lock:
             if self._read:
-                raise SourceConsumedError("a processor's input can be read once: its chain subscribed to it again")
+                raise SourceConsumedError(
+                    "the chain of a processor subscribed to its input a second time, but the input can be read only once"
+                )
             self._read = True
             if self._left:
                 # A flow that the chain has only come to now was cancelled already: it gets nothing but an end.

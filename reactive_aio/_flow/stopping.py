@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TOO_LATE: Final = "after it was told to stop, so it has been cancelled: a larger grace= gives it more time"
+TOO_LATE: Final = "after the signal to stop, and was cancelled. Raise grace= to give it more time"
 
 
 async def run_until(

@@ -9,7 +9,7 @@ from typing import Final
 class Requirement(Enum):
     """The requirement of a stage: what the place where it runs must offer."""
 
-    ELEMENT = "one element after another, whichever they are"
+    ELEMENT = "one element after another, from any part of the stream"
     AWAIT = "an event loop, for what its function awaits"
     PART = "a part of the stream, in its order"
     OFFSET = "the number of elements before its part"

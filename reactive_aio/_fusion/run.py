@@ -226,8 +226,8 @@ class RegionRun(Passes):
             place, items = self._stretch
             if self._heard(place) and next(items, NOTHING) is not NOTHING:
                 raise RuntimeError(
-                    f"{self._stages[place]} has more to give than it said: `pending` has to be true until the last "
-                    "element has been given, or not to be defined"
+                    f"{self._stages[place]} has more elements, but its `pending` is false. Keep `pending` true until the last "
+                    "element, or don't define it"
                 )
 
     @property

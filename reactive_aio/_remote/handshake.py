@@ -41,11 +41,11 @@ def _proof(secret: bytes, side: bytes, greeting: bytes, nonce: bytes) -> bytes:
 
 def _check_magic(magic: bytes) -> None:
     if magic != MAGIC:
-        versions = f"it begins with {magic!r}, and this is {MAGIC!r}"
+        versions = f"it sends {magic!r}, but this side sends {MAGIC!r}"
         if magic[:3] != MAGIC[:3]:
-            raise HandshakeError(f"the other side speaks something else: {versions}")
+            raise HandshakeError(f"the other side speaks another protocol: {versions}")
         raise HandshakeError(
-            f"the other side speaks another version of the credit boundary: {versions}; it takes the same reactive_aio at both"
+            f"the other side speaks another version of the credit boundary: {versions}. Install the same version of reactive_aio on both sides"
         )
 
 
@@ -96,7 +96,7 @@ class Guard:
         """Take at most as many bytes as it ``wants``, and give what is to be said; raises HandshakeError."""
         self._got += data
         if self._got[:3] != MAGIC[: min(3, len(self._got))] and self._expected is None:
-            raise HandshakeError("the other side speaks something else")
+            raise HandshakeError("the other side speaks another protocol")
         if self.wants:
             return b""
         got, self._got = self._got, b""

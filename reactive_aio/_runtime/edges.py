@@ -23,15 +23,15 @@ SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 def check_subscriber(subscriber: object) -> None:
     """Refuse at once what can't receive signals."""
     if subscriber is None:
-        raise TypeError(f"subscribe(None): {quote('1.9')}; pass an object with {', '.join(SIGNALS)}")
+        raise TypeError(f"subscribe(None): {quote('1.9')}. Pass an object with {', '.join(SIGNALS)}")
     missing = [name for name in SIGNALS if not callable(getattr(subscriber, name, None))]
     if missing:
         raise TypeError(f"{type(subscriber).__name__} is no Subscriber: it lacks {', '.join(missing)}")
     coroutines = [name for name in SIGNALS if iscoroutinefunction(getattr(subscriber, name))]
     if coroutines:
         raise TypeError(
-            f"{type(subscriber).__name__}.{coroutines[0]} is async def, but a signal is an ordinary method; "
-            "for a coroutine per element use flow.for_each(fn) or `async for`"
+            f"{type(subscriber).__name__}.{coroutines[0]} is async def, but a signal is an ordinary method. "
+            "To await for each element, use flow.for_each(fn) or `async for`"
         )
 
 
@@ -59,7 +59,7 @@ class SubscriberEdge:
                 return
             if item is None:
                 self._cancel()
-                error = TypeError(f"None can't leave the flow: {quote('2.13')}; it was made in {self.maker}")
+                error = TypeError(f"None can't leave the flow: {quote('2.13')}. It was made in {self.maker}")
                 self._signal(self.subscriber.on_error, error)
                 return
             self._signal(on_next, item)

@@ -54,7 +54,7 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[]
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
-                "subscribe() needs a running event loop: call it in a coroutine, use flow.run_sync(), or place "
+                "subscribe() needs a running event loop. Call it in a coroutine, use flow.run_sync(), or place "
                 "the flow with subscribe_on(schedulers.thread('name'))"
             ) from error
         raise
@@ -194,8 +194,8 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
     for place in _places(flow):
         if place.is_here():
             raise RuntimeError(
-                f"run_sync() would wait for itself: a region of the flow is to run on {place.name}, which the call blocks. "
-                "Await an end of the flow instead, or place it elsewhere"
+                f"run_sync() would wait for itself: it blocks {place.name}, where a region of the flow must run. "
+                "Await an end of the flow, or place the region on another scheduler"
             )
     # Its failure comes as a value: the portal would end with an exit, and would set attributes of the exception.
     with start_blocking_portal() as portal:

@@ -129,7 +129,7 @@ class Steps(Held):
                 return item
         # A waiter may have been woken already: the element is not for both.
         if (self._waiter is not None or self._pulling) and (self._item is not NOTHING or not self._over):
-            raise RuntimeError("two tasks await the next element of one iterator: give each a subscription of its own")
+            raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
         if self._item is NOTHING and not self._over:
             await self._arrival()
         if self._item is not NOTHING:

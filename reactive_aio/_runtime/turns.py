@@ -150,7 +150,7 @@ class Turns(Taker):
 
     def strand(self, closed: RuntimeError) -> None:
         """Give up, because the loop takes no callback any more."""
-        error = SchedulerClosedError(f"the event loop of a region was closed in the middle: {self.loop!r}")
+        error = SchedulerClosedError(f"the event loop of a region was closed while the region ran: {self.loop!r}")
         error.__cause__ = closed
         self.give_up(error)
 

@@ -167,7 +167,9 @@ async def write_file(
     check_count("write_file", "max_batch", max_batch, 1)
     check_seconds("write_file", "seconds", seconds, above=True)
     if atomic and append:
-        raise ValueError("write_file(append=True, atomic=True): a file that is made longer is not replaced")
+        raise ValueError(
+            "write_file(append=True, atomic=True): choose one of the two, because an atomic write replaces the file"
+        )
     final = fspath(path)
     temporary = f"{final}.{os.urandom(8).hex()}.tmp" if atomic else final
     handle = _Handle(lambda: open(temporary, "ab" if append else "xb" if atomic else "wb"), limiter)  # noqa: SIM115 - the handle closes it
@@ -196,7 +198,9 @@ def check_text(method: str, encoding: str, max_line: int) -> None:
     """Refuse an encoding that can't be cut at line breaks; LookupError for one that there is not."""
     check_count(method, "max_line", max_line, 1)
     if "\n".encode(encoding) != b"\n":
-        raise ValueError(f"{method}(encoding={encoding!r}): a line break has to be one byte")
+        raise ValueError(
+            f"{method}(encoding={encoding!r}): use an encoding in which a line break is the byte 10, such as utf-8"
+        )
 
 
 # -- what is open

@@ -50,7 +50,7 @@ def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
     if isinstance(stream, ObjectReceiveStream):
         return _received(given.receive)
     raise TypeError(
-        f"from_stream() reads a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
+        f"from_stream() reads a stream of anyio, not {type(stream).__name__}. Use Peer for the streams of asyncio"
     )
 
 
@@ -107,7 +107,7 @@ async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = 
     check_flow("send_to", flow)
     if not isinstance(stream, ByteSendStream | ObjectSendStream):
         raise TypeError(
-            f"send_to() writes to a stream of anyio, not {type(stream).__name__}; Peer takes the streams of asyncio"
+            f"send_to() writes to a stream of anyio, not {type(stream).__name__}. Use Peer for the streams of asyncio"
         )
     if send_timeout is not None:
         check_seconds("send_to", "send_timeout", send_timeout, above=True)

@@ -19,7 +19,7 @@ from .._remote.partial import loaded
 from .._remote.pickling import Dumps, Parcel
 from .base import Report
 
-UNPICKLED: Final = "while what came from a worker process was unpickled"
+UNPICKLED: Final = "while the results of a worker process were unpickled"
 
 
 @define(eq=False)
@@ -122,7 +122,7 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
         else:
             items, failure = loaded(frame)
             if failure is None and len(items) != frame.count:
-                raise ValueError(f"{len(items)} results have come, of which {frame.count} were announced")
+                raise ValueError(f"{len(items)} results came, but the worker announced {frame.count}")
             if failure is not None:
                 add_note(failure, UNPICKLED)
                 over = True

@@ -49,7 +49,7 @@ def not_started(name: str, error: RuntimeError | OSError) -> RuntimeError | OSEr
     kind = OSError if isinstance(error, OSError) else RuntimeError
     failure = kind(
         f"{name} could not be started: {error}. On a platform without threads or sockets, such as WebAssembly, "
-        "regions run on the event loop that there is: use schedulers.current()"
+        "use schedulers.current()"
     )
     failure.__cause__ = error
     return failure

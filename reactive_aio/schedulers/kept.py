@@ -30,7 +30,7 @@ class Kept(Here, ABC):
     __slots__ = ()
 
     STAYS: ClassVar[str] = (
-        "a scheduler can't be pickled: its threads and processes are those of this process. Make one where it is needed"
+        "a scheduler can't be pickled: its threads and processes belong to this process. Make it in the process that uses it"
     )
 
     @abstractmethod

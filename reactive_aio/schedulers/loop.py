@@ -57,7 +57,7 @@ def _closed(loop: asyncio.AbstractEventLoop) -> SchedulerClosedError:
 class LoopScheduler(Here):
     """An event loop that somebody else runs."""
 
-    STAYS: ClassVar[str] = "a scheduler can't be pickled: its event loop is that of this process"
+    STAYS: ClassVar[str] = "a scheduler can't be pickled: its event loop belongs to this process"
 
     target: asyncio.AbstractEventLoop
 

@@ -72,7 +72,7 @@ class Pool(Kept, Generic[TeamT]):
         self._check_home()
         with self._lock:
             if self._closed:
-                raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
+                raise SchedulerClosedError(f"{self.name} has been closed. Build the flow with a new scheduler")
             team = self._running()
             self._members[make(team)] = team
 
@@ -93,8 +93,8 @@ class Pool(Kept, Generic[TeamT]):
     def _check_home(self) -> None:
         if self._is_copy:
             raise SchedulerClosedError(
-                f"the workers of {self.name} belong to process {self._home}, from which this one, {os.getpid()}, was "
-                "forked: build the flow with a new pool"
+                f"the workers of {self.name} belong to process {self._home}, but this process, {os.getpid()}, is a "
+                "fork of it. Build the flow with a new pool"
             )
 
     def ends_with(self, member: Member) -> bool:

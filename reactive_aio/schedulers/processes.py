@@ -151,12 +151,12 @@ class ProcessPool(Pool[Team]):
                 dumps(stage)
         except FAILURES as error:
             advice = (
-                "leave what can't be pickled out of its function"
+                "Remove the object that can't be pickled from its function"
                 if by_value_dumps() is not None
-                else "use a function from the top level of a module, or install cloudpickle for lambdas and local ones"
+                else "Use a function from the top level of a module, or install cloudpickle for lambdas and local functions"
             )
             raise TypeError(
-                f"{stage}, can't be sent to a worker process: {brief(error)}; {advice}, or keep it here with "
+                f"{stage}, can't be sent to a worker process: {brief(error)}. {advice}. Or run it in this process, with "
                 ".publish_on(schedulers.current()) before it"
             ) from error
 
@@ -164,8 +164,8 @@ class ProcessPool(Pool[Team]):
         """Take a region in; the first one starts the processes."""
         if worker.starting:
             raise RuntimeError(
-                f"{worker.starting[0]} runs a flow on processes while a worker process imports it: put what only the "
-                'program itself is to do under `if __name__ == "__main__":`'
+                f"{worker.starting[0]} runs a flow on processes while a worker process imports it. Put the code of the "
+                'program under `if __name__ == "__main__":`'
             )
         region = dumps((dumps(work), values_in(context, self.variables)))
         members: list[_Member] = []
@@ -214,5 +214,5 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     """
     check_workers("processes", n)
     if not hasattr(socket, "send_fds"):
-        raise NotImplementedError("processes() needs a system with Unix sockets; threads(n) does without")
+        raise NotImplementedError("processes() needs a system with Unix sockets. Use threads(n) on this system")
     return ProcessPool(n, variables("processes", context))

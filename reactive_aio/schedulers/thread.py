@@ -156,7 +156,7 @@ class ThreadScheduler(Kept):
         """Return the thread's loop; the first region starts the thread."""
         with self._lock:
             if self._closed:
-                raise SchedulerClosedError(f"{self.name} has been closed: build the flow with a new one")
+                raise SchedulerClosedError(f"{self.name} has been closed. Build the flow with a new scheduler")
             attached = _Attached(self._running(), lost, self._leave)
             self._regions.add(attached)
             return attached
@@ -228,5 +228,5 @@ def thread(name: str) -> ThreadScheduler:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
         raise TypeError(f"thread() takes a name, not {type(name).__name__}")
     if not name:
-        raise ValueError("thread() takes a name, so that the thread can be told from others")
+        raise ValueError("thread() takes a name that is not empty")
     return ThreadScheduler(name)

@@ -44,14 +44,18 @@ class PublisherTests(PublisherBase):
     async def test_required_validate_maxElementsFromPublisher(self, run: Run) -> None:
         """The bound on elements is one that tests can work with."""
         if self.max_elements_from_publisher < 0:
-            raise RuleBrokenError(f"max_elements_from_publisher is {self.max_elements_from_publisher}; it is a count")
+            raise RuleBrokenError(
+                f"max_elements_from_publisher is {self.max_elements_from_publisher}, but it must be at least 0"
+            )
 
     @verifies(None)
     async def test_required_validate_boundedDepthOfOnNextAndRequestRecursion(self, run: Run) -> None:
         """The bound on recursion is at least 1."""
         bound = self.bounded_depth_of_on_next_and_request_recursion
         if bound < 1:
-            raise RuleBrokenError(f"bounded_depth_of_on_next_and_request_recursion is {bound}; it is at least 1")
+            raise RuleBrokenError(
+                f"bounded_depth_of_on_next_and_request_recursion is {bound}, but it must be at least 1"
+            )
 
     @verifies("1.1")
     async def test_required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements(

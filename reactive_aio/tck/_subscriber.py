@@ -188,7 +188,7 @@ class SubscriberExercises(Verification):
             raise RuleBrokenError(
                 "§2.12 a subscriber receives on_subscribe once at most, by the equality of objects\n"
                 f"  seen: two fresh subscribers of type {type(first).__name__} are equal, so they count as one\n"
-                "  what to do: give the class identity as its equality (attrs: eq=False; dataclasses: eq=False)"
+                "  what to do: give the class identity as its equality (attrs: eq=False, dataclasses: eq=False)"
             )
 
     async def _213_none(self, run: Run, method: str) -> None:

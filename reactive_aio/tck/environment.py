@@ -109,7 +109,7 @@ class Settling:
         waited, self._seconds = self._seconds, min(self._seconds, A_MOMENT)
         raise NeverAtRestError(
             f"after {waited} s there was still something left to run: {reason}. A request or a "
-            "cancel may keep the event loop busy without end; or a thread can't be asked: see Environment(threads=True)"
+            "cancel may keep the event loop busy without end. Or a thread can't be asked: see Environment(threads=True)"
         )
 
     def _busy(self) -> str | None:

@@ -182,7 +182,7 @@ class AdversarialLoop(VirtualTimeLoop):
             hold: how often, from 0 to below 1, a task or region that could go on is held back for a pass.
         """
         if not 0 <= hold < 1:
-            raise ValueError(f"AdversarialLoop(hold={hold}): hold is a probability below 1")
+            raise ValueError(f"AdversarialLoop(hold={hold}): hold must be at least 0 and below 1")
         super().__init__(virtual=virtual)
         self.seed = seed
         self._home = get_ident()

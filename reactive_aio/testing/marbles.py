@@ -171,7 +171,7 @@ def _sign(kind: str, item: Any, values: Mapping[str, Any] | None) -> str:
             return sign
     sign = str(item)
     if len(sign) != 1 or sign in RESERVED:
-        raise ValueError(f"{item!r} is no sign of a diagram: say values={{sign: element}}")
+        raise ValueError(f"{item!r} can't be a sign of a diagram. Name it with values={{sign: element}}")
     return sign
 
 
@@ -184,7 +184,7 @@ def render(signs: Iterable[tuple[int, str]], length: int = 0) -> str:
     text = ""
     for at, group in _grouped(signs):
         if at < len(text):
-            raise ValueError(f"{group!r} at {at} is too close behind {text!r}: record with a smaller unit")
+            raise ValueError(f"{group!r} at {at} is too close behind {text!r}. Record with a smaller unit")
         text += "-" * (at - len(text)) + (group if len(group) == 1 else f"({group})")
     return text + "-" * (length - len(text) if not text.endswith(("|", "#", "|)", "#)")) else 0)
 

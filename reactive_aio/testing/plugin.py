@@ -34,7 +34,7 @@ class VirtualTime:
         if not isinstance(loop, VirtualTimeLoop):
             raise TypeError(
                 f"the test runs on {loop!r}: virtual_time needs pytest-asyncio 1.4 or later to run a test on its "
-                "loop; or write an ordinary test that calls virtual_time.run(coroutine)"
+                "loop. Or write an ordinary test that calls virtual_time.run(coroutine)"
             )
         return loop
 
@@ -117,4 +117,4 @@ def probe() -> Iterator[Callable[..., StreamProbe[Any]]]:
     yield make
     unused = [each.publisher for each in made if not each.entered]
     if unused:
-        pytest.fail(f"probes that were made and never entered by `async with`: {unused}")
+        pytest.fail(f"the test made probes and did not enter them with `async with`: {unused}")

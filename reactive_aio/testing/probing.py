@@ -57,7 +57,7 @@ class StreamProbe(Generic[T]):
     @property
     def _listener(self) -> Listener[T]:
         if self._listening is None:
-            raise RuntimeError("a probe is used as `async with probe(flow) as p`")
+            raise RuntimeError("enter a probe before you use it: `async with probe(flow) as p`")
         return self._listening
 
     # -- what a test does
@@ -176,7 +176,7 @@ class StreamProbe(Generic[T]):
 
     async def __aenter__(self) -> Self:
         if self._listening is not None:
-            raise RuntimeError("a probe is for one subscription: make another")
+            raise RuntimeError("a probe serves one subscription. Make another probe")
         listener = self._listening = Listener(asyncio.get_running_loop())
         self.publisher.subscribe(listener)
         while listener.subscription is None and not listener.violations:

@@ -115,11 +115,11 @@ class TestPublisher(Generic[T]):
 
     def _next(self, link: _Link[T], item: T) -> None:
         if item is None and not self.breaks(Breach.NONE):
-            raise TypeError(f"next(None): {quote('2.13')}; TestPublisher(Breach.NONE) sends it")
+            raise TypeError(f"next(None): {quote('2.13')}. TestPublisher(Breach.NONE) allows it")
         if not link.demand and not link.over and not self.breaks(Breach.OVERFLOW):
             raise ProtocolViolation(
-                f"next({item!r}) with no demand left of {shown(link.requested)}: {quote('1.1')}; "
-                "TestPublisher(Breach.OVERFLOW) sends it"
+                f"next({item!r}) with no demand left of {shown(link.requested)}: {quote('1.1')}. "
+                "TestPublisher(Breach.OVERFLOW) allows it"
             )
         link.demand = subtract_demand(link.demand, 1)
         self._send(partial(link.subscriber.on_next, item))
@@ -133,7 +133,7 @@ class TestPublisher(Generic[T]):
     def error(self, error: BaseException) -> None:
         """Fail the stream of every subscriber."""
         if error is None and not self.breaks(Breach.NONE):  # pyright: ignore[reportUnnecessaryComparison] - as above
-            raise TypeError(f"error(None): {quote('2.13')}; TestPublisher(Breach.NONE) sends it")
+            raise TypeError(f"error(None): {quote('2.13')}. TestPublisher(Breach.NONE) allows it")
         for link in self._targets("error"):
             link.over = True
             self._send(partial(link.subscriber.on_error, error))
@@ -145,7 +145,7 @@ class TestPublisher(Generic[T]):
     def _targets(self, signal: str) -> list[_Link[T]]:
         targets = [link for link in self._links if link.open]
         if not targets:
-            raise ProtocolViolation(f"{signal} without a subscriber that could take it: {self}")
+            raise ProtocolViolation(f"{signal} has no subscriber that can receive it: {self}")
         return targets
 
     def _send(self, signal: Callable[[], Any]) -> None:

@@ -203,7 +203,7 @@ class Connection:
             raise FrameTooLongError(f"a frame has at most {self._takes.frame} bytes")
         frame = read_frame(message)
         if (frame.type == "limits") != (self._other_takes is None):
-            raise FrameError("the first frame is of type limits, and no other is")
+            raise FrameError("the first frame must be of type limits, and no other frame is")
         match frame.type:
             case "limits":
                 self._other_takes = Limits(frame.frame, frame.credit)
@@ -221,9 +221,11 @@ class Connection:
 
     def _subscribed(self, frame: Frame) -> None:
         if frame.id <= self._last_id:
-            raise FrameError(f"the id of a subscription is above those before it, and so above {self._last_id}")
+            raise FrameError(f"the id of a subscription must be above the ids before it, so above {self._last_id}")
         if len(self._serving) >= 2 * self._max_streams:  # a side that does not read its refusals would pile them up
-            raise FrameError(f"{self._max_streams} streams are read, and as many have been refused")
+            raise FrameError(
+                f"{self._max_streams} streams are open, and as many refused subscriptions have not been read"
+            )
         self._last_id = frame.id
         serving = self._serving[frame.id] = Serving(max(frame.n, 0))
         refused = self._refused(frame)

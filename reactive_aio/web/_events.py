@@ -41,9 +41,9 @@ class Event:
     def __attrs_post_init__(self) -> None:
         for name, value in (("event", self.event), ("id", self.id)):
             if value is not None and (BREAK.search(value) or (name == "id" and "\0" in value)):
-                raise ValueError(f"Event({name}={value!r}): a line break or, in an id, a NUL is not allowed there")
+                raise ValueError(f"Event({name}={value!r}): it must not have a line break, nor a NUL in the id")
         if self.retry is not None and self.retry < 0:
-            raise ValueError(f"Event(retry={self.retry}): retry is a number of milliseconds of at least 0")
+            raise ValueError(f"Event(retry={self.retry}): retry must be at least 0 milliseconds")
 
     def encode(self) -> bytes:
         """Return the event as it is sent."""

@@ -63,7 +63,7 @@ def follow_events(
     >>> def prices(client, url):
     ...     return follow_events(lambda headers: client.stream("GET", url, headers=headers))
     """
-    check_function("follow_events", open, "let it give an async context manager, such as that of client.stream()")
+    check_function("follow_events", open, "return an async context manager, such as that of client.stream()")
     check_count("follow_events", "max_event", max_event, 1)
     policy = Backoff(1.0) if backoff is None else backoff
 
@@ -101,9 +101,11 @@ class Following:
             return Flow[Event].empty()
         found: str = response.headers.get("content-type", "")
         if status != 200:
-            raise UnexpectedResponseError(f"events were asked for, and the answer has the status {status}", status)
+            raise UnexpectedResponseError(f"the service answered the request for events with status {status}", status)
         if found.partition(";")[0].strip().lower() != TYPE:
-            raise UnexpectedResponseError(f"events were asked for, and the answer is {found!r} and not {TYPE}", status)
+            raise UnexpectedResponseError(
+                f"the service answered the request for events with the type {found!r}, not {TYPE}", status
+            )
         ended = DisconnectedError("the service has ended the response")
         return response_body(response).then(SplitEvents(self.max_event, self.position)).concat(Flow[Event].error(ended))
 

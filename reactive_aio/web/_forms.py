@@ -90,7 +90,7 @@ def form_parts(
     kind, options = multipart.parse_options_header(content_type)
     boundary: str = options.get("boundary", "")
     if kind != TYPE or not 0 < len(boundary) <= LONGEST_BOUNDARY:
-        raise ValueError(f"form_parts() reads {TYPE} with a boundary, and this is {content_type[:200]!r}")
+        raise ValueError(f"form_parts() reads {TYPE} with a boundary, not {content_type[:200]!r}")
 
     def begin() -> AsyncIterator[Part]:
         return parts_of(body, multipart.PushMultipartParser(boundary, max_header_count=MOST_HEADERS, **limits))
@@ -149,9 +149,9 @@ class Form:
         try:
             return step()
         except multipart.ParserLimitReached as error:
-            raise TooLargeError(f"the form goes beyond a limit: {error}") from error
+            raise TooLargeError(f"the form exceeds a limit: {error}") from error
         except multipart.MultipartError as error:
-            raise ValueError(f"the body is no {TYPE}: {error}") from error
+            raise ValueError(f"the body is not {TYPE}: {error}") from error
 
 
 @define(eq=False)
@@ -169,7 +169,7 @@ class PartBody:
         """Return the bytes, once."""
         if self.begun:
             raise SourceConsumedError(
-                f"the part {self.name!r} has been read, or left when the next part was asked for: read one part at a time"
+                f"the part {self.name!r} can't be read any more. Read each part once, before you ask for the next one"
             )
         self.begun = True
         return Flow.from_async_iterable(self._chunks).do_finally(self.over.set)

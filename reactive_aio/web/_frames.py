@@ -90,21 +90,21 @@ def read_frame(message: Message) -> Frame:
     kind = found.get("type")
     wanted = FIELDS.get(kind) if isinstance(kind, str) else None
     if not isinstance(kind, str) or wanted is None:
-        raise FrameError(f"the type of a frame is one of {', '.join(FIELDS)}")
+        raise FrameError(f"the type of a frame must be one of {', '.join(FIELDS)}")
     allowed = wanted | MAY_HAVE.get(kind, {})
     fields = {name: checked(kind, name, found[name], what) for name, what in allowed.items() if name in found}
     for name, what in wanted.items():
         if name not in fields:
-            raise FrameError(f"a frame of type {kind} has the field {name}, which is {WORDS[what]}")
+            raise FrameError(f"a frame of type {kind} needs the field {name}, which must be {WORDS[what]}")
     for name, least in LEAST.items():
         if name in fields and not least <= fields[name] <= LARGEST:
-            raise FrameError(f"the field {name} is a number from {least} to 2**53 - 1")
+            raise FrameError(f"the field {name} must be a number from {least} to 2**53 - 1")
     return Frame(kind, **fields)
 
 
 def no_json(name: str) -> NoReturn:
     """Refuse NaN and the infinities, which Python's reader would take."""
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def checked(kind: str, name: str, value: Any, what: type[object]) -> Any:
@@ -112,7 +112,7 @@ def checked(kind: str, name: str, value: Any, what: type[object]) -> Any:
     if what is int and type(value) is float and value.is_integer():
         return int(value)  # JSON has one type of number, and some write 1.0 for 1
     if what is not object and type(value) is not what:  # a bool is no number here
-        raise FrameError(f"the field {name} of a frame of type {kind} is {WORDS[what]}")
+        raise FrameError(f"the field {name} of a frame of type {kind} must be {WORDS[what]}")
     return value
 
 
@@ -120,7 +120,7 @@ def binary_frame(message: bytes) -> Frame:
     """Return the element of bytes that a binary message carries, behind its id."""
     number = int.from_bytes(message[:ID_BYTES], "big")
     if len(message) < ID_BYTES or not 0 < number <= LARGEST:
-        raise FrameError("a binary frame begins with eight bytes for the id, a number from 1 to 2**53 - 1")
+        raise FrameError("a binary frame must begin with its id in eight bytes, a number from 1 to 2**53 - 1")
     return Frame("next", number, item=message[ID_BYTES:])
 
 

@@ -35,12 +35,12 @@ def request_body(scope: Scope, receive: Receive, *, max_bytes: int) -> Flow[byte
 async def _chunks(scope: Scope, receive: Receive, max_bytes: int) -> AsyncIterator[bytes]:
     said = declared_length(scope)
     if said is not None and said > max_bytes:
-        raise TooLargeError(f"the body of the request has {said} bytes, and at most {max_bytes} are allowed")
+        raise TooLargeError(f"the body of the request has {said} bytes, but at most {max_bytes} are allowed")
     received = 0
     while True:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientDisconnectedError(f"the client has gone behind {received} bytes of its request")
+            raise ClientDisconnectedError(f"the client closed the connection after {received} bytes of its request")
         chunk: bytes = message.get("body", b"")
         received += len(chunk)
         if received > max_bytes:

@@ -91,7 +91,7 @@ def as_line(text: Any) -> bytes:
     """Return a line; raise ValueError for a text that would be two."""
     line = as_bytes(text)
     if b"\n" in line or b"\r" in line:
-        raise ValueError("a line of JSON must not have a line break in it: encode without indent")
+        raise ValueError("a line of JSON must not contain a line break. Encode without indent")
     return line + b"\n"
 
 

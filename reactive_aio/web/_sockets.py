@@ -51,7 +51,7 @@ class StreamSocket:
     ) -> None:
         check_offers("StreamSocket", offers)
         if isinstance(origins, str):
-            raise TypeError(f"StreamSocket(origins={origins!r}): origins is a list of them")
+            raise TypeError(f"StreamSocket(origins={origins!r}): origins must be a list of strings")
         self._takes = limits("StreamSocket", max_frame, max_credit)
         check_count("StreamSocket", "max_streams", max_streams, 1)
         if send_timeout is not None:

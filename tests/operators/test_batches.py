@@ -143,7 +143,7 @@ async def test_what_is_no_batch_is_refused_by_name(wrong: Any, step: str) -> Non
 
 
 async def test_a_mask_that_is_too_short_for_a_list_is_refused() -> None:
-    with pytest.raises(ValueError, match="the mask has 1 values, for a batch of 2 elements"):
+    with pytest.raises(ValueError, match="the mask has 1 values, but the batch has 2 elements"):
         await Batches(Flow.of([1, 2])).filter(lambda batch: [True]).flow.drain()
 
 

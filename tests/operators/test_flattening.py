@@ -111,7 +111,9 @@ def test_exhaust_map_counts_the_elements_that_it_leaves_out() -> None:
 
 @operators
 async def test_a_function_that_returns_no_flow_is_told_what_takes_it(name: str) -> None:
-    with pytest.raises(TypeError, match=rf"{name}\(\) takes a function that returns a flow, not list: flat_map_itera"):
+    with pytest.raises(
+        TypeError, match=rf"{name}\(\) takes a function that returns a flow, not list\. Use flat_map_itera"
+    ):
         await OPERATORS[name](Flow.of(1), lambda n: [n]).to_list()
 
 

@@ -144,7 +144,9 @@ async def test_a_function_that_blocks_runs_on_the_thread_of_its_region() -> None
 async def test_what_cannot_be_awaited_is_named() -> None:
     wrong: Any = lambda: 3  # noqa: E731
 
-    with pytest.raises(TypeError, match=r"<lambda> gave what can't be awaited, of type int: use Flow\.from_callable"):
+    with pytest.raises(
+        TypeError, match=r"<lambda> returned a value that can't be awaited, of type int: use Flow\.from_callable"
+    ):
         await Flow.from_awaitable(wrong).to_list()
 
 
@@ -153,14 +155,14 @@ async def test_a_coroutine_is_refused_when_the_flow_is_built_and_closed() -> Non
         return 1
 
     coroutine: Any = load()
-    with pytest.raises(TypeError, match=r"not a coroutine: write from_awaitable\(lambda: \.\.\.\)"):
+    with pytest.raises(TypeError, match=r"not a coroutine\. Write from_awaitable\(lambda: \.\.\.\)"):
         Flow.from_awaitable(coroutine)
     assert coroutine.cr_frame is None
 
 
 @pytest.mark.parametrize("make", [lambda: asyncio.get_running_loop().create_future(), lambda: 3], ids=["future", "int"])
 async def test_what_is_no_function_is_refused_when_the_flow_is_built(make: Any) -> None:
-    with pytest.raises(TypeError, match=r"takes a function that gives an awaitable, not a (_asyncio\.)?(Future|int)"):
+    with pytest.raises(TypeError, match=r"takes a function that returns an awaitable, not a (_asyncio\.)?(Future|int)"):
         Flow.from_awaitable(make())
     with pytest.raises(TypeError, match=r"from_callable\(\) takes a function"):
         Flow.from_callable(make())

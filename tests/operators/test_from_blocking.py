@@ -161,7 +161,7 @@ async def _numbers() -> Any:
     ("build", "text"),
     [
         (lambda: Flow.from_blocking(3), "takes a function, not int"),
-        (lambda: Flow.from_blocking(iter([1])), "takes a function that makes an iterator, not list_iterator"),
+        (lambda: Flow.from_blocking(iter([1])), "takes a function that returns an iterator, not list_iterator"),
         (lambda: Flow.from_blocking(asyncio.sleep), "async def"),
         (lambda: Flow.from_blocking(_numbers), "use Flow.from_async_iterable"),
     ],

@@ -367,7 +367,7 @@ async def test_what_undoes_nothing_is_refused(given: Any) -> None:
         handed.append(emitter)
         return given(0) if callable(given) else given
 
-    with pytest.raises(TypeError, match=r"register was to give None or a function that undoes it, not (int|coroutine)"):
+    with pytest.raises(TypeError, match=r"register must return None or a function that undoes it, not (int|coroutine)"):
         await Flow.from_callback(register).to_list()
 
     assert not handed[0].next(1)

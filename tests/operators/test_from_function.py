@@ -111,9 +111,9 @@ async def test_what_it_raises_ends_the_flow(source: str, error: type[BaseExcepti
 @pytest.mark.parametrize(
     ("source", "made", "told"),
     [
-        ("from_iterable", 3, "make was to make an iterable, and returned 3"),
+        ("from_iterable", 3, "make must return an iterable, but returned 3"),
         ("from_iterable", Ticks(), "Flow.from_async_iterable"),
-        ("from_async_iterable", 3, "make was to make an async iterable, and returned 3"),
+        ("from_async_iterable", 3, "make must return an async iterable, but returned 3"),
         ("from_async_iterable", [1], "Flow.from_iterable"),
     ],
 )
@@ -163,7 +163,7 @@ async def test_who_reads_an_iterator_twice_is_told_of_functions(source: str, mad
     flow = SOURCES[source](made())
     await flow.to_list()
 
-    with pytest.raises(SourceConsumedError, match=f"give {source} .*a function"):
+    with pytest.raises(SourceConsumedError, match=rf"Pass {source}\(\) .*a function"):
         await flow.to_list()
 
 
@@ -175,11 +175,11 @@ async def coroutine() -> list[int]:
     ("source", "wrong", "told"),
     [
         ("from_iterable", 3, "iterable or a function, not int"),
-        ("from_iterable", Ticks(), "use Flow.from_async_iterable"),
+        ("from_iterable", Ticks(), "Use Flow.from_async_iterable"),
         ("from_iterable", later, "later is async: use Flow.from_async_iterable"),
         ("from_iterable", coroutine, "async def"),
         ("from_async_iterable", 3, "async iterable or a function, not int"),
-        ("from_async_iterable", [1], "not list; use Flow.from_iterable"),
+        ("from_async_iterable", [1], "not list. Use Flow.from_iterable"),
         ("from_async_iterable", coroutine, "async def"),
     ],
 )

@@ -279,7 +279,7 @@ async def test_more_than_was_asked_for_is_an_error_and_nothing_of_it_is_kept() -
     discarded: list[Any] = []
     client = Client([5])
 
-    with hooks.using(on_discard=discarded.append), pytest.raises(ValueError, match=r"fetch\(3\) gave 5") as caught:
+    with hooks.using(on_discard=discarded.append), pytest.raises(ValueError, match=r"fetch\(3\) returned 5") as caught:
         await polled(client, max_batch=3).to_list()
 
     assert "from_poll" in str(caught.value)
@@ -295,9 +295,9 @@ async def test_what_is_no_sequence_is_an_error(given: object) -> None:
 
 
 async def test_what_was_opened_has_to_be_a_poll() -> None:
-    with pytest.raises(TypeError, match="opened no Poll, but NoneType: it lacks fetch, idle, close"):
+    with pytest.raises(TypeError, match="must open a Poll, but opened NoneType, which lacks fetch, idle, close"):
         await Flow.from_poll(asyncio.Lock).to_list()
-    with pytest.raises(TypeError, match="gave no async context manager, but int"):
+    with pytest.raises(TypeError, match="must return an async context manager, but returned int"):
         await Flow.from_poll(lambda: 3).to_list()  # type: ignore[return-value]
 
 
@@ -313,7 +313,7 @@ async def test_it_runs_where_it_is_placed() -> None:
     [
         (lambda: Flow.from_poll(3), TypeError, "takes a function, not int"),
         (lambda: Flow.from_poll(asyncio.sleep), TypeError, "async def"),
-        (lambda: Flow.from_poll(Client([])), TypeError, "one already"),
+        (lambda: Flow.from_poll(Client([])), TypeError, "not an async context manager"),
         (lambda: Flow.from_poll(print, max_batch=0), ValueError, "max_batch must be at least 1"),
         (lambda: Flow.from_poll(print, heartbeat=0), ValueError, "heartbeat must be a finite number above 0"),
     ],

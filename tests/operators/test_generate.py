@@ -70,7 +70,7 @@ async def test_a_step_that_stops_an_iteration_is_an_error() -> None:
 
 @pytest.mark.parametrize("made", [3, (1,), (1, 2, 3), []], ids=str)
 async def test_a_step_that_gives_no_pair_is_an_error_that_says_what_to_give(made: Any) -> None:
-    with pytest.raises(TypeError, match=r"<lambda> gave .* for the state 0, not \(item, next_state\) or None"):
+    with pytest.raises(TypeError, match=r"<lambda> returned .* for the state 0, not \(item, next_state\) or None"):
         await Flow.generate(lambda _: made, 0).to_list()
 
 

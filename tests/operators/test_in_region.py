@@ -305,7 +305,7 @@ def test_a_worker_that_waits_looks_about_now_and_then(elements: int) -> None:
 
 def test_what_gives_nothing_to_await_is_named() -> None:
     not_async: Callable[[int], Awaitable[Any]] = lambda n: n  # type: ignore[return-value]  # noqa: E731
-    with pytest.raises(TypeError, match="gave what can't be awaited, of type int"):
+    with pytest.raises(TypeError, match="returned a value that can't be awaited, of type int"):
         given(MapAsyncInRegion(not_async, 2), items=range(3))
 
 

@@ -59,7 +59,7 @@ def test_a_tick_without_demand_fails_the_flow_and_says_what_to_choose() -> None:
             await p.expect_next(0, 1)
             error = await p.expect_error(BackpressureOverflowError)
             assert 3.0 == now()
-            assert "tick 2 found no demand" in str(error)
+            assert "tick 2 of an interval came without demand" in str(error)
             for name in ("on_backpressure_drop()", "on_backpressure_latest()", "on_backpressure_buffer(size)"):
                 assert name in str(error)
             assert "interval(1), chained at" in str(error)

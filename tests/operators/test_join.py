@@ -115,9 +115,7 @@ def test_more_elements_of_a_key_than_may_be_held_are_an_error() -> None:
     right = by_key((1, "x"), (2, "y"), (1, "z"))
 
     assert 3 == len(by_key((1, "a"), (2, "b")).join(right, max_size=2).run_sync())
-    with pytest.raises(
-        LimitExceededError, match=r"join\(max_size=1\): \(1, 'z'\) is one element more .* raise max_size"
-    ):
+    with pytest.raises(LimitExceededError, match=r"join\(max_size=1\) has no room for \(1, 'z'\): .* Raise max_size"):
         by_key((1, "a")).join(right, max_size=1).run_sync()
 
 
@@ -176,7 +174,7 @@ def test_what_nobody_has_had_goes_to_the_hook_when_the_flow_fails() -> None:
 @pytest.mark.parametrize(
     ("build", "kind", "text"),
     [
-        (lambda keyed: keyed.join(Flow.of(1)), TypeError, r"join\(\) takes what group_by_key\(\) gives, not Flow"),
+        (lambda keyed: keyed.join(Flow.of(1)), TypeError, r"join\(\) takes the result of group_by_key\(\), not Flow"),
         (
             lambda keyed: keyed.join(keyed, how="cross"),
             ValueError,

@@ -363,7 +363,9 @@ def test_every_element_is_delivered_or_discarded_or_has_failed() -> None:
 
 async def test_what_is_no_awaitable_is_named() -> None:
     flow: Any = Flow.range(3)
-    with pytest.raises(TypeError, match=r"<lambda> gave what can't be awaited, of type int: .* map\(\)") as caught:
+    with pytest.raises(
+        TypeError, match=r"<lambda> returned a value that can't be awaited, of type int: .* map\(\)"
+    ) as caught:
         await flow.map_async(lambda n: n).to_list()
 
     assert "element #0" in caught.value.__notes__[0]
@@ -613,9 +615,9 @@ async def test_workers_are_as_many_as_have_something_to_do() -> None:
         (lambda: Flow.of(1).map_async(3), TypeError, "map_async.. takes a function, not int"),
         (lambda: Flow.of(1).map_async(Work(), max_concurrency=0), ValueError, "max_concurrency must be at least 1"),
         (lambda: Flow.of(1).map_async(Work(), max_concurrency=1.5), TypeError, "max_concurrency is a whole number"),
-        (lambda: Flow.of(1).map_async(Work(), order="any"), ValueError, "'input', 'completion', or give a function"),
+        (lambda: Flow.of(1).map_async(Work(), order="any"), ValueError, "'input', 'completion', or pass a function"),
         (lambda: Flow.of(1).map_async(Work(), order=None), ValueError, "choose one of"),
-        (lambda: Flow.of(1).map_async(Work(), order=Work()), TypeError, "order=Work.: a key is given by an ordinary"),
+        (lambda: Flow.of(1).map_async(Work(), order=Work()), TypeError, "order=Work.: order takes an ordinary"),
     ],
 )
 def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any, text: str) -> None:

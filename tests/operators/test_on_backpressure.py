@@ -139,7 +139,7 @@ async def test_an_overflow_says_where_and_what_to_do() -> None:
 
     text = str(c.recorder.error)
     assert "came when 2 were waiting" in text
-    assert "a larger max_size" in text
+    assert "Raise max_size" in text
     assert "on_backpressure_buffer(2, 'error'), chained at" in text
     assert "test_on_backpressure.py" in text
 

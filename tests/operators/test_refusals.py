@@ -72,7 +72,7 @@ def test_what_is_no_flow_is_refused_in_the_first_place_as_well(method: str) -> N
 @pytest.mark.parametrize("elements", [[1], 3, "abc", None, Flow.of(1)])
 def test_a_flow_that_is_made_of_elements_is_refused_with_how_to_write_it(elements: Any) -> None:
     with pytest.raises(
-        TypeError, match=r"Flow\(\.\.\.\) takes a source .*write Flow\.of\(1, 2\), Flow\.from_iterable\("
+        TypeError, match=r"Flow\(\.\.\.\) can't be made of .*Write Flow\.of\(1, 2\), Flow\.from_iterable\("
     ):
         Flow(elements)
 

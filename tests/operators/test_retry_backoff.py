@@ -232,7 +232,7 @@ async def test_a_cancel_during_the_wait_leaves_nothing() -> None:
             ValueError,
             "first must be a finite number of at least 0",
         ),
-        (lambda flow: flow.retry(Backoff(90, max_retries=1)), ValueError, "below the first wait"),
+        (lambda flow: flow.retry(Backoff(90, max_retries=1)), ValueError, "max_delay must be at least first"),
         (lambda flow: flow.retry(Backoff(1, max_retries=1, factor=0.5)), ValueError, "factor is a number from 1"),
         (lambda flow: flow.retry(Backoff(1, max_retries=1, factor="2")), ValueError, "factor is a number from 1"),
         (lambda flow: flow.retry(Backoff(1, max_retries=1, jitter=2)), ValueError, "jitter is a number from 0 to 1"),

@@ -33,7 +33,7 @@ async def test_elements_come_one_by_one_as_they_are_wanted() -> None:
 
 def test_one_element_more_than_there_is_room_for_is_a_failure() -> None:
     assert [0, 1, 2] == Flow.range(3).sort_by(max_size=3).run_sync()
-    with pytest.raises(LimitExceededError, match=r"sort_by\(\) of more than 3 elements: raise max_size"):
+    with pytest.raises(LimitExceededError, match=r"sort_by\(\) has more than 3 elements\. Raise max_size"):
         Flow.range(4).sort_by(max_size=3).run_sync()
 
 
@@ -97,7 +97,7 @@ def test_what_shows_what_it_is_may_be_drawn(element: Any) -> None:
 
 @pytest.mark.parametrize("element", [object(), {1, 2}, frozenset("ab"), [object()]], ids=lambda one: type(one).__name__)
 def test_what_is_shown_otherwise_in_each_process_needs_a_key(element: Any) -> None:
-    with pytest.raises(TypeError, match=r"give a key=\.\.\., such as its number"):
+    with pytest.raises(TypeError, match=r"Set key=\.\.\., such as a function"):
         drawn(Flow.of(element), 0.5)
     assert [element] == drawn(Flow.of(element), 1.0, key=lambda _: 1)
 

@@ -359,7 +359,7 @@ def test_what_is_not_done_within_the_grace_is_cancelled_and_said() -> None:
             cleaned.append("work")
 
     async def main() -> float:
-        with pytest.raises(TimeoutError, match=r"for_each\(\) was still at work 5 s after it was told to stop"):
+        with pytest.raises(TimeoutError, match=r"for_each\(\) was still at work 5 s after the signal to stop"):
             await Flow.interval(1).for_each(work, stop=lambda: asyncio.sleep(2), grace=5)
         return asyncio.get_running_loop().time()
 

@@ -65,7 +65,7 @@ async def test_a_fallback_may_take_longer_than_the_flow_might() -> None:
 
 @virtual
 async def test_the_error_says_what_was_waited_for_and_where() -> None:
-    with pytest.raises(TimeoutError, match=r"no element came within 2\.5 s of being asked for: timeout\(2\.5\), chain"):
+    with pytest.raises(TimeoutError, match=r"no element came within 2\.5 s of its request: timeout\(2\.5\), chain"):
         await Flow.never().timeout(2.5).to_list()
 
 

@@ -283,7 +283,7 @@ async def test_functions_see_the_variables_of_the_subscriber() -> None:
 
 async def test_what_is_no_context_manager_is_named() -> None:
     wrong: Any = lambda: 3  # noqa: E731
-    with pytest.raises(TypeError, match="<lambda> gave no context manager, but int: see contextlib"):
+    with pytest.raises(TypeError, match="<lambda> must return a context manager, but returned int: see contextlib"):
         await Flow.using(wrong, Flow.of).to_list()
 
 
@@ -300,9 +300,9 @@ async def coming() -> AbstractAsyncContextManager[int]:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Flow.using(nullcontext(1), Flow.of), "this is one already: write using"),
+        (lambda: Flow.using(nullcontext(1), Flow.of), "not a context manager. Write using"),
         (lambda: Flow.using(3, Flow.of), "using.. takes a function, not int"),
-        (lambda: Flow.using(coming, Flow.of), "coming is async def: let it give an async context manager"),
+        (lambda: Flow.using(coming, Flow.of), "coming is async def: return an async context manager"),
         (lambda: Flow.using(nullcontext, None), "using.. takes a function, not NoneType"),
         (lambda: Flow.using(nullcontext, coming), "coming is async def: return the flow"),
     ],

@@ -75,7 +75,7 @@ def test_the_secret_does_not_travel() -> None:
 
 
 def test_noise_is_refused_at_its_first_bytes() -> None:
-    with pytest.raises(HandshakeError, match="something else"):
+    with pytest.raises(HandshakeError, match="another protocol"):
         Guard(SECRET).feed(b"GET ")
 
 
@@ -94,7 +94,7 @@ def test_a_worker_of_another_version_is_told_of_ours_and_does_not_get_through(mo
     reply = guard.feed(old.greeting)
     with monkeypatch.context() as there:
         there.setattr("reactive_aio._remote.handshake.MAGIC", b"rea1")
-        with pytest.raises(HandshakeError, match=f"begins with {MAGIC!r}, and this is b'rea1'"):
+        with pytest.raises(HandshakeError, match=f"sends {MAGIC!r}, but this side sends b'rea1'"):
             old.answer(reply)
 
     with pytest.raises(HandshakeError):

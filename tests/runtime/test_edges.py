@@ -117,7 +117,7 @@ async def test_a_source_of_none_is_named_whatever_passes_it_on() -> None:
     Flow.of(None).take(3).publish_on(schedulers.current()).subscribe(recorder)
     await idle()
 
-    assert "it was made in of(None), chained at" in str(recorder.error)
+    assert "It was made in of(None), chained at" in str(recorder.error)
 
 
 async def test_a_subscriber_that_raises_is_cancelled_and_its_error_reported() -> None:

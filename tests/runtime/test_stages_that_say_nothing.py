@@ -158,5 +158,7 @@ async def test_a_stage_that_says_what_is_pending_ends_with_its_last_element() ->
 
 
 async def test_a_stage_that_says_so_too_early_fails_by_its_name_rather_than_lose_elements() -> None:
-    with pytest.raises(RuntimeError, match=r"says\(False\), chained at .* has more to give than it said"):
+    with pytest.raises(
+        RuntimeError, match=r"says\(False\), chained at .* has more elements, but its `pending` is false"
+    ):
         await one_by_one(Flow.of("a").then(Says(honest=False)))

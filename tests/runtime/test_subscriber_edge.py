@@ -116,5 +116,5 @@ async def test_none_ends_the_stream_with_the_name_of_its_maker(told: Told) -> No
     passing.on_complete()
 
     assert subscriber.kinds == ["subscribe", "next", "error"]
-    assert "it was made in the maker" in str(subscriber.error)
+    assert "It was made in the maker" in str(subscriber.error)
     assert upstream.cancels == 1

@@ -36,7 +36,7 @@ def refused(act):
     try:
         act()
     except SchedulerClosedError as error:
-        assert f"belong to process {os.getppid()}, from which this one, {os.getpid()}, was forked" in str(error), error
+        assert f"belong to process {os.getppid()}, but this process, {os.getpid()}, is a fork of it" in str(error), error
     else:
         raise AssertionError("it should have been refused")
 

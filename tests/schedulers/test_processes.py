@@ -428,7 +428,7 @@ def test_a_program_whose_main_part_is_not_guarded_gets_an_error_that_says_so(tmp
     done = run(str(path))
 
     assert done.returncode == 1
-    assert 'put what only the program itself is to do under `if __name__ == "__main__":`' in done.stderr
+    assert 'Put the code of the program under `if __name__ == "__main__":`' in done.stderr
 
 
 def test_workers_have_the_arguments_of_the_program_however_long(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def test_what_the_block_raises_is_raised_behind_the_cleanup() -> None:
 async def test_one_block_at_a_time_holds_a_flow_open() -> None:
     shared = Flow.of(1).share()
     async with shared:
-        with pytest.raises(RuntimeError, match="held open already"):
+        with pytest.raises(RuntimeError, match="already held open"):
             await shared.__aenter__()
 
 

@@ -382,7 +382,7 @@ def test_a_stall_is_told_by_the_names_of_those_who_wait_and_are_waited_for() -> 
             await flow.to_list()
         text = str(stalled.value)
         assert "use 2 (filter(is_none_of_them)) waits for elements" in text
-        assert "use 1 (filter(is_odd)) asks for none, and is 50 behind" in text
+        assert "use 1 (filter(is_odd)) requests none. It is 50 elements behind" in text
         assert f"multicast(<lambda>, lag=50), chained at {__file__}" in text
         return asyncio.get_running_loop().time()
 

@@ -89,7 +89,7 @@ async def test_what_is_closed_takes_no_more_values() -> None:
     state = State(0)
     state.close()
     state.close()
-    with pytest.raises(RuntimeError, match="has been closed"):
+    with pytest.raises(RuntimeError, match="the state is closed"):
         state.set(1)
 
     assert 0 == state.value

@@ -66,7 +66,7 @@ async def test_the_flow_that_multicast_gives_its_function_is_refused_by_name() -
 
     multicast = Flow.range(3).multicast(twice)
     await multicast.to_list()
-    with pytest.raises(TypeError, match=r"the flow that multicast\(\) gives its function can't be pickled"):
+    with pytest.raises(TypeError, match=r"the flow that multicast\(\) passes to its function can't be pickled"):
         pickle.dumps(given[0])
 
 

@@ -63,7 +63,7 @@ def test_its_workers_cannot_connect() -> None:
 
 @pytest.mark.parametrize("checkpoint", [None, "a folder"])
 def test_a_stream_is_refused(checkpoint: Any) -> None:
-    with pytest.raises(UnsupportedOnSparkError, match=r"micro-batches can't be handed over.*\.master"):
+    with pytest.raises(UnsupportedOnSparkError, match=r"micro-batches can't reach.*\.master"):
         Flow.from_spark(Frame(streaming=True), checkpoint=checkpoint)  # type: ignore[call-overload]
 
 

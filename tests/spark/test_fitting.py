@@ -119,7 +119,7 @@ def test_what_nobody_can_check_is_taken() -> None:
 def test_columns_of_one_name_are_refused_where_one_would_be_lost(spark: Any) -> None:
     frame = spark.range(3).selectExpr("id", "id + 1 as id", "1 as a")
 
-    with pytest.raises(TypeError, match=r"as_=dict\): the frame has more than one column named id;"):
+    with pytest.raises(TypeError, match=r"as_=dict\): the frame has more than one column named id\."):
         Flow.from_spark(frame, as_=dict)
     with pytest.raises(TypeError, match="id: the frame has more than one such column"):
         Flow.from_spark(frame, as_=attrs.make_class("Twice", ["id"]))

@@ -132,6 +132,6 @@ def test_to_build_a_flow_burdens_no_other_job_with_its_broadcast_variables(sc: A
 def test_a_region_fed_from_the_loop_refuses_broadcast_variables(spark: Any, sc: Any) -> None:
     shared = sc.broadcast([7])
     with pytest.raises(
-        UnsupportedOnSparkError, match=r"map\(<lambda>\).*captures a broadcast variable.*take its value"
+        UnsupportedOnSparkError, match=r"map\(<lambda>\).*captures a broadcast variable.*pass its value"
     ):
         Flow.range(3).publish_on(schedulers.spark(spark, 1)).map(lambda n: n + shared.value[0])

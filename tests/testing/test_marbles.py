@@ -114,9 +114,9 @@ def test_times_are_rounded_to_the_unit() -> None:
 def test_what_does_not_fit_into_a_line_is_refused() -> None:
     with pytest.raises(ValueError, match="too close behind"):
         run_virtual(record(from_marbles("(abc)--d|", unit=0.25)))
-    with pytest.raises(ValueError, match="no sign"):
+    with pytest.raises(ValueError, match="be a sign of a diagram"):
         run_virtual(record(Flow.of("long")))
-    with pytest.raises(ValueError, match="no sign"):
+    with pytest.raises(ValueError, match="be a sign of a diagram"):
         run_virtual(record(Flow.of("-")))
 
 

@@ -359,7 +359,7 @@ def test_a_probe_is_for_one_subscription() -> None:
         async with p:
             pass
 
-    with pytest.raises(RuntimeError, match="make another"):
+    with pytest.raises(RuntimeError, match="Make another"):
         run_virtual(main())
 
 

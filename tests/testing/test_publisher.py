@@ -106,9 +106,9 @@ def test_elements_stop_when_the_subscriber_cancels_in_the_middle() -> None:
         (lambda source: source.next(1, 2), "no demand left of 1: §1.1"),
         (lambda source: source.next(None), "§2.13"),
         (lambda source: source.error(None), "§2.13"),
-        (lambda source: (source.complete(), source.next(1)), "next without a subscriber"),
-        (lambda source: (source.complete(), source.complete()), "complete without a subscriber"),
-        (lambda source: (source.error(KeyError()), source.error(KeyError())), "error without a subscriber"),
+        (lambda source: (source.complete(), source.next(1)), "next has no subscriber"),
+        (lambda source: (source.complete(), source.complete()), "complete has no subscriber"),
+        (lambda source: (source.error(KeyError()), source.error(KeyError())), "error has no subscriber"),
         (lambda source: source.subscribe(None), "§1.9"),
     ],
 )

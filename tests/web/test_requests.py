@@ -80,7 +80,7 @@ async def test_a_body_beyond_the_limit_is_refused_with_the_chunk_that_goes_beyon
 
 async def test_a_body_that_says_that_it_is_too_large_is_not_read_at_all() -> None:
     upload = Upload([b"x"])
-    with pytest.raises(TooLargeError, match="has 6 bytes, and at most 5"):
+    with pytest.raises(TooLargeError, match="has 6 bytes, but at most 5"):
         await request_body(length(6), upload.receive, max_bytes=5).drain()
 
     assert 0 == upload.sent
@@ -92,7 +92,7 @@ async def test_what_the_client_says_is_believed_only_where_it_is_too_much(said: 
 
 
 async def test_a_client_that_goes_in_the_middle_is_a_failure() -> None:
-    with pytest.raises(ClientDisconnectedError, match="behind 2 bytes"):
+    with pytest.raises(ClientDisconnectedError, match="after 2 bytes"):
         await request_body(SCOPE, Upload([b"xx"], goes=True).receive, max_bytes=5).drain()
 
 

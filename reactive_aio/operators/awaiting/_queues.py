@@ -159,10 +159,12 @@ def check_order(method: str, order: object) -> None:
     """Refuse at once what is no order."""
     if callable(order):
         if is_async(order):
-            raise TypeError(f"{method}(order={label(order)}): a key is given by an ordinary function")
+            raise TypeError(f"{method}(order={label(order)}): order takes an ordinary function, not an async one")
     elif order not in get_args(Order):
         choices = ", ".join(map(repr, get_args(Order)))
-        raise ValueError(f"{method}(order={order!r}): choose one of {choices}, or give a function of an element's key")
+        raise ValueError(
+            f"{method}(order={order!r}): choose one of {choices}, or pass a function that returns an element's key"
+        )
 
 
 def queue_for(order: Order | Callable[[Any], Hashable]) -> ElementQueue:

@@ -249,8 +249,8 @@ class InFlight(Gathering):
 
 def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:
     """Give the error of a function that gave what can't be awaited."""
-    advice = "an ordinary function belongs into map() or filter()"
-    return TypeError(f"{label(fn)} gave what can't be awaited, of type {type(given).__name__}: {advice}")
+    advice = "use map() or filter() for an ordinary function"
+    return TypeError(f"{label(fn)} returned a value that can't be awaited, of type {type(given).__name__}: {advice}")
 
 
 def _cancelling() -> Callable[[], int]:

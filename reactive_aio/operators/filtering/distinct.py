@@ -76,8 +76,8 @@ class Remembering(Transform[T, T]):
         if len(self.seen) == self.max_keys:
             if not self.evict:
                 raise LimitExceededError(
-                    f"distinct(max_keys={self.max_keys}): {label(key)} is one different key more; raise max_keys, or "
-                    "have the oldest forgotten with evict=True"
+                    f"distinct(max_keys={self.max_keys}) has no room for another key, {label(key)}. Raise max_keys, or "
+                    "set evict=True to forget the oldest key"
                 )
             self.seen.popitem(last=False)
         self.seen[key] = None

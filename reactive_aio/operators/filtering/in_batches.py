@@ -21,8 +21,8 @@ def length(batch: object, method: str) -> int:
     kind = type(batch)
     if issubclass(kind, (str, dict)) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         raise TypeError(
-            f"Batches.{method}() takes batches, which have len() and slices, as a list, a numpy array, an Arrow RecordBatch or a "
-            f"DataFrame has; the flow gave {label(batch)}, of type {kind.__name__}"
+            f"Batches.{method}() takes batches with len() and slices, such as a list, a numpy array, an Arrow RecordBatch or a "
+            f"DataFrame. The flow emitted {label(batch)}, of type {kind.__name__}"
         )
     return len(cast("Sized", batch))
 
@@ -39,7 +39,7 @@ def where(batch: Any, mask: Any) -> Any:
 
 def _compressed(batch: Sequence[object], mask: Sequence[object]) -> list[object]:
     if len(mask) != len(batch):
-        raise ValueError(f"Batches.filter(): the mask has {len(mask)} values, for a batch of {len(batch)} elements")
+        raise ValueError(f"Batches.filter(): the mask has {len(mask)} values, but the batch has {len(batch)} elements")
     return list(compress(batch, mask))
 
 

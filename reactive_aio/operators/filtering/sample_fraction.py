@@ -62,7 +62,7 @@ def bits(value: object) -> bytes:
     text, kind = repr(value), type(value)
     if not issubclass(kind, PLAIN) and (issubclass(kind, (set, frozenset)) or ADDRESS.search(text)):
         raise TypeError(
-            f"sample_fraction() can't tell a {kind.__name__} by its text, which differs from process to process: "
-            "give a key=..., such as its number"
+            f"sample_fraction() can't identify a {kind.__name__}, because its repr() differs from process to process. "
+            "Set key=..., such as a function that returns its id"
         )
     return text.encode()

@@ -77,9 +77,9 @@ def sliced(at: builtins.slice[object, object, object]) -> Slice[Any]:
     """Check what stands between the brackets."""
     if not isinstance(at, builtins.slice):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
         raise TypeError(
-            f"flow[{label(at)}]: a flow takes slices, flow[1:3]; for one element, await flow.element_at(...)"
+            f"flow[{label(at)}]: a flow takes slices, such as flow[1:3]. For one element, await flow.element_at(...)"
         )
-    hint = " (from the end: take_last, skip_last)"
+    hint = " (to count from the end, use take_last() or skip_last())"
     start = _bound("start", at.start, 0, hint)
     stop = _bound("stop", at.stop, 0, hint)
     step = _bound("step", at.step, 1, "")

@@ -54,8 +54,8 @@ class Once:
         awaitable, self._awaitable = self._awaitable, None
         if awaitable is None:
             raise SourceConsumedError(
-                "take_until_other() was given an awaitable, which ends one subscription: write take_until_other(lambda: ...), so that "
-                "each awaits one of its own"
+                "take_until_other() has an awaitable, which can end only one subscription. Write take_until_other(lambda: ...) to "
+                "make an awaitable for each subscription"
             )
         return _outcome(awaitable) if isinstance(awaitable, asyncio.Future) else awaitable
 

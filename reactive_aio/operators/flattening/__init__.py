@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
-INSTEAD = "return a flow from an ordinary function, or take map_async() for one that is to be awaited"
+INSTEAD = "return a flow from an ordinary function, or use map_async() to await"
 
 
 class Flattening(Fluent[T_co]):

@@ -46,7 +46,7 @@ class Mapper:
             return Failed(as_of_a_generator(flow.take(), f"the function of {self.method}()"))
         return Failed(
             TypeError(
-                f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}: "
-                "flat_map_iterable() takes one that returns an iterable, map_async() one that is to be awaited"
+                f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. "
+                "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
             )
         )

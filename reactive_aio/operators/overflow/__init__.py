@@ -127,4 +127,4 @@ class Overflowing(Fluent[T_co]):
 
 def _check_on_drop(method: str, on_drop: Callable[..., object] | None) -> None:
     if on_drop is not None:
-        check_function(method, on_drop, "on_drop is called in passing, and nobody could wait for it")
+        check_function(method, on_drop, "the operator calls on_drop and does not await it")

@@ -171,10 +171,12 @@ class Intake:
     def _overflow(self) -> BackpressureOverflowError:
         size = self.backlog.size
         if size:
-            why = f"came when {size} were waiting; a larger max_size takes more, overflow='drop_latest' or 'drop_oldest' any"
+            why = f"when {size} were waiting"
+            instead = "Raise max_size, or choose overflow='drop_oldest' or 'drop_latest'"
         else:
-            why = "came without demand; on_backpressure_buffer(size), _drop() and _latest() give it another fate"
-        return BackpressureOverflowError(f"an element {why}: {self.inlet.where}")
+            why = "without demand"
+            instead = "Use on_backpressure_buffer(size), on_backpressure_drop() or on_backpressure_latest() to keep or drop it"
+        return BackpressureOverflowError(f"an element came {why}: {self.inlet.where}. {instead}")
 
     def _end(self, error: BaseException | None) -> None:
         self._ended, self._error = True, error

@@ -43,7 +43,7 @@ class Backoff:
         if self.max_retries is not None:
             check_count("Backoff", "max_retries", self.max_retries, 0)
         if self.max_delay < self.first:
-            raise ValueError(f"Backoff(max_delay={self.max_delay:g}): it is below the first wait, {self.first:g}")
+            raise ValueError(f"Backoff(max_delay={self.max_delay:g}): max_delay must be at least first, {self.first:g}")
         _check_number("factor", self.factor, 1, MOST)
         _check_number("jitter", self.jitter, 0, 1)
         random: object = self.random

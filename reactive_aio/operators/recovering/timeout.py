@@ -76,4 +76,4 @@ class TimeLimit(Waiting):
         if self.fallback is not None:
             self.advance(self.fallback)
         else:
-            self.fail(TimeoutError(f"no element came within {self.seconds:g} s of being asked for: {self.inlet.where}"))
+            self.fail(TimeoutError(f"no element came within {self.seconds:g} s of its request: {self.inlet.where}"))

@@ -88,8 +88,8 @@ class Scheduling(Fluent[T_co]):
         """
         if _are_workers(scheduler):
             raise TypeError(
-                f"subscribe_on({scheduler.name}): workers apply functions to elements and run no source; put the "
-                "elements before .publish_on(...) and the work behind it, or use schedulers.thread('name') here"
+                f"subscribe_on({scheduler.name}): workers apply functions to elements, and can't run a source. "
+                "Use publish_on(...) with these workers, or subscribe_on(schedulers.thread('name'))"
             )
         return self._place(SubscribeOn(_checked("subscribe_on", scheduler)))
 

@@ -62,8 +62,7 @@ class Emission(Broadcast, Here):
     """
 
     STAYS: ClassVar[str] = (
-        "a hub can't be pickled: its subscribers are of this process, and would hear nothing of what another one emits. Emit here what comes "
-        "back from there"
+        "a hub can't be pickled: its subscribers are in this process. Send the elements back to this process and emit them here"
     )
 
     idle: Idle

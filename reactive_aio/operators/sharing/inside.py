@@ -29,8 +29,8 @@ class Inside(Broadcast, Here):
     """
 
     STAYS: ClassVar[str] = (
-        "the flow that multicast() gives its function can't be pickled: it is read inside one subscription, which is of this process. Send its "
-        "elements, by publish_on()"
+        "the flow that multicast() passes to its function can't be pickled: its subscription is in this process. Send its "
+        "elements with publish_on()"
     )
 
     inlet: Inlet[Any] | None
@@ -54,7 +54,9 @@ class Inside(Broadcast, Here):
         """Have one more reader; on its loop."""
         with self.mutex:
             if self.over:
-                raise SourceConsumedError("what multicast() gives its function can be read until the whole has ended")
+                raise SourceConsumedError(
+                    "the flow that multicast() passes to its function can't be read after the flow of multicast() has ended"
+                )
             reader = Reader(self, inlet)
             calls = tuple(self._join(reader))
         for call in calls:

@@ -19,7 +19,7 @@ class Latest(Here):
     """A value that any thread may replace. A reader that asks is given the one that there is, if it has not had that yet."""
 
     STAYS: ClassVar[str] = (
-        "a State can't be pickled: nobody in this process would hear of what another one sets it to. Send its value, and set it here"
+        "a State can't be pickled: its readers are in this process. Send the new value back to this process and set it here"
     )
 
     value: Any
@@ -35,7 +35,7 @@ class Latest(Here):
             return
         with self.mutex:
             if self.closed:
-                raise RuntimeError("the state has been closed: it takes no more values")
+                raise RuntimeError("the state is closed: it takes no more values")
             before, self.value = self.value, value
             self.version += 1
             due = self._due()

@@ -192,9 +192,9 @@ class Multicasting(Coordinator):
     def _stalled(self, slow: list[Reader]) -> StalledError:
         waiting = list(filter(_asks, self.inside.readers))
         return StalledError(
-            f"nothing has moved for {self.stall_after} s: {self._named(waiting)} waits for elements, but {self._named(slow)} asks for "
-            f"none, and is {self.inside.lag} behind, which is the lag of {self.inlet.where}. A larger lag lets them be further apart; "
-            "on_backpressure_buffer(), _drop() or _latest() behind the one that asks for none has it hold nobody up"
+            f"nothing has moved for {self.stall_after} s: {self._named(waiting)} waits for elements, but {self._named(slow)} requests "
+            f"none. It is {self.inside.lag} elements behind, which is the lag of {self.inlet.where}. Raise lag, or put "
+            "on_backpressure_buffer(), _drop() or _latest() behind the use that requests none"
         )
 
     def _named(self, readers: list[Reader]) -> str:

@@ -150,14 +150,14 @@ class Patience:
     def _error(self, reader: Reader, behind: int) -> SlowSubscriberError:
         return SlowSubscriberError(
             f"this subscriber has held up the others for {self.seconds:g} s, and is {behind} elements behind: {reader.inlet.where}. "
-            "on_backpressure_buffer(), _drop() or _latest() behind the shared flow has it hold nobody up"
+            "Put on_backpressure_buffer(), _drop() or _latest() behind the shared flow, so that it holds up nobody"
         )
 
     def _told(self, slow: list[Reader]) -> Iterable[Then]:
         where, number = slow[0].inlet.where, len(slow)
         yield partial(
             _logger.warning,
-            "%d of the subscribers of a shared flow have held up the others for %g s: %s. evict_after has them fail, and "
-            "on_backpressure_buffer(), _drop() or _latest() behind the shared flow has them hold nobody up",
+            "%d of the subscribers of a shared flow have held up the others for %g s: %s. Set evict_after to make them fail, or "
+            "put on_backpressure_buffer(), _drop() or _latest() behind the shared flow",
             number, self.seconds, where,
         )  # fmt: skip

@@ -205,14 +205,14 @@ class Run(Broadcast):
     def _lost(self, cause: BaseException) -> None:
         if not self.log.ended and not self.left:
             error = SchedulerClosedError(
-                "the event loop has ended on which a shared flow ran: place the flow, or hold it open on a loop that goes on"
+                "the event loop of a shared flow has ended. Place the flow with subscribe_on(...), or hold it open on a loop that goes on"
             )
             error.__cause__ = cause
             self.on_error(error)
 
     def cannot_begin(self, cause: BaseException) -> None:
         """Fail, because the event loop is closed on which the run was to begin."""
-        error = SchedulerClosedError("the event loop is closed on which the shared flow was opened")
+        error = SchedulerClosedError("the event loop that opened the shared flow is closed")
         error.__cause__ = cause
         self.on_error(error)
 

@@ -106,9 +106,9 @@ class Sharing:
 
     def _check(self, context: Context) -> None:
         if self.linger is not None and self.holder is None:
-            raise RuntimeError("share(linger=...) needs `async with`: what outlives its subscribers has an owner")
+            raise RuntimeError("share(linger=...) needs `async with`, because the run may outlive its subscribers")
         if self in context.get(_INSIDE, ()) and (self.connected is not None and self.connected is not self.current):
-            raise RuntimeError("the cleanup of a shared flow subscribes to it: it would wait for its own end")
+            raise RuntimeError("the cleanup of a shared flow can't subscribe to it: it would wait for its own end")
 
     def _joinable(self) -> Run:
         if self.current is None:
@@ -168,7 +168,7 @@ class Sharing:
         loop = asyncio.get_running_loop()
         with self.mutex:
             if self.holder is not None:
-                raise RuntimeError("the shared flow is held open already: one `async with` at a time")
+                raise RuntimeError("the shared flow is already held open: use one `async with` at a time")
             self.holder = Holder(loop, copy_context())
             run = self._joinable()
             run.log.keep()
@@ -194,7 +194,7 @@ class Sharing:
 
 
 def _closed() -> SourceCancelledError:
-    return SourceCancelledError("the block that held the shared flow open has been left")
+    return SourceCancelledError("the `async with` block of the shared flow has ended")
 
 
 def _begin(run: Run) -> None:
@@ -218,8 +218,8 @@ class Share(Pushed[T], Here):
     """Source of ``Flow.share``."""
 
     STAYS: ClassVar[str] = (
-        "a shared flow can't be pickled: its subscribers are of this process, and another one would begin a run for itself. Share what comes "
-        "back from there, or send the flow that is shared"
+        "a shared flow can't be pickled: its subscribers are in this process. Call share() behind the part that runs in another "
+        "process, or send the flow before share()"
     )
 
     flow: FlowLike = field(repr=False)

@@ -74,7 +74,7 @@ class Sourcing(Computed[T_co]):
             given = cast("Iterable[Any]", items)
             return cls._begin(FromIterator(given) if isinstance(given, Iterator) else FromIterable(given))
         if not callable(items):
-            hint = "; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
+            hint = ". Use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""
             raise TypeError(f"from_iterable() takes an iterable or a function, not {type(items).__name__}{hint}")
         if isasyncgenfunction(items):
             raise TypeError(
@@ -193,7 +193,7 @@ class Sourcing(Computed[T_co]):
         if isinstance(items, AsyncIterable):
             return cls._begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
         if not callable(items):
-            hint = "; use Flow.from_iterable" if isinstance(items, Iterable) else ""
+            hint = ". Use Flow.from_iterable" if isinstance(items, Iterable) else ""
             raise TypeError(
                 f"from_async_iterable() takes an async iterable or a function, not {type(items).__name__}{hint}"
             )
@@ -476,12 +476,12 @@ class Sourcing(Computed[T_co]):
         if checkpoint is not None:
             if context:
                 raise ValueError(
-                    "from_spark(context=...) is not for streams: read the rows of a micro-batch by it, "
+                    "from_spark(context=...) is not for streams. Read the rows of a micro-batch with "
                     "Flow.from_spark(batch.frame, context=...)"
                 )
             if wire is not None:
                 raise ValueError(
-                    "from_spark(wire=...) is not for streams: read the rows of a micro-batch by it, "
+                    "from_spark(wire=...) is not for streams. Read the rows of a micro-batch with "
                     "Flow.from_spark(batch.frame, wire=...)"
                 )
             from ...spark.streaming._source import from_stream

@@ -27,8 +27,8 @@ class FromAsyncIterable(Awaited[T]):
         if iterator is self.items:
             if self._read:
                 raise SourceConsumedError(
-                    f"{self} was subscribed to a second time, but an async iterator can be read once only: "
-                    "give from_async_iterable a function that makes it"
+                    f"{self} was subscribed to a second time, but an async iterator can be read only once. "
+                    "Pass from_async_iterable() a function that makes the iterator"
                 )
             self._read.append(True)
         return iterator
@@ -50,5 +50,5 @@ class FromAsyncMade(Awaited[T]):
         items = self.make()
         if isinstance(items, AsyncIterable):
             return aiter(cast("AsyncIterable[T]", items))
-        made = f"{label(self.make)} was to make an async iterable, and returned {label(items)}: {where}"
-        raise TypeError(made + ("; use Flow.from_iterable" if isinstance(items, Iterable) else ""))
+        made = f"{label(self.make)} must return an async iterable, but returned {label(items)}: {where}"
+        raise TypeError(made + (". Use Flow.from_iterable" if isinstance(items, Iterable) else ""))

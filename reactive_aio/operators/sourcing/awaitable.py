@@ -30,7 +30,7 @@ class FromAwaitable(TaskSource[T]):
             if not isawaitable(awaitable):
                 kind = type(awaitable).__name__
                 raise TypeError(
-                    f"{label(self.factory)} gave what can't be awaited, of type {kind}: use Flow.from_callable"
+                    f"{label(self.factory)} returned a value that can't be awaited, of type {kind}: use Flow.from_callable"
                 )
             item = await awaitable
         except FAILURES as error:

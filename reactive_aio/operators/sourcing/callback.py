@@ -79,7 +79,7 @@ def checked(register: Callable[..., object], undo: object) -> Undo:
     if iscoroutine(undo):
         undo.close()  # else Python warns of it besides
         hint = ": make it an `async def`"
-    raise TypeError(f"{label(register)} was to give None or a function that undoes it, not {type(undo).__name__}{hint}")
+    raise TypeError(f"{label(register)} must return None or a function that undoes it, not {type(undo).__name__}{hint}")
 
 
 @define(eq=False)
@@ -147,8 +147,8 @@ class Emission:
 
     def _overflowed(self) -> BackpressureOverflowError:
         return BackpressureOverflowError(
-            f"an element came when {self.backlog.size} were waiting; a larger max_size takes more, "
-            f"overflow='drop_latest' or 'drop_oldest' any: {self.inlet.where}"
+            f"an element came when {self.backlog.size} were waiting: {self.inlet.where}. "
+            "Raise max_size, or choose overflow='drop_oldest' or 'drop_latest'"
         )
 
     # -- the Subscription of the region, on its loop

@@ -47,8 +47,8 @@ class Computed(Fluent[T_co]):
             if iscoroutine(factory):
                 factory.close()  # else Python warns of it besides
             raise TypeError(
-                f"from_awaitable() takes a function that gives an awaitable, not a {type(factory).__name__}: "
-                "write from_awaitable(lambda: ...), so that each subscription awaits one of its own"
+                f"from_awaitable() takes a function that returns an awaitable, not a {type(factory).__name__}. "
+                "Write from_awaitable(lambda: ...) to make an awaitable for each subscription"
             )
         return cls._begin(FromAwaitable(factory))
 
@@ -131,10 +131,10 @@ class Computed(Fluent[T_co]):
 
         if not isinstance(resource, type) and (hasattr(resource, "__enter__") or hasattr(resource, "__aenter__")):
             raise TypeError(
-                "using() takes a function that gives a context manager, and this is one already: "
-                "write using(lambda: ..., fn), so that each subscription enters one of its own"
+                "using() takes a function that returns a context manager, not a context manager. "
+                "Write using(lambda: ..., fn) to make one for each subscription"
             )
-        check_function("using", resource, "let it give an async context manager, and await on entering that")
+        check_function("using", resource, "return an async context manager, and await in its __aenter__()")
         check_function("using", fn, "return the flow from an ordinary function")
         return cls._begin(Using[U](resource, fn))
 
@@ -185,10 +185,10 @@ class Computed(Fluent[T_co]):
 
         if not isinstance(open, type) and hasattr(open, "__aenter__"):
             raise TypeError(
-                "from_poll() takes a function that gives an async context manager, and this is one already: "
-                "write from_poll(lambda: ...), so that each subscription enters one of its own"
+                "from_poll() takes a function that returns an async context manager, not an async context manager. "
+                "Write from_poll(lambda: ...) to make one for each subscription"
             )
-        check_function("from_poll", open, "let it give an async context manager, and await on entering that")
+        check_function("from_poll", open, "return an async context manager, and await in its __aenter__()")
         check_count("from_poll", "max_batch", max_batch, 1)
         check_seconds("from_poll", "heartbeat", heartbeat, above=True)
         return cls._begin(FromPoll(open, max_batch, heartbeat))
@@ -230,8 +230,8 @@ class Computed(Fluent[T_co]):
         given: object = poll
         if isinstance(given, Iterable):
             raise TypeError(
-                f"from_blocking() takes a function that makes an iterator, not {label(type(poll))}: write "
-                "from_blocking(lambda: ...), so that each subscription has one of its own"
+                f"from_blocking() takes a function that returns an iterator, not {label(type(poll))}. Write "
+                "from_blocking(lambda: ...) to make an iterator for each subscription"
             )
         if isasyncgenfunction(poll):
             raise TypeError(

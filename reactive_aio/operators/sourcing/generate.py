@@ -27,6 +27,6 @@ class Generate(Pulled[T]):
             try:
                 item, state = made
             except (TypeError, ValueError):
-                shown = f"{label(step)} gave {label(made)} for the state {label(state)}"
+                shown = f"{label(step)} returned {label(made)} for the state {label(state)}"
                 raise TypeError(f"{shown}, not (item, next_state) or None") from None
             yield item

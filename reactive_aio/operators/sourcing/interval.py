@@ -71,7 +71,7 @@ class Ticking:
             self.cancel()
             self.inlet.on_error(
                 BackpressureOverflowError(
-                    f"tick {tick} found no demand, and time can't be slowed: put on_backpressure_drop(), "
+                    f"tick {tick} of an interval came without demand. Put on_backpressure_drop(), "
                     f"on_backpressure_latest() or on_backpressure_buffer(size) behind {self.inlet.where}"
                 )
             )

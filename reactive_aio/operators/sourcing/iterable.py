@@ -96,8 +96,8 @@ class FromIterator(Pulled[T]):
         """Give the iterator itself, the first time."""
         if self._read:
             raise SourceConsumedError(
-                f"{self} was subscribed to a second time, but an iterator can be read once only: "
-                "give from_iterable a collection, or a function that makes the iterator"
+                f"{self} was subscribed to a second time, but an iterator can be read only once. "
+                "Pass from_iterable() a collection, or a function that makes the iterator"
             )
         self._read.append(True)
         return self.items
@@ -119,5 +119,5 @@ class FromMade(Pulled[T]):
         items = self.make()
         if isinstance(items, Iterable):
             return iter(cast("Iterable[T]", items))
-        made = f"{label(self.make)} was to make an iterable, and returned {label(items)}"
-        raise TypeError(made + ("; use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))
+        made = f"{label(self.make)} must return an iterable, but returned {label(items)}"
+        raise TypeError(made + (". Use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))

@@ -58,7 +58,7 @@ class FromPoll(TaskSource[T]):
         opened = self.make()
         if isinstance(opened, AbstractAsyncContextManager):  # pyright: ignore[reportUnnecessaryIsInstance] - users may err
             return opened
-        made = f"{label(self.make)} gave no async context manager, but {type(opened).__name__}"
+        made = f"{label(self.make)} must return an async context manager, but returned {type(opened).__name__}"
         raise TypeError(f"{made}: see contextlib.asynccontextmanager")
 
     def checked(self, poll: object) -> Poll[T]:
@@ -66,7 +66,7 @@ class FromPoll(TaskSource[T]):
         missing = [name for name in METHODS if not callable(getattr(poll, name, None))]
         if missing:
             raise TypeError(
-                f"{label(self.make)} opened no Poll, but {type(poll).__name__}: it lacks {', '.join(missing)}"
+                f"{label(self.make)} must open a Poll, but opened {type(poll).__name__}, which lacks {', '.join(missing)}"
             )
         return cast("Poll[T]", poll)
 
@@ -141,7 +141,9 @@ class Polling:
                 discard(items)
             elif len(items) > most:
                 discard(items)
-                raise ValueError(f"from_poll(): fetch({most}) gave {len(items)} elements, more than were asked for")
+                raise ValueError(
+                    f"from_poll(): fetch({most}) returned {len(items)} elements, more than it was asked for"
+                )
             elif items:
                 production.deliver(items)
             else:
@@ -152,7 +154,9 @@ def _elements(given: object) -> list[Any]:
     """Give what was fetched as a list of the library's own."""
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray)):
         return [*given]
-    raise TypeError(f"from_poll(): fetch() gives a sequence of elements, such as a list, not {type(given).__name__}")
+    raise TypeError(
+        f"from_poll(): fetch() must return a sequence of elements, such as a list, not {type(given).__name__}"
+    )
 
 
 async def _close(poll: Poll[Any], failure: BaseException | None) -> None:

@@ -118,7 +118,7 @@ class Holding:
             with resource as value:
                 await self._read(self._flow(value))
         else:
-            made = f"{label(self.resource)} gave no context manager, but {type(resource).__name__}"
+            made = f"{label(self.resource)} must return a context manager, but returned {type(resource).__name__}"
             raise TypeError(f"{made}: see contextlib.asynccontextmanager")
 
     def _flow(self, value: Any) -> FlowLike:

@@ -24,7 +24,9 @@ class SynchronousSink(Generic[R]):
     def next(self, item: R) -> None:
         """Emit ``item`` for the element at hand; RuntimeError for a second one."""
         if self._item is not MISSING:
-            raise RuntimeError("handle() emits at most one element for one; for more there is flat_map_iterable")
+            raise RuntimeError(
+                "handle() emits at most one element for each input. Use flat_map_iterable() to emit more"
+            )
         self._item = item
 
     def complete(self) -> None:

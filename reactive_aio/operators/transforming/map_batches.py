@@ -115,7 +115,7 @@ class Call:
             name = type(given).__name__
             rows = 'to_dict("records")' if name == "DataFrame" else "to_pylist()"
             raise TypeError(
-                f"{label(self.fn)} gave a {name}, which is iterated by columns: give its rows, by .{rows} say"
+                f"{label(self.fn)} returned a {name}, whose iterator gives columns. Return its rows, such as by .{rows}"
             )
         return given
 

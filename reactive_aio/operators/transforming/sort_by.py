@@ -43,7 +43,7 @@ class SortBy(Stage[T, T]):
     def refuse(self) -> NoReturn:
         """Fail, since there are too many."""
         raise LimitExceededError(
-            f"sort_by() of more than {self.max_size} elements: raise max_size, or sort where the data is"
+            f"sort_by() has more than {self.max_size} elements. Raise max_size, or sort the data before it is read"
         )
 
 

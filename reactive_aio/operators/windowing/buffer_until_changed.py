@@ -55,7 +55,7 @@ class BufferingEqual(Transform[T, list[T]]):
     def refuse(self) -> None:
         """Fail, since the list is full."""
         raise LimitExceededError(
-            f"buffer_until_changed(max_size={self.max_size}): more elements than that belong together"
+            f"buffer_until_changed(max_size={self.max_size}): more elements have the same key in a row. Raise max_size"
         )
 
     def finish(self) -> Iterable[list[T]]:

@@ -316,8 +316,8 @@ class Grouping(Parting):
 
     def _one_too_many(self, key: Hashable) -> LimitExceededError:
         return LimitExceededError(
-            f"the key {label(key)} is one too many: {self.by.max_groups} groups are open. A larger max_groups allows "
-            f"for more, and a group that its reader leaves makes room: {self.inlet.where}"
+            f"the key {label(key)} needs a new group, but {self.by.max_groups} groups are open: {self.inlet.where}. "
+            "Raise max_groups, or cancel the readers of groups that you no longer need"
         )
 
     def _stalled(self) -> None:
@@ -327,9 +327,8 @@ class Grouping(Parting):
         waiting = len(groups) - len(unread)
         self._fail(
             StalledError(
-                f"nothing has moved for {self.by.stall_after} s: all of the prefetch, {self.by.ahead} elements, is taken "
-                f"up by groups that nobody reads ({len(unread)}: {named}), while those that are read wait for elements "
-                f"({waiting}). Read as many groups at a time as there are keys, by the max_concurrency of what reads them; or "
-                f"leave groups that are done with, or make fewer keys: {self.inlet.where}"
+                f"nothing has moved for {self.by.stall_after} s: {self.inlet.where}. Groups that nobody reads ({len(unread)}: {named}) "
+                f"hold all of the prefetch, {self.by.ahead} elements. The groups with a reader ({waiting}) wait for elements. "
+                "Raise the max_concurrency of the operator that reads the groups, or cancel readers of old groups, or make fewer keys"
             )
         )

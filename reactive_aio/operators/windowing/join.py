@@ -212,8 +212,8 @@ class Joining(Transform[Sided, Pair]):
                     yield element, None
             elif len(held) == stage.max_size:
                 raise LimitExceededError(
-                    f"join(max_size={stage.max_size}): {label(element)} is one element more of its key in the flow that is "
-                    "joined; raise max_size, or join the other way round"
+                    f"join(max_size={stage.max_size}) has no room for {label(element)}: its key has too many elements in the other "
+                    "flow. Raise max_size, or swap the two flows"
                 )
             else:
                 held.append(element)

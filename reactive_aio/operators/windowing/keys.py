@@ -57,7 +57,7 @@ def in_bytes(key: Any) -> bytes:
         if isinstance(key, kind):
             return write(key)
     raise TypeError(
-        f"{label(key)} is no key that can be put in order or sent to Spark: take a number, text, bytes, date, time, UUID, None, "
+        f"{label(key)} can't be a key that is sorted or sent to Spark. A key is a number, text, bytes, date, time, UUID, None "
         f"or a tuple of these, not {type(key).__name__}"
     )
 
@@ -110,7 +110,7 @@ def _moment(key: datetime) -> bytes:
 def _clock(key: time) -> bytes:
     if key.utcoffset() is not None:
         raise TypeError(
-            f"{label(key)} is no key that can be put in order or sent to Spark: a time of day with an offset"
+            f"{label(key)} can't be a key that is sorted or sent to Spark: it is a time of day with an offset"
         )
     return CLOCK + key.isoformat("microseconds").encode()
 

@@ -185,7 +185,7 @@ class SubstreamSource(Pushed[T]):
         substream = self.substream
         if substream.opened:
             raise SourceConsumedError(
-                f"the {substream.title} was subscribed to a second time, but its elements are kept for one reader only"
+                f"the {substream.title} was subscribed to a second time, but it serves only one reader"
             )
         substream.opened = True
         reading = substream.reading = Reading(inlet, substream)

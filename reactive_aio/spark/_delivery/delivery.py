@@ -57,7 +57,7 @@ class Partition:
     def end(self) -> BaseException | None:
         """How a partition ends that has failed or been confirmed."""
         if self.failure is None and (self.arrived or self.placed) and not self.ended:
-            return SparkJobError(f"Spark took partition {self.index} for done, but it had not ended")
+            return SparkJobError(f"Spark reports that partition {self.index} is done, but its end has not arrived")
         return self.failure
 
 

@@ -45,7 +45,7 @@ def to_rdd(flow: FlowLike) -> Any:
     """Give the RDD of ``Flow.to_rdd``."""
     parts = parts_of("to_rdd", flow)
     if is_connect(parts.sources[0].data):
-        raise UnsupportedOnSparkError("to_rdd() needs a classic session: Spark Connect has no RDDs; take to_frame()")
+        raise UnsupportedOnSparkError("to_rdd() needs a classic session: Spark Connect has no RDDs. Use to_frame()")
     context = parts.sources[0].context
     with asking("to_rdd", context):
         rdds = [_as_rdd(source) for source in _sources(parts)]

@@ -46,8 +46,8 @@ class HandlingOfPart(Handling[T, R]):
     def refuse(self) -> NoReturn:
         """Fail, since the function has done what it must not."""
         raise UnsupportedOnSparkError(
-            "sink.complete() would end the whole flow, of which the tasks behind a frame have a part each: chain "
-            ".limit(n) to the frame, or run the flow on the loop and write it with to_spark()"
+            "sink.complete() can't end the whole flow, because each Spark task runs only a part of it. Chain "
+            ".limit(n) to the frame, or run the flow on an event loop and write it with to_spark()"
         )
 
     @property

@@ -8,16 +8,16 @@ from ..._fusion import Placed
 from ..._plan import PublishOn, Source, SubscribeOn
 from ...errors import UnsupportedOnSparkError
 
-IN_ORDER: Final = "it depends on the order of the whole, which the tasks behind a frame don't know"
+IN_ORDER: Final = "it needs the order of all elements, and a Spark task sees only a part"
 WAYS_OUT: Final = {
     "take": "chain .limit(n) to the frame, or read with from_spark(ordered=False) for any n elements",
     "skip": "chain .offset(n) to the frame, or read with from_spark(ordered=False) to leave out any n elements",
     "index": "have Spark number the rows before they are read, with row_number() over a window",
     "sort_by": "chain .orderBy(...) to the frame",
-    "distinct": "chain .dropDuplicates() to the frame, or to the one that is read",
+    "distinct": "chain .dropDuplicates() to the result, or to the frame that from_spark() reads",
 }
 """How Spark does what a stage does, by the name of that."""
-ANYWAY: Final = "use a window of Spark's, or applyInArrow() by key, on the frame; or run the flow on the loop and write it with to_spark()"
+ANYWAY: Final = "use a Spark window or applyInArrow() by key on the frame, or run the flow on an event loop and write it with to_spark()"
 """The way out of what Spark has no method for."""
 
 
@@ -30,16 +30,16 @@ def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
 def refused_between(method: str, before: Placed[Any], step: Placed[Any]) -> UnsupportedOnSparkError:
     """Refuse a stage behind what Spark does with the rows of a frame, which has to be its last."""
     return UnsupportedOnSparkError(
-        f"{step}, can't be run by {method}() behind {before.operator}, which is left to Spark, in front of all functions "
-        f"or behind them: put {before.operator.name}() first or last, or {method}() in between, and from_spark() behind it"
+        f"{step}, can't be run by {method}() behind {before.operator}, which Spark runs itself. "
+        f"Put {before.operator.name}() first or last, or put {method}() and from_spark() between the two"
     )
 
 
 def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> UnsupportedOnSparkError:
     """Refuse a boundary or a placement."""
     return UnsupportedOnSparkError(
-        f"{step}, can't be run by {method}(): what is behind it runs on an event loop, and nothing of a frame passes through "
-        f"this process. Leave it out, or put {method}() before it, and read the result with from_spark()"
+        f"{step}, can't be run by {method}(): the steps behind it run on an event loop, but the elements of a frame stay on Spark. "
+        f"Leave it out, or put {method}() before it and read the result with from_spark()"
     )
 
 
@@ -47,10 +47,10 @@ def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSpa
     """Refuse what makes elements, or combines flows, on an event loop."""
     if source.operator.inner:
         return UnsupportedOnSparkError(
-            f"{source}, can't be run by {method}(): it combines flows on an event loop, and nothing of a frame passes "
-            f"through this process. Put {method}() before it, and read the result with from_spark()"
+            f"{source}, can't be run by {method}(): it combines flows on an event loop, but the elements of a frame "
+            f"stay on Spark. Put {method}() before it and read the result with from_spark()"
         )
     return UnsupportedOnSparkError(
-        f"{source}, can't be run by {method}(): its elements are made here. That is for flows which begin with "
-        "from_spark(); others are written by Spark with to_spark()"
+        f"{source}, can't be run by {method}(): its elements are made in this process. Begin the flow with "
+        "from_spark(), or write it with to_spark()"
     )

@@ -198,7 +198,7 @@ def _batches(task: FrameTask, columns: Columns, lists: Iterator[list[Any]]) -> I
         try:
             table = columns.table(items, first)
         except FAILURES as error:  # what belongs to an element may run the user's code
-            add_note(error, f"while columns were made of what came of {task.here}")
+            add_note(error, f"while the elements of {task.here} were converted to columns")
             raise tellable(error) from None
         yield from table.to_batches()
         first += len(items)
@@ -213,7 +213,7 @@ def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch
         try:
             pickled = dumps_by_value(items)
         except FAILURES as error:  # whatever a class does when it is pickled
-            add_note(error, f"while what came of {task.here} was pickled")
+            add_note(error, f"while the elements of {task.here} were pickled")
             raise tellable(error) from None
         yield arrow.RecordBatch.from_arrays([arrow.array([pickled], arrow.binary())], ["list"])
 

@@ -30,7 +30,7 @@ def is_stopped(at: SparkSession | SparkContext) -> bool:
 def check_running(method: str, at: SparkSession | SparkContext) -> None:
     """Refuse a session that has been stopped."""
     if is_stopped(at):
-        raise SparkJobError(f"{method}(): {STOPPED}: start another one, and use what is made with it")
+        raise SparkJobError(f"{method}(): {STOPPED}. Start another session, and make the data with it")
 
 
 @frozen

@@ -75,14 +75,14 @@ def workers(session: Any, slots: int | None, idle: float, context: Iterable[Cont
     if not isinstance(session, SparkSession):
         if type(given).__module__.startswith("pyspark.sql.connect."):
             raise UnsupportedOnSparkError(
-                "schedulers.spark() needs a classic session: with Spark Connect there is no way yet for the workers to "
-                "reach this process; build the session with .master(...) rather than .remote(...)"
+                "schedulers.spark() needs a classic session: with Spark Connect the workers can't "
+                "reach this process. Build the session with .master(...), not with .remote(...)"
             )
         raise TypeError(f"schedulers.spark() takes a session of PySpark, not {type(given).__name__}")
     if slots is not None:
         check_workers("spark", slots)
     if not idle > 0:
-        raise ValueError(f"schedulers.spark(idle={idle!r}): a time without work in seconds, above 0")
+        raise ValueError(f"schedulers.spark(idle={idle!r}): idle must be a number of seconds above 0")
     at = session.sparkContext
     found = check_importable("schedulers.spark", variables("schedulers.spark", context))
     with asking("schedulers.spark", at):

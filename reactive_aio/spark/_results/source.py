@@ -84,7 +84,7 @@ def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults
         return FromResults(given, None, prefetch)
     if data.isStreaming:
         raise UnsupportedOnSparkError(
-            "from_spark() of a streaming DataFrame is not possible with Spark Connect, where micro-batches can't be handed "
-            "over to this process: build the session with .master(...) rather than .remote(...), and give a checkpoint=..."
+            "from_spark() can't read a streaming DataFrame of Spark Connect, because micro-batches can't reach "
+            "this process. Build the session with .master(...), not with .remote(...), and set checkpoint=..."
         )
     return FromResults(data, reading(as_ or Row, data.schema), prefetch, connect=is_connect(data))

@@ -22,9 +22,9 @@ def check_order(stage: Stage[Any, Any]) -> None:
     """Refuse what depends on the order of the elements of a key, where nothing says what that is."""
     if isinstance(stage, GroupByKey) and (inner := stage.in_no_order) is not None:
         raise UnsupportedOnSparkError(
-            f"{inner}, can't be run on Spark behind group_by_key() without order_by: it depends on the order of the elements of a "
-            "key, and a shuffle brings them in any. Say group_by_key(..., order_by=...), or any_order=True of fold() and reduce(), or "
-            "keep it here with .publish_on(schedulers.current()) before group_by_key()"
+            f"{inner}, can't be run on Spark behind group_by_key() without order_by: it needs the elements of a "
+            "key in order, and a shuffle changes the order. Set order_by=... of group_by_key(), or any_order=True of fold() or reduce(). "
+            "Or run it in this process, with .publish_on(schedulers.current()) before group_by_key()"
         )
 
 

@@ -51,13 +51,15 @@ BOUND_HERE: Final[Kinds] = (
     # Its number would be that of another file there, which it closes in the end.
     ("a connection between processes", (Connection,)),
     ("a Spark session", (SparkSession, SparkContext)),
-    ("data of Spark's, which only the driver can use", (DataFrame, RDD)),
+    ("a DataFrame or RDD, which only the driver can use", (DataFrame, RDD)),
     (
         "an object of Spark's JVM, which only the driver can use",
         (JavaObject, JavaClass, JavaPackage, JVMView, JavaGateway),
     ),
 )
-WITH_A_JOB: Final[Kinds] = (("a broadcast variable, which comes with Spark's own jobs: take its value", (Broadcast,)),)
+WITH_A_JOB: Final[Kinds] = (
+    ("a broadcast variable, which only Spark's own jobs have: pass its value instead", (Broadcast,)),
+)
 """The types that workers have only of the job in which they were pickled."""
 
 
@@ -83,8 +85,8 @@ def check_portable(stage: object, travels: object, *, resident: bool = False) ->
         _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
-            f"{stage}, can't be sent to Spark's workers: {text_of(error) or type(error).__name__}. Leave what can't be pickled out of its "
-            "function, or keep it here with .publish_on(schedulers.current()) before it"
+            f"{stage}, can't be sent to Spark's workers: {text_of(error) or type(error).__name__}. Remove the object that can't be pickled from its "
+            "function, or run it in this process, with .publish_on(schedulers.current()) before it"
         ) from error
 
 
@@ -94,6 +96,6 @@ def check_importable(method: str, variables: tuple[Variable, ...]) -> tuple[Vari
         if each.place[0] in {"__main__", "__mp_main__"}:
             raise UnsupportedOnSparkError(
                 f"{method}(context=...): {each.variable.name!r} is a global of the main module, which Spark's workers "
-                "can't import; define it in a module of its own"
+                "can't import. Define it in another module"
             )
     return variables

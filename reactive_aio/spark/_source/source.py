@@ -233,24 +233,26 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
 
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
     if wire not in (None, *WIRES):
-        raise ValueError(f"from_spark(wire={wire!r}): elements travel by one of {', '.join(map(repr, WIRES))}")
+        raise ValueError(f"from_spark(wire={wire!r}): choose one of {', '.join(map(repr, WIRES))}")
     connect = is_connect(data)
     if connect and not hasattr(data, "mapInArrow"):
         raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
     if connect and wire == "tcp":
         raise UnsupportedOnSparkError(
-            "from_spark(wire='tcp') needs a classic session, whose workers can connect to this process; with Spark Connect "
-            "elements travel by wire='results', or build the session with .master(...) rather than .remote(...)"
+            "from_spark(wire='tcp') needs a classic session, because workers of Spark Connect can't connect to this process. "
+            "Set wire='results', or build the session with .master(...), not with .remote(...)"
         )
     if isinstance(data, RDD) and as_ is not None:
-        raise TypeError("from_spark(as_=...) is for the rows of a DataFrame; the elements of an RDD are what they are")
+        raise TypeError(
+            "from_spark(as_=...) is for the rows of a DataFrame. Leave it out for an RDD, and convert its elements with map()"
+        )
     if not connect and not isinstance(data, (RDD, DataFrame)):
         raise TypeError(f"from_spark() takes a DataFrame or an RDD of PySpark, not {type(data).__name__}")
     with asking("from_spark", given.context if isinstance(data, RDD) else given.sparkSession):
         if isinstance(data, DataFrame) and data.isStreaming:
             raise TypeError(
-                "from_spark() of a streaming DataFrame needs a checkpoint=..., the folder that remembers how far it has "
-                "come; its elements are then micro-batches"
+                "from_spark() of a streaming DataFrame needs checkpoint=..., a folder that records the progress of the stream. "
+                "The elements of the flow are micro-batches"
             )
         if connect or wire == "results":
             return from_results(given, as_, prefetch)

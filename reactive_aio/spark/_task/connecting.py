@@ -48,7 +48,9 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-    raise OSError(f"no port of {PORTS}={conf.get(PORTS)} is free: a flow takes one as long as it lasts")
+    raise OSError(
+        f"no port of {PORTS}={conf.get(PORTS)} is free. Each running flow needs one, so add ports to the range"
+    )
 
 
 @define
@@ -77,7 +79,7 @@ def _ports(text: str) -> range:
     """Read a port or a range of them."""
     found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
     if found is None:
-        raise ValueError(f"{PORTS}={text}: a port is needed, or a range of them such as 41000-41031")
+        raise ValueError(f"{PORTS}={text}: set a port, or a range of ports such as 41000-41031")
     first = int(found[1])
     return range(first, int(found[2] or first) + 1)
 
@@ -106,7 +108,7 @@ def connect(address: Address, partition: int, attempt: int) -> socket.socket:
         reply = b""
         while len(reply) < REPLY.size:
             if not (more := connection.recv(REPLY.size - len(reply))):
-                raise ConnectionError("the event loop that this task is to work for has hung up")
+                raise ConnectionError("the event loop of this task has closed the connection")
             reply += more
         connection.sendall(greeter.answer(reply))
     except BaseException:
@@ -119,9 +121,9 @@ def _unreachable(address: Address, error: OSError) -> str:
     """Say what was tried and what to do, in a line: the driver gets the text of what a task has raised."""
     return (
         f"a task on {socket.gethostname()} can't connect to the event loop at {address.host}:{address.port} "
-        f"({error}): set spark.driver.host or {HOST} to a name by which the workers reach the driver, and {PORTS} to "
-        "ports that are open to them (an inbox has both of its own: inbox(host=..., port=...)); or have elements travel by "
-        "Spark itself, Flow.from_spark(..., wire='results')"
+        f"({error}). Set spark.driver.host or {HOST} to a host name that the workers can reach, and {PORTS} to "
+        "ports that are open to them. For an inbox, set inbox(host=..., port=...). Or read without a connection, with "
+        "Flow.from_spark(..., wire='results')"
     )
 
 

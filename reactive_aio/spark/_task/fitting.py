@@ -52,8 +52,8 @@ def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spar
     twice = _twice(schema)
     if twice:
         raise TypeError(
-            f"{call}(as_={as_.__name__}): the frame has more than one column named {', '.join(twice)}; rename "
-            "them, or read rows as tuple"
+            f"{call}(as_={as_.__name__}): the frame has more than one column named {', '.join(twice)}. Rename "
+            "them, or set as_=tuple"
         )
 
 
@@ -63,7 +63,7 @@ def check_types(fields: Iterable[types.StructField], call: str = "from_spark") -
     if refused:
         raise TypeError(
             "\n  ".join([f"{call}(): there are columns that can't be read", *refused])
-            + "\nLeave them out by select, or cast them, to string for one"
+            + "\nLeave them out with select(), or cast them, for example to string"
         )
 
 
@@ -76,12 +76,12 @@ def _without_values(found: types.DataType) -> str | None:
         inner = tuple(each.dataType for each in found.fields)
     elif isinstance(found, types.MapType):
         if not _is_key(found.keyType):
-            return f"a key of type {found.keyType.simpleString()} would be none of a dict"
+            return f"a key of type {found.keyType.simpleString()} can't be the key of a dict"
         inner = (found.keyType, found.valueType)
     elif isinstance(found, types.UserDefinedType):
         inner = (found.sqlType(),)
     elif type(found) not in ARRIVES_AS:
-        return f"{found.simpleString()} is a type that Python has no values for"
+        return f"Python has no values of type {found.simpleString()}"
     return next(filter(None, map(_without_values, inner)), None)
 
 

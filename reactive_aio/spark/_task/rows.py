@@ -116,7 +116,7 @@ class ReadingClass(Reading):
 def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Reading:
     """Check ``as_`` of a call, and that the columns that are read have values in Python."""
     if as_ not in (Row, tuple, dict) and not attrs.has(as_):
-        raise TypeError(f"{call}(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
+        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class")
     if as_ is dict:
         check_names(as_, schema, call)
     if as_ in (Row, tuple, dict):

@@ -233,7 +233,7 @@ def _check_range(column: Any) -> None:
     beyond = compute.or_(compute.less(numbers, first), compute.greater(numbers, last))
     place = next(iter(_places(beyond)))
     kind = "date" if is_date else "datetime"
-    raise ValueError(f"{_shown(column, place)} is no {kind} of Python's, which are those of the years 1 to 9999")
+    raise ValueError(f"{_shown(column, place)} is not a {kind} of Python, whose years are 1 to 9999")
 
 
 def _shown(column: Any, place: int) -> str:

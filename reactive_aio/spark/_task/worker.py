@@ -277,7 +277,7 @@ class Push(Outlet):
     def _take(self, data: bytes) -> None:
         if not data:
             # Spark tries again, and a later attempt goes on behind what has arrived.
-            raise ConnectionError("the event loop that this task feeds has closed the connection")
+            raise ConnectionError("the event loop of this task has closed the connection")
         for frame in self._decoder.feed(data):
             if frame.kind == CREDIT:
                 self.granted += frame.count

@@ -125,7 +125,7 @@ class Columns:
         column = self.struct.fields[at]
         kinds = set(map(type, values))
         if type(None) in kinds and not column.nullable:
-            raise _Unfit("it must not be missing")
+            raise _Unfit("it must not be None")
         check_types(column.dataType, kinds)
         convert = converter(column.dataType, self.zone)
         if convert is not None:
@@ -174,7 +174,7 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
 def _without_zone(value: datetime) -> datetime:
     """Refuse a time of a zone, which Arrow would turn into one of UTC."""
     if value.tzinfo is not None:
-        raise _Unfit("it has a zone")
+        raise _Unfit("it has a time zone")
     return value
 
 
@@ -184,7 +184,7 @@ def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], A
     def checked(value: Any) -> Any:
         if value is None:
             if not nullable:
-                raise _Unfit("a part of it must not be missing")
+                raise _Unfit("a value in it must not be None")
             return None
         check_types(wanted, {type(value)})
         return value if convert is None else convert(value)

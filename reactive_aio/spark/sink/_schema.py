@@ -51,7 +51,7 @@ def struct_of(method: str, schema: Schema) -> StructType:
     else:
         struct = schema if isinstance(schema, StructType) else _of_class(method, schema)
     if not struct.fields:
-        raise ValueError(f"{method}(schema=...): there are no columns")
+        raise ValueError(f"{method}(schema=...): the schema has no columns")
     _check_arrow(method, struct)
     return struct
 
@@ -64,8 +64,8 @@ def _check_arrow(method: str, struct: StructType) -> None:
     for each in struct.fields:
         if says_more(each.dataType):
             raise TypeError(
-                f"{method}(schema=...), column {each.name}: values of {each.dataType.simpleString()} can't be written: Arrow has "
-                "neither types of somebody's own, variants, geometries nor structs with two fields of one name"
+                f"{method}(schema=...), column {each.name}: values of {each.dataType.simpleString()} can't be written. Arrow has "
+                "no user-defined types, variants, geometries or structs with two fields of the same name"
             )
         try:
             to_arrow_schema(StructType([each]), timezone="UTC")
@@ -92,7 +92,7 @@ def _parsed(method: str, text: str) -> StructType:
     except PySparkException as error:
         raise ValueError(f"{method}(schema={text!r}): {(str(error).strip() or 'no schema').splitlines()[0]}") from error
     if not isinstance(struct, StructType):
-        raise ValueError(f"{method}(schema={text!r}): that is one type; a schema has names: 'value {text}'")
+        raise ValueError(f"{method}(schema={text!r}): a column needs a name. Write 'value {text}'")
     return struct
 
 
@@ -130,6 +130,6 @@ def _of_hint(method: str, hint: Any) -> DataType:
         value, nullable = _optional(arguments[1])
         return MapType(_of_hint(method, arguments[0]), _of_hint(method, value), nullable)
     raise TypeError(
-        f"{hint!r} has no column type; there are {', '.join(each.__name__ for each in PLAIN)}, list[...], "
-        "tuple[..., ...], dict[..., ...], attrs classes, and each of them | None; for others give a StructType"
+        f"{hint!r} has no column type. Use {', '.join(each.__name__ for each in PLAIN)}, list[...], "
+        "tuple[..., ...], dict[..., ...], an attrs class, or any of these with | None. For other types pass a StructType"
     )

@@ -63,7 +63,7 @@ def _some_run() -> str:
 def _check_run(writer: BatchWriter, _: object, run: str) -> None:
     if not PLAIN.fullmatch(run):
         raise ValueError(
-            f"{type(writer).__name__}(run={run!r}): a run is named by letters, digits, _, . and - between them"
+            f"{type(writer).__name__}(run={run!r}): a run name has letters and digits, and _, . or - between them"
         )
 
 
@@ -97,16 +97,15 @@ class BatchWriter(ABC):
 def _check_columns(writer: BatchWriter, empty: DataFrame) -> None:
     if COLUMN in {name.lower() for name in empty.columns}:
         raise ValueError(
-            f"{writer}: the column {COLUMN} says which batch a row is of; give that of the schema another name"
+            f"{writer}: the writer adds the column {COLUMN} with the batch of each row. Rename this column in the schema"
         )
 
 
 def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> None:
     if is_connect(session):
         raise UnsupportedOnSparkError(
-            f"{type(writer).__name__}(session): needs a classic session, for it renames folders by Spark's file systems, and "
-            "Spark Connect has no way to them; write to a Table, or by a function of your own in Frames, or build the "
-            "session with .master(...) rather than .remote(...)"
+            f"{type(writer).__name__}(session) needs a classic session, because Spark Connect has no access to Spark's file systems. "
+            "Write to a Table or with Frames, or build the session with .master(...), not with .remote(...)"
         )
 
 
@@ -121,7 +120,7 @@ def _check_parts(_: object, __: object, parts: int | None) -> None:
 
 def _check_folder(_: object, __: object, path: str) -> None:
     if not path:
-        raise ValueError("Files(path=''): a path is needed")
+        raise ValueError("Files(path=''): path must not be empty")
 
 
 @frozen
@@ -161,7 +160,7 @@ class Files(BatchWriter):
         except ValueError as error:
             raise SparkJobError(f"{self}: {own[-1]}/{MANIFEST} is damaged: {error}") from error
         if last["id"] + 1 != len(own):
-            raise SparkJobError(f"{self}: there are {len(own)} batches of the run, but the last is #{last['id']}")
+            raise SparkJobError(f"{self}: the run has {len(own)} batches, but the last one has the number {last['id']}")
         return Committed(self.run, len(own), last["before"] + last["rows"])
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
@@ -241,8 +240,8 @@ class Table(BatchWriter):
         partitions = [each.name for each in self.session.catalog.listColumns(self.table) if each.isPartition]
         if columns != wanted or partitions != [COLUMN]:
             raise ValueError(
-                f"{self}: the table has columns {', '.join(columns)}, partitioned by {', '.join(partitions) or 'none'}; "
-                f"it needs {', '.join(wanted)}, partitioned by {COLUMN}"
+                f"{self}: the table has columns {', '.join(columns)}, partitioned by {', '.join(partitions) or 'none'}. "
+                f"It needs {', '.join(wanted)}, partitioned by {COLUMN}"
             )
 
     def committed(self) -> Committed:
@@ -275,9 +274,11 @@ class Frames(BatchWriter):
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.fn):
-            raise TypeError(f"Frames(fn={self.fn!r}): a function of a DataFrame and a number is needed")
+            raise TypeError(f"Frames(fn={self.fn!r}): fn must be a function of a DataFrame and a number")
         if is_async(self.fn):
-            raise TypeError(f"Frames(fn={self.fn!r}): it is called on a thread, where nobody awaits what it gives")
+            raise TypeError(
+                f"Frames(fn={self.fn!r}): fn must be an ordinary function, because it runs on a thread without an event loop"
+            )
 
     def committed(self) -> Committed:
         """Know of none."""

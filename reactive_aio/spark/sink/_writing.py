@@ -45,7 +45,7 @@ async def to_spark(
     check_schema("to_spark", schema)
     if max_retries and not writer.repeatable:
         raise ValueError(
-            f"to_spark(max_retries={max_retries}): {writer} can't tell what is there of a batch that has failed"
+            f"to_spark(max_retries={max_retries}): {writer} can't tell how much of a failed batch it has written. Set max_retries=0"
         )
     async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
         sink = Sink(writer, calls, max_retries)
@@ -53,7 +53,7 @@ async def to_spark(
         first = committed.rows - offset
         if first < 0:
             raise ValueError(
-                f"to_spark(offset={offset}): {committed.rows} rows of run {writer.run!r} are there, so that those in "
+                f"to_spark(offset={offset}): run {writer.run!r} has only {committed.rows} rows, so the rows "
                 "between would be lost"
             )
         rest = flow.skip(first)
@@ -103,7 +103,7 @@ class Sink:
             self.writer.prepare(session.createDataFrame([], struct))
             return self.writer.committed()
         except FAILURES as error:
-            self._raise(error, "what there is could not be read")
+            self._raise(error, "the batches of the run could not be read")
 
     async def add(self, items: list[Any]) -> None:
         """Write a batch."""

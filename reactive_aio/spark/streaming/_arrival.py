@@ -102,9 +102,8 @@ class Arrival:
         """Begin to read, for the first time and the last."""
         if self._opened:
             raise SourceConsumedError(
-                f"the rows of micro-batch {self.delivery.batch} were subscribed to a second time, but a query that writes "
-                "to an inbox sends them once: collect them first, or read the batches by Flow.from_spark(frame, "
-                "checkpoint=...)"
+                f"the rows of micro-batch {self.delivery.batch} were subscribed to a second time, but an inbox receives "
+                "them only once. Collect them in a list, or read the batches with Flow.from_spark(frame, checkpoint=...)"
             )
         self._opened = True
         self.post(self._read_by, inlet)
@@ -174,7 +173,7 @@ class Arrival:
             line.say(Frame(STOP, self.delivery.batch))
             return False
         else:
-            raise ConnectionError("a task has sent what it was not asked for")
+            raise ConnectionError("a task has sent a frame that nobody requested")
         return True
 
     def _deliver(self, data: bytes | bytearray) -> None:
@@ -187,7 +186,7 @@ class Arrival:
                 columns = self.reading.columns
                 items.extend(self.reading.elements(batch if columns is None else batch.select(columns)))
         except FAILURES as failure:  # a class of the user's makes the elements
-            add_note(failure, f"while a row of micro-batch {self.delivery.batch} was made an element")
+            add_note(failure, f"while a row of micro-batch {self.delivery.batch} was converted to an element")
             error = failure
         if items:
             self._inlet.post(self._inlet.on_chunk, items)
@@ -211,8 +210,8 @@ class Arrival:
         if waited >= self.patience:
             self.give_up(
                 SparkJobError(
-                    f"no task of query {self.delivery.query} has been there for {self.patience:g} seconds, in the middle of "
-                    f"micro-batch {self.delivery.batch}: the query has ended or is out of reach (inbox(patience=...))"
+                    f"no task of query {self.delivery.query} has been connected for {self.patience:g} seconds, in "
+                    f"micro-batch {self.delivery.batch}. The query has ended or can't be reached. To wait longer, raise inbox(patience=...)"
                 )
             )
         else:
@@ -234,7 +233,7 @@ class Arrival:
                 self.give_up(
                     SparkJobError(
                         f"partition {partition} of micro-batch {self.delivery.batch} was computed again, with {count} rows, "
-                        f"after {arrived} had arrived: a query that is written to an inbox has to give the same rows each time"
+                        f"after {arrived} had arrived. A query that writes to an inbox must give the same rows each time"
                     )
                 )
                 return

@@ -66,11 +66,11 @@ class Backlog:
         """Give the rows between two places."""
         if start < self.first:
             raise SparkJobError(
-                f"rows from {start} on are asked for, but those before {self.first} have been committed: a feed is "
-                "for one query, which reads it once"
+                f"the query asks for rows from {start}, but the rows before {self.first} are committed and gone. "
+                "Use a feed for one query only, and read it once"
             )
         if end > self.end:
-            raise SparkJobError(f"rows up to {end} are asked for, but only {self.end} have come")
+            raise SparkJobError(f"the query asks for rows up to {end}, but only {self.end} have arrived")
         self.settle()
         found: list[Any] = []
         for at, piece in self._pieces:

@@ -89,7 +89,7 @@ def _delivery(task: TaskContext) -> Delivery:
     query, run, batch = told
     if query is None or batch is None:
         raise SparkJobError(
-            "Spark does not tell its tasks which micro-batch they write: it is of a version not known here"
+            "the tasks can't tell which micro-batch they write, because this version of Spark is not supported"
         )
     return Delivery(query, run or "", int(batch))
 

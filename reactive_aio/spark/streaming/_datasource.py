@@ -126,13 +126,13 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         own = option(self._options, "feed")
         if "feed" not in offset:
             raise SparkJobError(
-                f"the checkpoint is that of another source, and this is feed {own!r}: give the query a checkpoint of its own"
+                f"the checkpoint belongs to another source, not to feed {own!r}. Use another checkpoint for this query"
             )
         if offset["feed"] != own:
             raise SparkJobError(
-                f"the checkpoint is that of feed {offset['feed']!r}, and this is feed {own!r}: a flow can't be read again "
-                "from the middle. Give the feed a name and a function from the offset to the flow, or write to files "
-                "(Flow.to_spark) and have Spark read these"
+                f"the checkpoint belongs to feed {offset['feed']!r}, not to feed {own!r}, and a flow can't be read again "
+                "from the middle. Make the feed with a name and a function from the offset to the flow. Or write files with "
+                "Flow.to_spark(), and read these with Spark"
             )
         place: int = offset["offset"]
         return place

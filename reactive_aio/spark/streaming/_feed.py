@@ -77,12 +77,14 @@ def feed(
     _check_source(flow)
     if callable(flow) and name is None:
         raise ValueError(
-            "feed(): a function from the offset to the flow needs a name=..., by which checkpoints know it"
+            "feed() needs name=... with a function from the offset to the flow: checkpoints refer to the feed by this name"
         )
     if not callable(flow) and name is not None:
-        raise ValueError("feed(name=...): needs a function from the offset to the flow, to find its place again by")
+        raise ValueError(
+            "feed(name=...) needs a function from the offset to the flow, so that the feed can continue after a restart"
+        )
     if name == "":
-        raise ValueError("feed(name=''): checkpoints need a name to know the stream by")
+        raise ValueError("feed(name=''): name must not be empty, because checkpoints refer to the feed by it")
     for label, count in (("ahead", ahead), ("batch", batch), ("partitions", partitions)):
         check_count("feed", label, count, 1)
     _check_session(session)
@@ -108,7 +110,7 @@ def _check_flow(given: object, told: str) -> None:
 def _check_source(source: object) -> None:
     """Refuse what is neither a flow nor makes one."""
     if callable(source):
-        check_function("feed", source, "it is to give the flow at once")
+        check_function("feed", source, "return the flow from an ordinary function")
     else:
         _check_flow(source, f"feed() takes a flow, or a function from an offset to one, not {type(source).__name__}")
 
@@ -118,7 +120,7 @@ def _check_session(session: object) -> None:
 
     check_classic("feed", session)
     if not isinstance(session, SparkSession):
-        raise TypeError(f"feed(session={session!r}): a session of Spark is needed")
+        raise TypeError(f"feed(session={session!r}): session must be a SparkSession")
 
 
 def _active(query: StreamingQuery) -> bool:
@@ -241,7 +243,8 @@ class Feed:
                 drop_error(late)  # the flow begins again, and nobody waits for the one before
         if offset and not callable(self._source):
             raise SparkJobError(
-                f"the stream was read up to row {offset} by another process; a flow begins with its first"
+                f"another process has read the stream up to row {offset}, but a flow begins with its first element. "
+                "Make the feed with a name and a function from the offset to the flow"
             )
         flow = self._flow_from(offset)
         self._backlog = Backlog(self._columns.table, offset)
@@ -254,10 +257,13 @@ class Feed:
             return self._source
         try:
             flow = self._source(offset)
-            _check_flow(flow, f"the function of feed(name={self._name!r}) gave {type(flow).__name__}, not a flow")
+            _check_flow(
+                flow,
+                f"the function of feed(name={self._name!r}) must return a flow, but returned {type(flow).__name__}",
+            )
         except FAILURES as error:
             self.error = as_failure(error)
-            raise SparkJobError(f"the flow of the stream could not begin at {offset}: {brief(error)}") from error
+            raise SparkJobError(f"the flow of the stream could not begin at row {offset}: {brief(error)}") from error
         return flow
 
     async def _run(self, flow: Flow[Any]) -> BaseException | None:
@@ -339,7 +345,9 @@ class Feed:
         if kind == COMMIT:
             self._backlog.drop(first)
             return b""
-        raise SparkJobError(f"question {kind} is not known here: the packages on the two sides differ")
+        raise SparkJobError(
+            f"the feed does not know the request {kind}. Install the same version of reactive_aio on both sides"
+        )
 
     async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
         """Say how far a batch may go; the end is reached, or the flow has failed, behind what came before."""

@@ -38,6 +38,6 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         except TimeoutError:
             continue
         if not data:
-            raise ConnectionResetError("the process of the query has hung up")
+            raise ConnectionResetError("the process of the query has closed the connection")
         return data
-    raise ConnectionAbortedError(f"the process of the query has said nothing for {SILENCE * BEAT:g} seconds")
+    raise ConnectionAbortedError(f"the process of the query has sent nothing for {SILENCE * BEAT:g} seconds")

@@ -98,11 +98,11 @@ def inbox(
     if prefetch < 1:
         raise ValueError(f"inbox(prefetch={prefetch}): prefetch must be at least 1")
     if not 0 <= port < 2**16:
-        raise ValueError(f"inbox(port={port}): a port of TCP is needed, or 0 for any that is free")
+        raise ValueError(f"inbox(port={port}): port is a TCP port, or 0 for any free one")
     if not patience > 0:
-        raise ValueError(f"inbox(patience={patience}): patience is a time in seconds")
+        raise ValueError(f"inbox(patience={patience}): patience must be a number of seconds above 0")
     if as_ not in (Row, tuple, dict) and not attrs.has(as_):
-        raise TypeError(f"inbox(as_={as_!r}): rows are read as Row, tuple, dict, or an attrs class")
+        raise TypeError(f"inbox(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class")
 
     async def opened() -> Inbox[Any]:
         own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
@@ -174,7 +174,7 @@ class Inbox(Generic[T]):
         folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
         await asyncio.to_thread(self._check, frame)
         if self._query is not None:
-            raise ValueError("Inbox.start(): a query that was started here is running; an inbox is for one at a time")
+            raise ValueError("Inbox.start(): a query is running already. Stop it first, or open another inbox")
 
         def begin(_: object) -> StreamingQuery:
             register(frame.sparkSession)
@@ -195,11 +195,11 @@ class Inbox(Generic[T]):
         """Refuse a frame that can't be written here; by calls into the JVM."""
         with asking("Inbox.start", frame.sparkSession):
             if not frame.isStreaming:
-                raise TypeError("Inbox.start() takes a streaming DataFrame, of spark.readStream")
+                raise TypeError("Inbox.start() takes a streaming DataFrame, made with spark.readStream")
             master = str(frame.sparkSession.sparkContext.master)
             if self._host == LOOPBACK and not master.startswith("local"):
                 raise ValueError(
-                    f"inbox(host=...): the workers of {master} can't reach this process on loopback; say its host"
+                    f"inbox(host=...): the workers of {master} can't reach this process on loopback. Set host=... to a name that they can reach"
                 )
             reading(self._kind, frame.schema, "inbox")
 
@@ -233,7 +233,9 @@ class Inbox(Generic[T]):
     def read_by(self, reader: Reader) -> None:
         """Serve a subscriber."""
         if self._reader is not None:
-            reader.end(SparkJobError("an inbox serves one subscriber at a time: its batches are being read already"))
+            reader.end(
+                SparkJobError("an inbox serves one subscriber at a time, and another one reads its batches already")
+            )
             reader.release()
             return
         self._reader = reader
@@ -304,7 +306,7 @@ class Inbox(Generic[T]):
         assert query is not None
         query.join()
         if self._started is not None and not self._started.done():
-            over = SparkJobError("the query ended while it was being started")
+            over = SparkJobError("the query ended while it started")
             self._started.set_exception(over if error is None else error)
         self._end = (error,)
         self._over.set()
@@ -348,7 +350,7 @@ class Inbox(Generic[T]):
         if self._closed or (self._query is not None and self._query.stopping):
             raise SparkJobError("the flow that the stream is written to has ended")
         if arrival is not None and arrival.live and arrival.delivery.query != delivery.query:
-            raise SparkJobError("another query writes to this inbox: it is for one at a time")
+            raise SparkJobError("another query writes to this inbox. Open an inbox for each query")
         struct = StructType.fromJson(schema)
         if not struct.fields:
             raise SparkJobError("a stream without columns can't be written to an inbox")
@@ -356,7 +358,7 @@ class Inbox(Generic[T]):
         if arrival is not None:
             if arrival.delivery.query == delivery.query and arrival.delivery.run != delivery.run:
                 self._past.append(arrival.delivery.run)
-            arrival.give_up(SparkJobError(f"the query has begun again, and with it micro-batch {delivery.batch}"))
+            arrival.give_up(SparkJobError(f"the query has restarted, and micro-batch {delivery.batch} begins again"))
         patience = self._patience if self._query is None else inf  # for that of our own we hear otherwise
         self._arrival = arrival = Arrival(delivery, kinds, self.post, patience)
         handover = arrival.hand_over(lambda error: self.post(lambda _: self._broken(arrival, error), None))
@@ -369,7 +371,7 @@ class Inbox(Generic[T]):
         """Say to the driver whether a micro-batch has been consumed, when that is known."""
         arrival = self._arrival
         if arrival is None or arrival.delivery != delivery:
-            return _failed(f"micro-batch {delivery.batch} is not known here: it was written to somebody else")
+            return _failed(f"micro-batch {delivery.batch} is unknown to this inbox")
         if kind == ABORT:
             arrival.give_up(
                 SparkJobError(f"Spark has given up micro-batch {delivery.batch}: a task has failed for good")

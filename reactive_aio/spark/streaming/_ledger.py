@@ -19,7 +19,7 @@ X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 
 PART: Final = "reactive_aio_part"
-ENDS: Final = "the ledger commits when the handler has returned, and rolls back where that fails"
+ENDS: Final = "the ledger itself commits when the handler returns, and rolls back when it fails"
 
 
 class Ledger(Protocol[X_co]):
@@ -83,7 +83,7 @@ class _Transaction(sqlite3.Connection):
     def end(self) -> None:
         """Commit."""
         if not self.in_transaction:
-            raise sqlite3.ProgrammingError(f"the transaction has been rolled back by SQLite: {ENDS}")
+            raise sqlite3.ProgrammingError(f"SQLite has rolled back the transaction: {ENDS}")
         self.set_authorizer(None)
         super().commit()
 

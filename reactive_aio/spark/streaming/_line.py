@@ -23,8 +23,8 @@ def check_classic(method: str, data: object) -> None:
     """Refuse a session of Spark Connect, and a frame of one."""
     if is_connect(data):
         raise UnsupportedOnSparkError(
-            f"{method}() needs a classic session: with Spark Connect queries run on the server, whose processes are not known "
-            "to reach this one; build the session with .master(...) rather than .remote(...)"
+            f"{method}() needs a classic session: Spark Connect runs queries on a server, which may not "
+            "reach this process. Build the session with .master(...), not with .remote(...)"
         )
 
 
@@ -52,7 +52,7 @@ def option(options: Mapping[str, str], name: str) -> str:
         if key.lower() == name:
             return value
     raise SparkJobError(
-        f"format('reactive_aio') has no option {name}: use those of Feed.options to read, and of Inbox.options to write"
+        f"format('reactive_aio') lacks the option {name}. Pass Feed.options to read, or Inbox.options to write"
     )
 
 
@@ -63,6 +63,6 @@ def dial(options: Mapping[str, str], whom: str, partition: int = 0, attempt: int
     try:
         return connect(address, partition, attempt)
     except DriverUnreachableError as error:
-        raise DriverUnreachableError(f"{whom} is closed, or out of reach: {error}") from None
+        raise DriverUnreachableError(f"{whom} is closed or can't be reached: {error}") from None
     except OSError as error:
         raise SparkJobError(f"{whom} is closed: {error}") from None

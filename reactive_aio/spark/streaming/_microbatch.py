@@ -80,7 +80,7 @@ class Consumable(ABC, Generic[T]):
         """
         if not self._handover.settle(accepted=True):
             raise SparkJobError(
-                f"micro-batch {self.id} can't be acknowledged any more, for the flow has ended; it will come again"
+                f"micro-batch {self.id} can't be acknowledged any more, because the flow has ended. The batch will come again"
             )
 
     def fail(self, error: BaseException) -> None:
@@ -111,8 +111,8 @@ class Consumable(ABC, Generic[T]):
         if handover is not None and not handover.settled:
             handover.failed(
                 SparkJobError(
-                    f"micro-batch {self.id} was let go of without a word: say `async with batch`, or "
-                    "`batch.acknowledge()` when it has been consumed"
+                    f"micro-batch {self.id} was dropped without an acknowledgement. Use `async with batch`, or call "
+                    "`batch.acknowledge()` when you have consumed it"
                 )
             )
 

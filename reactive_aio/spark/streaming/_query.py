@@ -83,8 +83,8 @@ def claimed(checkpoint: str, query: Query) -> Generator[None]:
     while (other := CLAIMED.setdefault(folder, query)) is not query:
         if not (other.stopping and other.wait(STOP)):
             raise SparkJobError(
-                f"{query.name}: {other.name} is being read by this checkpoint, which is for one query at a time: give each "
-                "subscription a checkpoint of its own"
+                f"{query.name}: {other.name} uses this checkpoint now, and a checkpoint serves one query at a time. "
+                "Use another checkpoint for each subscription"
             )
     try:
         yield

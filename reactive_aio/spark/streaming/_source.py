@@ -217,14 +217,16 @@ def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any)
     """Check what a query is started with; give the folder of its checkpoint and its trigger."""
     folder = str(checkpoint)
     if not folder:
-        raise ValueError(f"{method}(checkpoint=''): a folder is needed, which remembers how far the stream has come")
+        raise ValueError(
+            f"{method}(checkpoint=''): checkpoint must be a folder, which records the progress of the stream"
+        )
     if output_mode not in MODES:
-        raise ValueError(f"{method}(output_mode={output_mode!r}): it is one of {', '.join(MODES)}")
+        raise ValueError(f"{method}(output_mode={output_mode!r}): choose one of {', '.join(MODES)}")
     given = dict(trigger or {})
     if len(given) > 1 or not given.keys() <= set(TRIGGERS):
         raise UnsupportedOnSparkError(
-            f"{method}(trigger={given!r}): micro-batches come by one of {', '.join(TRIGGERS)}, such as "
-            "{'processingTime': '1 second'}; in continuous and real-time mode there are none"
+            f"{method}(trigger={given!r}): choose one of {', '.join(TRIGGERS)}, such as "
+            "{'processingTime': '1 second'}. Continuous and real-time mode have no micro-batches"
         )
     return folder, given
 
@@ -235,12 +237,12 @@ def from_stream(
     """Check the arguments of ``Flow.from_spark`` for a streaming DataFrame."""
     if type(data).__module__.startswith("pyspark.sql.connect."):
         raise UnsupportedOnSparkError(
-            "from_spark(checkpoint=...) needs a classic session: with Spark Connect micro-batches can't be handed over to "
-            "this process; build the session with .master(...) rather than .remote(...)"
+            "from_spark(checkpoint=...) needs a classic session: with Spark Connect micro-batches can't reach "
+            "this process. Build the session with .master(...), not with .remote(...)"
         )
     ends = TypeError(
-        f"from_spark(checkpoint=...) takes a streaming DataFrame, of spark.readStream, not a {type(data).__name__} that has "
-        "an end: leave the checkpoint out"
+        f"from_spark(checkpoint=...) takes a streaming DataFrame, made with spark.readStream, not a {type(data).__name__} "
+        "of a batch. Leave checkpoint out"
     )
     if not isinstance(data, ClassicDataFrame):
         raise ends

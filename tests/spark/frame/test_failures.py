@@ -107,7 +107,7 @@ def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: Any) ->
     text = failure(numbers(spark).map(lambda n: (n, n if n == 4 else str(n))).to_frame("n long, name string"))
 
     assert "SchemaMismatchError: element #1, field name: 4 is not string: it is of type int" in text
-    assert "while columns were made of what came of partition 1 of from_spark(DataFrame, as_=tuple)" in text
+    assert "while the elements of partition 1 of from_spark(DataFrame, as_=tuple)" in text
 
 
 @attrs.frozen
@@ -138,7 +138,7 @@ def test_a_flow_that_a_function_would_complete_fails(spark: Any) -> None:
     text = failure(numbers(spark).handle(lambda n, sink: sink.complete()).to_frame("n long"))
 
     assert UnsupportedOnSparkError.__name__ in text
-    assert "sink.complete() would end the whole flow" in text
+    assert "sink.complete() can't end the whole flow" in text
     assert f"in handle(<lambda>), chained at {__file__}:{line}" in text
 
 

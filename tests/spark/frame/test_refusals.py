@@ -85,9 +85,7 @@ def test_what_spark_has_a_method_for_is_refused_with_its_name(spark: Any, operat
 
     said = refusal(chain(numbers(spark)).map(abs), end)
 
-    assert said.startswith(
-        f"{operator}, chained at {__file__}:{line}, can't be run by {end}(): it depends on the order"
-    )
+    assert said.startswith(f"{operator}, chained at {__file__}:{line}, can't be run by {end}(): it needs the order")
     assert way in said
 
 
@@ -98,10 +96,8 @@ def test_what_depends_on_the_order_of_the_whole_is_refused_with_a_way_out(spark:
 
     said = refusal(chain(numbers(spark)).map(abs))
 
-    assert said.startswith(
-        f"{operator}, chained at {__file__}:{line}, can't be run by to_frame(): it depends on the order"
-    )
-    assert "a window of Spark's" in said
+    assert said.startswith(f"{operator}, chained at {__file__}:{line}, can't be run by to_frame(): it needs the order")
+    assert "a Spark window" in said
     assert "to_spark()" in said
 
 
@@ -137,15 +133,15 @@ NOT_THE_SAME_TO_SPARK: dict[str, Callable[[Any], AnyFlow]] = {
 
 @pytest.mark.parametrize("case", NOT_THE_SAME_TO_SPARK)
 def test_where_spark_might_mean_something_else_it_is_refused_without_an_order_too(spark: Any, case: str) -> None:
-    assert "can't be run by to_frame(): it depends on the order" in refusal(NOT_THE_SAME_TO_SPARK[case](spark))
+    assert "can't be run by to_frame(): it needs the order" in refusal(NOT_THE_SAME_TO_SPARK[case](spark))
 
 
 def test_what_spark_does_in_the_middle_of_functions_is_refused(spark: Any) -> None:
     said = refusal(unordered(spark.range(9)).map(len).take(3).map(abs))
 
     assert said.startswith("map(abs), chained at")
-    assert "can't be run by to_frame() behind take(3), which is left to Spark" in said
-    assert "put take() first or last" in said
+    assert "can't be run by to_frame() behind take(3), which Spark runs itself" in said
+    assert "Put take() first or last" in said
 
 
 def test_an_rdd_has_no_lazy_limit(spark: Any) -> None:
@@ -157,7 +153,7 @@ def test_a_flow_that_is_not_on_spark_is_refused(spark: Any) -> None:
     said = refusal(Flow.range(9).map(abs))
 
     assert said.startswith(
-        f"range(0, 9), chained at {__file__}:{line}, can't be run by to_frame(): its elements are made here"
+        f"range(0, 9), chained at {__file__}:{line}, can't be run by to_frame(): its elements are made in this process"
     )
     assert "from_spark()" in said
     assert "to_spark()" in said
@@ -209,8 +205,8 @@ class Odd:
     [
         (42, TypeError, r"to_frame\(schema=42\): a schema is a text"),
         ("no such type", ValueError, r"to_frame\(schema='no such type'\)"),
-        ("long", ValueError, "a schema has names"),
-        (StructType(), ValueError, "there are no columns"),
+        ("long", ValueError, "a column needs a name"),
+        (StructType(), ValueError, "the schema has no columns"),
         (Odd, TypeError, "field value: .* has no column type"),
     ],
 )

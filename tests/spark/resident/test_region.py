@@ -402,7 +402,7 @@ async def test_what_a_task_says_and_cannot_be_read_fails_the_flow(
 
     with pytest.raises(Exception, match=r".") as failed:
         await end
-    assert "while what came from a worker process was unpickled" in failed.value.__notes__
+    assert "while the results of a worker process were unpickled" in failed.value.__notes__
     odd.connection.close()
 
 

@@ -88,7 +88,7 @@ def test_a_zone_may_be_an_offset() -> None:
     [
         ((1.5, "a"), r"element #12, field id: 1.5 is not bigint not null: it is of type float"),
         ((True, "a"), r"element #12, field id: True is not bigint not null: it is of type bool"),
-        ((None, "a"), r"element #12, field id: None is not bigint not null: it must not be missing"),
+        ((None, "a"), r"element #12, field id: None is not bigint not null: it must not be None"),
         ((2**70, "a"), r"element #12, field id: \d+ is not bigint not null: .*too large"),
         ((1, 5), r"element #12, field name: 5 is not string: it is of type int"),
         ((1,), r"element #12, field name: \(1,\) is not a row of 2 columns \(id, name\): it has no name"),
@@ -113,7 +113,7 @@ def test_a_time_of_a_zone_is_not_taken_for_one_without() -> None:
     struct = StructType([StructField("at", TimestampNTZType())])
 
     assert [HERE] == columns(struct).table([HERE], 0)["at"].to_pylist()
-    with pytest.raises(SchemaMismatchError, match=r"element #1, field at: .* is not timestamp_ntz: it has a zone"):
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field at: .* is not timestamp_ntz: it has a time zone"):
         columns(struct).table([HERE, HERE.replace(tzinfo=UTC)], 0)
 
 
@@ -122,7 +122,7 @@ def test_a_time_of_a_zone_is_not_taken_for_one_without() -> None:
     [
         (PLACE("north", []), "it is of type str"),
         (PLACE(1.0, "tag"), "it is of type str"),
-        (PLACE(1.0, [None]), "a part of it must not be missing"),
+        (PLACE(1.0, [None]), "a value in it must not be None"),
         ((1.0,), "it has no tags"),
     ],
 )

@@ -21,7 +21,7 @@ async def test_a_function_that_nobody_would_await_is_refused(spark: Any) -> None
     async def write(frame: Any, batch: int) -> None:
         raise AssertionError
 
-    with pytest.raises(TypeError, match="nobody awaits"):
+    with pytest.raises(TypeError, match="fn must be an ordinary function"):
         Frames(spark, write)
 
 

@@ -49,12 +49,12 @@ def test_what_has_been_dropped_is_gone_and_the_rest_stays() -> None:
 
     assert 15 == kept.first
     assert [5, 6] == between(kept, 15, 17)
-    with pytest.raises(SparkJobError, match="those before 15 have been committed"):
+    with pytest.raises(SparkJobError, match="the rows before 15 are committed"):
         kept.between(14, 17)
 
 
 def test_what_has_not_come_is_not_given() -> None:
-    with pytest.raises(SparkJobError, match="only 2 have come"):
+    with pytest.raises(SparkJobError, match="only 2 have arrived"):
         backlog(1, 2).between(0, 3)
 
 

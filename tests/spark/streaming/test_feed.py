@@ -293,7 +293,7 @@ async def no_coroutine(offset: int) -> Flow[int]:
         ([1, 2], {}, "feed() takes a flow, or a function from an offset to one, not list"),
         (no_coroutine, {"name": "a"}, "feed() takes an ordinary function, but no_coroutine is async def"),
         (Flow.range(3), {"batch": 1.5}, "feed(batch=1.5): batch is a whole number"),
-        (Flow.range(3), {"session": None}, "feed(session=None): a session of Spark is needed"),
+        (Flow.range(3), {"session": None}, "feed(session=None): session must be a SparkSession"),
     ],
 )
 async def test_what_is_no_flow_and_no_session_is_refused(

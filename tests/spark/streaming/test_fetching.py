@@ -72,7 +72,7 @@ async def test_the_loop_neither_puts_many_rows_together_nor_copies_them_at_once(
 async def test_the_checkpoint_of_another_source_is_refused(spark: Any) -> None:
     async with feed(Flow.range(3), spark, "n long") as own:
         reader = FlowReader(own.options)
-        with pytest.raises(SparkJobError, match=r"is that of another source.*a checkpoint of its own"):
+        with pytest.raises(SparkJobError, match=r"belongs to another source.*another checkpoint for this query"):
             await asked(reader, reader.latestOffset, {"logOffset": 0}, ReadMaxRows(3))
 
 
@@ -83,7 +83,7 @@ async def test_rows_that_another_query_has_had_are_refused(spark: Any) -> None:
         end = await asyncio.to_thread(reader.latestOffset, start, ReadMaxRows(2))
         await asked(reader, reader.commit, end)
         other = FlowReader(own.options)
-        with pytest.raises(SparkJobError, match="have been committed: a feed is for one query"):
+        with pytest.raises(SparkJobError, match=r"are committed and gone\. Use a feed for one query"):
             await asked(other, rows, other, 0, 1)
 
 
@@ -98,8 +98,8 @@ def _lost(offset: int) -> Flow[int]:
 @pytest.mark.parametrize(
     ("begin", "told", "error"),
     [
-        (_no_flow, r"could not begin at 5: TypeError: .* gave list, not a flow", TypeError),
-        (_lost, r"could not begin at 5: KeyError: 5", KeyError),
+        (_no_flow, r"could not begin at row 5: TypeError: .* must return a flow, but returned list", TypeError),
+        (_lost, r"could not begin at row 5: KeyError: 5", KeyError),
     ],
 )
 async def test_a_function_that_gives_no_flow_is_named_to_the_query_and_the_feed_keeps_its_error(

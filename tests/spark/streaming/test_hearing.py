@@ -26,7 +26,7 @@ def test_one_that_has_said_nothing_for_thirty_seconds_is_lost() -> None:
         hear = hearing(reader)
         reader.feed_data(Frame(BEAT).whole())
         assert BEAT == (await hear()).kind
-        with pytest.raises(ConnectionError, match="has said nothing for 30 seconds"):
+        with pytest.raises(ConnectionError, match="has sent nothing for 30 seconds"):
             await hear()
         return asyncio.get_running_loop().time()
 
@@ -145,7 +145,7 @@ def test_one_of_which_no_task_comes_any_more_is_gone_after_a_time(lost: bool) ->
 
     arrival = run_virtual(deserted())
     assert arrival.decided.is_set()
-    assert "no task of query query has been there for 300 seconds, in the middle of micro-batch 3" in arrival.why
+    assert "no task of query query has been connected for 300 seconds, in micro-batch 3" in arrival.why
 
 
 def test_one_that_has_written_all_may_wait_as_long_as_the_subscriber_likes() -> None:

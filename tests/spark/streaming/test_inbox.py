@@ -198,11 +198,11 @@ async def test_a_query_whose_tasks_stay_away_fails_the_rows_in_time(patience: fl
                 return
             await rows.over.wait()
             assert SparkJobError is type(rows.error)
-            assert "no task of query query has been there for 0.01 seconds" in str(rows.error)
+            assert "no task of query query has been connected for 0.01 seconds" in str(rows.error)
             with pytest.raises(SparkJobError, match="any more"):
                 batch.acknowledge()
             late = await Process.task(own.options)
-            assert "no task of query query has been there" in await late.refused()
+            assert "no task of query query has been connected" in await late.refused()
 
 
 async def test_a_task_that_sends_more_than_it_was_granted_is_hung_up() -> None:
@@ -370,7 +370,7 @@ async def test_a_query_that_begins_again_is_not_taken_for_the_one_that_was_lost(
             await lost.hang_up()
             again = await Process.task(own.options, Delivery("query", "another run", 0))
             await rows.over.wait()
-            assert "the query has begun again" in str(rows.error)
+            assert "the query has restarted" in str(rows.error)
             assert 0 == await again.begun()
             with pytest.raises(SparkJobError, match="any more"):
                 batch.acknowledge()
@@ -385,10 +385,10 @@ async def test_two_queries_at_once_are_one_too_many() -> None:
 
 async def test_a_driver_with_a_batch_of_somebody_else_is_refused() -> None:
     async with opened(Reading) as own:
-        assert "is not known here" in await (await Process.driver(own.options, p0=1)).refused()
+        assert "is unknown to this inbox" in await (await Process.driver(own.options, p0=1)).refused()
         await (await Process.task(own.options)).begun()
         another = Delivery("query", "another run", 0)
-        assert "is not known here" in await (await Process.driver(own.options, another, p0=1)).refused()
+        assert "is unknown to this inbox" in await (await Process.driver(own.options, another, p0=1)).refused()
 
 
 # -- the subscriber
@@ -408,9 +408,9 @@ async def test_what_is_not_consumed_is_refused(told: str) -> None:
                     await anext(batches)
             elif told == "let go":
                 del batch
-                with pytest.raises(SparkJobError, match="let go of without a word"):
+                with pytest.raises(SparkJobError, match="dropped without an acknowledgement"):
                     await anext(batches)
-        said = {"failed": "OSError: the disk is full", "let go": "let go of", "cancelled": "has cancelled"}[told]
+        said = {"failed": "OSError: the disk is full", "let go": "dropped without", "cancelled": "has cancelled"}[told]
         assert said in await driver.refused()
         assert said in await task.refused()
 
@@ -578,7 +578,7 @@ async def test_closing_hangs_up_on_all() -> None:
     [
         ({"as_": int}, TypeError, "an attrs class"),
         ({"as_": Reading, "prefetch": 0}, ValueError, "at least 1"),
-        ({"as_": Reading, "patience": 0.0}, ValueError, "a time in seconds"),
+        ({"as_": Reading, "patience": 0.0}, ValueError, "a number of seconds above 0"),
     ],
 )
 async def test_bad_options_are_refused(options: dict[str, Any], error: type[Exception], told: str) -> None:

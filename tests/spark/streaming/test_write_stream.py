@@ -324,9 +324,9 @@ async def test_the_secret_never_travels(folder: Folder, checkpoint: str) -> None
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
-        ({"checkpoint": ""}, ValueError, r"Inbox.start\(checkpoint=''\): a folder is needed"),
+        ({"checkpoint": ""}, ValueError, r"Inbox.start\(checkpoint=''\): checkpoint must be a folder"),
         ({"output_mode": "some"}, ValueError, "append, update, complete"),
-        ({"trigger": {"continuous": "1 second"}}, UnsupportedOnSparkError, "there are none"),
+        ({"trigger": {"continuous": "1 second"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
     ],
 )
 async def test_bad_options_are_refused(
