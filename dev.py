@@ -7,7 +7,7 @@
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
     python3 dev.py ci                    what CI does: lint, the daily tests, and a draw of all others (--seed SEED)
     python3 dev.py test-spark-cluster    what needs several JVMs or machines, and loses them (SPARK_CLUSTER=master, KILLS=n)
-    python3 dev.py lint [--fix] [path]   ruff, mypy, pyright and codespell
+    python3 dev.py lint [--fix] [path]   ruff, mypy, pyright, codespell, and plain English
     python3 dev.py bench                 the benchmarks
     python3 dev.py docs                  write the generated pages and pictures anew
     python3 dev.py floors [path]         some tests with the lowest versions that pyproject.toml allows, but for Spark's
@@ -49,6 +49,7 @@ SMOKE = ("tests/spec", "tests/runtime")
 CONNECTED = ("tests/web", "tests/connectors")
 """The tests that use the optional dependencies."""
 SPREAD = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadscope")
+PROSE = ("tests/house/test_prose.py", "tests/house/test_error_texts.py")
 HOSTS = "tests.spark_cluster.hosts"
 """Makes several machines of this one, and runs a command on one of them."""
 SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
@@ -420,7 +421,7 @@ def lacking_for_hosts() -> str:
 
 
 def lint(environment: Environment, arguments: list[str]) -> int:
-    """Run every checker, also after one has failed; the whole also checks the types of the public names."""
+    """Run every checker, also after one has failed; the whole also checks the types of the public names, and the prose."""
     fix = "--fix" in arguments
     paths = [each for each in arguments if each != "--fix"]
     checkers = [
@@ -433,6 +434,8 @@ def lint(environment: Environment, arguments: list[str]) -> int:
     failed = [" ".join(checker) for checker in checkers if call(environment, *checker, *paths)]
     if not paths and public_types(environment):
         failed.append("pyright --verifytypes")
+    if not paths and call(environment, "pytest", "-q", *PROSE):
+        failed.append("prose")
     say(f"not clean: {', '.join(failed)}" if failed else "clean")
     return 1 if failed else 0
 
