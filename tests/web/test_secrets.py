@@ -173,6 +173,7 @@ async def test_an_answer_that_is_no_stream_of_events_shows_no_secret(library: st
 
 async def test_the_arguments_and_elements_of_a_websocket_are_not_shown() -> None:
     offers = {"mine": partial(Flow.of, SECRET)}
+    asked: Any = partial(opened, url=SECRET)
     app = StreamSocket({"kept": lambda _: Flow.of(SECRET).repeat(), "fails": lambda _: Flow.error(OSError())})
     async with serving(app) as url, connect(url, offers, additional_headers=HEADERS) as connection:
         kept = connection.read("kept", {"token": SECRET})
@@ -187,7 +188,7 @@ async def test_the_arguments_and_elements_of_a_websocket_are_not_shown() -> None
         shown.append(repr(read_frame(write_frame(type="subscribe", id=1, stream="x", args=SECRET, n=1))))
         shown.append(repr(read_frame(write_frame(type="next", id=1, item=SECRET))))
         shown.append(repr(Position(SECRET)))
-        shown.append(repr(Following(partial(opened, url=SECRET), Backoff(1.0), 1, Position())))
+        shown.append(repr(Following(asked, Backoff(1.0), 1, Position())))
 
     assert SECRET not in "\n".join(shown)
 
