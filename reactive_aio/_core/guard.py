@@ -22,6 +22,7 @@ from attrs import define
 
 from ..errors import SourceCancelledError, TaskCancelledError
 from .notes import add_note, notes_of
+from .redacting import redacted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -107,13 +108,13 @@ def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseExce
 
 
 def brief(error: BaseException) -> str:
-    """Return the type and the text of an exception, whatever its own methods do.
+    """Return the type and the text of an exception, whatever its own methods do; URLs in it without secrets.
 
     >>> brief(OSError("gone"))
     'OSError: gone'
     """
     try:
-        text = str(error)
+        text = redacted(str(error))
     except FAILURES:
         text = "(its text can't be read)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from .._core.guard import FAILURES
+from .._core.redacting import redacted
 from .fuse import Pace, fuse
 from .requirement import ELEMENT, WHOLE, Requirement
 from .template import Template
@@ -148,7 +149,8 @@ It is no hook, bound to a context: a value that slips through once is in a log f
 def label(value: object, most: int = 34) -> str:
     """Show an argument or element briefly: a function by its name, an object by its type, a long value by its beginning.
 
-    Whatever is shown of an element in a plan, a note or a message goes through here; see `SWITCH`.
+    A URL is shown without its user, password and query. Whatever is shown of an element in a plan, a note or a message goes through here;
+    see `SWITCH`.
 
     >>> label(len), label(object()), label([1, 2]), label("x" * 100)
     ('len', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
@@ -164,7 +166,7 @@ def _shown(value: object, most: int) -> str:
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
     hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
-    text = "<" if hidden else repr(value)
+    text = "<" if hidden else redacted(repr(value))
     if text.startswith("<"):
         return type(value).__name__
     return text if len(text) <= most else text[: most - 3] + "..."

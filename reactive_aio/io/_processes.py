@@ -79,9 +79,9 @@ def from_process(
 class _Program:
     """The command to run."""
 
-    command: tuple[str | PathLike[str], ...]
+    command: tuple[str | PathLike[str], ...] = field(repr=False)  # arguments and variables may be secrets
     stdin: Flow[bytes] | None
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = field(repr=False)
     size: int
     max_stderr: int
     grace: float

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
+from .._core.redacting import redacted
 from .._flow.flow import Flow
 from ..operators._fluent import check_count
 from ._connection import Connection
@@ -38,7 +40,8 @@ async def connect(
     Demand: as in `StreamSocket`, in both directions.
     Cancel: at the end of the block all that the service reads is cancelled, and its cleanup has ended.
     Errors: OSError or TimeoutError where no connection comes about, DisconnectedError (a ConnectionError, and so an OSError) where the service
-    refuses it; in flows, those of `Connection.read`. ImportError without the extra ``websockets``.
+    refuses it; in flows, those of `Connection.read`. ValueError for what is no URL of a WebSocket. ImportError without the extra ``websockets``.
+    No error shows the user, the password or the query of a URL.
 
     >>> from reactive_aio.web import connect
     >>> async def total(url):
@@ -51,11 +54,7 @@ async def connect(
     check_count("connect", "max_streams", max_streams, 1)
     takes = limits("connect", max_frame, max_credit)
     spoken = [websockets.Subprotocol(PROTOCOL)]
-    opening = websockets.connect(url, subprotocols=spoken, max_size=takes.frame, **options)
-    try:
-        socket = await opening
-    except websockets.InvalidHandshake as error:
-        raise DisconnectedError(REFUSED) from error
+    socket = await opened(url, subprotocols=spoken, max_size=takes.frame, **options)
     try:
         if socket.subprotocol != PROTOCOL:
             raise DisconnectedError(f"{REFUSED}: it does not speak {PROTOCOL}")
@@ -75,6 +74,31 @@ async def connect(
             await connection.settle(hearing)
     finally:
         await socket.close()
+
+
+async def opened(url: str, **options: Any) -> ClientConnection:
+    """Open the connection; no error has the user, the password or the query of a URL, be it of the service or of a proxy."""
+    import websockets
+
+    for given in (url, options.get("proxy")):
+        check_url(given)
+    try:
+        return await websockets.connect(url, **options)
+    except (websockets.InvalidURI, websockets.InvalidProxy) as error:
+        raise ValueError(f"connect(): {redacted(str(error))}") from None
+    except websockets.InvalidHandshake as error:
+        said = str(error)
+        told = redacted(said)
+        # The cause has the response, but may have the URL of a redirect too.
+        raise DisconnectedError(f"{REFUSED}: {told}") from (error if told == said else None)
+
+
+def check_url(url: object) -> None:
+    """Refuse what Python can't split: its own error would show the part that it can't read, which may be of a password."""
+    try:
+        _ = urlsplit(url).port if isinstance(url, str) else None
+    except ValueError:
+        raise ValueError(f"connect({redacted(str(url))!r}): the host or the port of the URL can't be read") from None
 
 
 async def heard(connection: Connection, messages: ClientConnection) -> None:

@@ -90,7 +90,7 @@ class Serving:
                 self.task.cancel()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Reading:
     """One subscription of ours to a stream of the other side."""
 
@@ -109,7 +109,7 @@ class Reading:
             self.more.set()
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Connection:
     """The streams of one connection, in both directions.
 

@@ -142,7 +142,8 @@ def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:
     given = {"content-type": media_type, **{name.lower(): value for name, value in more.items()}}
     for name, value in given.items():
         if not name or not name.isascii() or any(letter in "\r\n\0" for letter in name + value):
-            raise ValueError(f"the header {name!r} must have an ASCII name, and no line break or NUL: {value!r}")
+            # Without the value: that of Set-Cookie or Authorization is a secret.
+            raise ValueError(f"the header {name!r} must have an ASCII name, and no line break or NUL in name and value")
     return [(name.encode("ascii"), value.encode("latin-1")) for name, value in given.items()]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from .._flow.flow import Flow
+from .._fusion import label
 from ..operators._fluent import check_flow, check_function, check_seconds
 from ._delivery import Body, Delivery, Receive, Scope, Send, check_http, headers_of
 
@@ -41,7 +42,7 @@ class Event:
     def __attrs_post_init__(self) -> None:
         for name, value in (("event", self.event), ("id", self.id)):
             if value is not None and (BREAK.search(value) or (name == "id" and "\0" in value)):
-                raise ValueError(f"Event({name}={value!r}): it must not have a line break, nor a NUL in the id")
+                raise ValueError(f"Event({name}={label(value)}): it must not have a line break, nor a NUL in the id")
         if self.retry is not None and self.retry < 0:
             raise ValueError(f"Event(retry={self.retry}): retry must be at least 0 milliseconds")
 

@@ -74,7 +74,7 @@ def follow_events(
     return Flow.defer(begin)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Following:
     """One subscription, over all its connections."""
 

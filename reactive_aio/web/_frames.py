@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Final, NoReturn, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 PROTOCOL: Final = "reactive-streams.v1"
 LARGEST: Final = 2**53 - 1
@@ -62,8 +62,8 @@ class Frame:
     """Which subscription it is about, by the number that the subscriber has given it."""
     n: int = 0
     stream: str = ""
-    args: Any = None
-    item: Any = None
+    args: Any = field(default=None, repr=False)
+    item: Any = field(default=None, repr=False)
     message: str = ""
     frame: int = LARGEST
     credit: int = LARGEST

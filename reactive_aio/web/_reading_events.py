@@ -40,9 +40,9 @@ def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event
     return body.then(SplitEvents(max_event))
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Position:
-    """Where a client is in a stream of events, over all its connections."""
+    """Where a client is in a stream of events, over all its connections. Notes show it as an argument, and so by its type alone."""
 
     last_id: str | None = None
     retry: int = 0

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from .._flow.flow import Flow
+from .._fusion import label
 from ..operators._fluent import check_count, check_function, check_seconds
 from ._connection import Connection, Limits
 from ._delivery import ClientDisconnectedError, DisconnectedError, Receive, Scope, Send
@@ -51,7 +52,7 @@ class StreamSocket:
     ) -> None:
         check_offers("StreamSocket", offers)
         if isinstance(origins, str):
-            raise TypeError(f"StreamSocket(origins={origins!r}): origins must be a list of strings")
+            raise TypeError(f"StreamSocket(origins={label(origins)}): origins must be a list of strings")
         self._takes = limits("StreamSocket", max_frame, max_credit)
         check_count("StreamSocket", "max_streams", max_streams, 1)
         if send_timeout is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import reactivex
 from attrs import define, field
+from rsocket.exceptions import RSocketProtocolError
 from rsocket.frame import CancelFrame, RequestChannelFrame, RequestNFrame, RequestStreamFrame
 from rsocket.payload import Payload
 from rsocket.reactivex.back_pressure_publisher import (
@@ -52,9 +53,12 @@ class Wire:
     cleaned: asyncio.Event = field(init=False, factory=asyncio.Event)
     taken: list[bytes] = field(init=False, factory=list[bytes])
     over: asyncio.Event = field(init=False, factory=asyncio.Event)
+    writer: Any = field(init=False, default=None)
+    """That of the last connection, at the service."""
 
     def transport(self, *streams: Any) -> Any:
         wire = self
+        self.writer = streams[1]
 
         class Heard(TransportTCP):  # type: ignore[misc] # rsocket ships no types
             async def next_frame_generator(self) -> Any:
@@ -160,6 +164,16 @@ async def test_a_failure_of_the_other_side_arrives() -> None:
         failing = Flow.from_publisher(STREAM(lambda: client.request_stream(Payload(b"failing"))))
         with pytest.raises(Exception, match="failed"):
             await failing.to_list()
+
+
+async def test_a_lost_connection_fails_what_is_read_and_closes_what_is_offered() -> None:
+    async with talking() as (wire, client):
+        async with numbers(client, 1_000).open() as items:
+            assert b"0" == await anext(items)
+            wire.writer.transport.abort()
+            with pytest.raises(RSocketProtocolError):
+                await anext(items)
+        await wire.cleaned.wait()
 
 
 async def test_a_flow_goes_to_the_other_side_as_it_asks() -> None:

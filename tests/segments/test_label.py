@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from reactive_aio import Backoff, Flow
+from reactive_aio._core.guard import brief
+from reactive_aio._core.redacting import redacted
 from reactive_aio._fusion import label
 from reactive_aio._plan import PublishOn, SubscribeOn
 from reactive_aio.schedulers import current
@@ -22,6 +24,36 @@ from reactive_aio.schedulers import current
 def test_a_long_value_is_cut_to_34_characters(text: str, shown: str) -> None:
     assert label(text) == shown
     assert len(shown) == 34
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://example.org/a/b", "https://example.org/a/b"),
+        ("https://example.org:8443", "https://example.org:8443"),
+        ("https://ann:secret@example.org/a", "https://example.org/a"),
+        ("https://ann:sec@ret@example.org/a", "https://example.org/a"),
+        ("https://secret@example.org", "https://example.org"),
+        ("https://example.org/a?token=secret&b=1", "https://example.org/a?..."),
+        ("https://example.org#secret", "https://example.org?..."),
+        ("https://ann:secret@[::1]:80/a?secret", "https://[::1]:80/a?..."),
+        ("WSS://ann:secret@example.org", "WSS://example.org"),
+        ("https://ann:sec/ret@example.org", "https://..."),
+        ("https://ann:secret", "https://..."),
+        ("no URL: user:name@example.org?", "no URL: user:name@example.org?"),
+    ],
+)
+def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
+    assert shown == redacted(url)
+    assert f"from {shown} to {shown}" == redacted(f"from {url} to {url}")
+
+
+def test_a_url_is_without_secrets_before_it_is_cut() -> None:
+    url = "https://ann:secret@example.org/a"
+    assert ["'https://example.org/a'", "['https://example.org/a']"] == [label(url), label([url])]
+    assert "'https://example.org/a?..." == label(url + "?token=secret")
+    assert "b'https://example.org/a'" == label(url.encode())
+    assert "OSError: no answer of https://example.org/a" == brief(OSError(f"no answer of {url}"))
 
 
 def test_what_can_be_called_is_shown_by_its_name() -> None:
