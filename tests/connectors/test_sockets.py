@@ -191,7 +191,8 @@ async def test_a_reset_fails_the_flow(how: str, contexts: Any, tmp_path: Path) -
     async def reset(peer: Peer) -> None:
         raw = peer.stream.extra(anyio.abc.SocketAttribute.raw_socket)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        peer.stream._transport.abort()  # aclose_forcefully of older anyio says goodbye first
+        stream: Any = peer.stream
+        stream._transport.abort()  # aclose_forcefully of older anyio says goodbye first
 
     async with connected(how, reset, contexts, tmp_path) as peer:
         with pytest.raises((anyio.BrokenResourceError, ConnectionResetError)):
