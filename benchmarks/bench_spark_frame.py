@@ -1,4 +1,4 @@
-"""A frame that a flow becomes: rows through a Python function and into files, against the same loop in `mapInArrow`."""
+"""A frame that a flow becomes: rows, or batches of them, through a Python function and into files, against `mapInArrow`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ def rows(n: int) -> list[Row]:
             2 * n,
             tuple(Contestant(name, partial(timed, partial(work, 2 * n), 2 * n)) for name, work in TO_FILES.items()),
             tuple(Bar(BY_HAND, at_most=1.05, metric=metric) for metric in metrics),
+            rounds=5,
+            metrics=(WALL, CPU_OF_ALL),
+            expect=lambda n: n,
+            limit=BY_HAND,
+        ),
+        Row(
+            "batches through a function and into files",
+            2 * n,
+            tuple(Contestant(name, partial(timed, partial(work, 2 * n), 2 * n)) for name, work in IN_BATCHES.items()),
+            tuple(Bar(BY_HAND, at_most=1.1, metric=metric) for metric in metrics),
             rounds=5,
             metrics=(WALL, CPU_OF_ALL),
             expect=lambda n: n,
@@ -107,4 +117,35 @@ TO_FILES: Final[dict[str, Callable[[int], int]]] = {
     "reactive_aio, to_frame": by_frame,
     BY_HAND: by_hand,
     "mapInArrow by hand, to_pylist": by_pylist,
+}
+
+
+def _priced_batch() -> Callable[[Any], Any]:
+    def priced(batch: Any) -> Any:
+        import pyarrow as pa
+        from pyarrow import compute
+
+        arrow: Any = pa
+        functions: Any = compute  # which are made when the module is imported
+        key, kind, value, name, even = batch.columns
+        value = functions.if_else(even, functions.multiply(value, functions.cast(kind, arrow.float64())), value)
+        return arrow.RecordBatch.from_arrays([key, value, functions.utf8_upper(name)], ["id", "value", "name"])
+
+    return priced
+
+
+def batches_by_frame(n: int) -> int:
+    import pyarrow as pa
+
+    return written(Flow.from_spark(frame(n), as_=pa.RecordBatch).map(_priced_batch()).to_frame(SCHEMA))
+
+
+def batches_by_hand(n: int) -> int:
+    priced = _priced_batch()
+    return written(frame(n).mapInArrow(lambda batches: map(priced, batches), SCHEMA))
+
+
+IN_BATCHES: Final[dict[str, Callable[[int], int]]] = {
+    "reactive_aio, to_frame": batches_by_frame,
+    BY_HAND: batches_by_hand,
 }

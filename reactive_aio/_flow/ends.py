@@ -303,7 +303,8 @@ class Ends(Calling[T_co]):
         For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process.
         Each task of Spark's runs the operators, fused, over the rows of a partition, and their results are the rows of
         the frame. So joins, windows, SQL, caches and every writer of Spark's are a method call away, and the way back
-        is ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``.
+        is ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``. Elements that are batches of Arrow have
+        them already.
 
         **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats: ``frame.persist()``
         keeps what came of them. Of the data only those columns are read that the class given as ``as_=`` has fields for. Spark

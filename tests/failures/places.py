@@ -140,6 +140,7 @@ NO_PLACE: Final = {
     "collect.combine": "is called on Spark only; see tests/spark",
     "reduce.combine": "likewise",
     "reduce_by_key.combine": "likewise",
+    "repartition.key": "likewise",
     "to_spark.progress": "is called on Spark only",
     "from_spark.context": "takes variables, and calls nothing",
     "through.operator": "is called when the flow is built, and raises there",

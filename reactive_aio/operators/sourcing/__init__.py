@@ -432,7 +432,8 @@ class Sourcing(Computed[T_co]):
         of an attrs class; then only the columns named as its fields are read. Names and
         types are checked against the frame at once, apart from fields with a converter of their own. Times
         with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
-        same as the row does; a ``dict`` where that is an attrs class.
+        same as the row does; a ``dict`` where that is an attrs class. With ``as_=pyarrow.RecordBatch`` Spark's batches of
+        rows are the elements: demand, ``prefetch`` and operators count batches, and no row is made.
 
         Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``). Spark
         makes one when it is requested and the one before has been acknowledged, and delivers it at least once. Its

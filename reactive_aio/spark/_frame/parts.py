@@ -37,6 +37,11 @@ class Parts:
         return len(self.sources) == 1 and self.sources[0].reading is not None and not self.sources[0].stages
 
     @property
+    def in_batches(self) -> bool:
+        """Whether elements may be batches, so that Spark's rows are not the elements."""
+        return any(source.reading is not None and source.reading.large for source in self.sources)
+
+    @property
     def ordered(self) -> bool:
         """Whether somebody relies on the order of the elements."""
         return any(source.ordered for source in self.sources)
@@ -99,7 +104,7 @@ def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
 
 def _by_spark(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     """Leave a step to Spark, where that means what the step means."""
-    if not parts.ordered:
+    if not parts.ordered and not parts.in_batches:
         if parts.untouched and (whatever_the_order(step) or told_apart(step, parts.sources[0])):
             return evolve(parts, before=(*parts.before, step))
         if whatever_the_order(step) and method == "to_frame":

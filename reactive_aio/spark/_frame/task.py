@@ -21,6 +21,7 @@ from ...hooks import also_failed, drop_error
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
 from .._task.worker import InputFailed, InputLost, watched
+from .batches import are_batches, with_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..sink._columns import Columns
 
 STRETCH: Final = 1024
-"""Elements between two looks at how much there is."""
+"""Elements between two looks at how much there is, where no element is large."""
 MOST: Final = 10_000
 """Elements of a batch, as many as Spark puts into one."""
 HEAVY: Final = 1 << 24
@@ -59,7 +60,7 @@ class FrameTask:
 
     def of_rows(self, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
         """Run over a partition of a frame, and give what comes of it in lists."""
-        weighed = Weighed(batches)
+        weighed = Weighed(batches, 1 if reading.large else STRETCH)
         return self._lists(chain.from_iterable(map(reading.elements, map(reading.unpacked, weighed))), weighed)
 
     def of_items(self, items: Iterable[Any]) -> Iterator[list[Any]]:
@@ -94,6 +95,8 @@ class Weighed:
     """The batches of a partition, and the bytes of those that have been read since this was last asked."""
 
     batches: Iterator[pa.RecordBatch]
+    stretch: int = STRETCH
+    """Elements that are made between two looks at how much has been read."""
     _read: int = field(init=False, default=0)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -143,7 +146,7 @@ class Region:
         run = self.run
         try:
             while run.phase is not OVER and len(items) < MOST and not self.weighed.taken():
-                run.fill(items, self.items, STRETCH, inf)
+                run.fill(items, self.items, self.weighed.stretch, inf)
         except (InputLost, InputFailed):
             raise
         except FAILURES as error:
@@ -165,7 +168,7 @@ def tellable(error: BaseException) -> BaseException:
 
 def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """Run over a partition of a frame, and give batches with the columns of the schema."""
-    return _batches(task, columns, task.of_rows(reading, batches))
+    return _batches(task, columns, task.of_rows(reading, batches), in_batches=reading.large)
 
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
@@ -192,15 +195,22 @@ def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
                 yield from stream
 
 
-def _batches(task: FrameTask, columns: Columns, lists: Iterator[list[Any]]) -> Iterator[Any]:
+def _batches(
+    task: FrameTask, columns: Columns, lists: Iterator[list[Any]], *, in_batches: bool = False
+) -> Iterator[Any]:
     first = 0
     for items in lists:
         try:
-            table = columns.table(items, first)
+            as_they_are = in_batches and are_batches(items)
+            batches = (
+                [*with_columns(columns.schema, items, first)]
+                if as_they_are
+                else columns.table(items, first).to_batches()
+            )
         except FAILURES as error:  # what belongs to an element may run the user's code
             add_note(error, f"while the elements of {task.here} were converted to columns")
             raise tellable(error) from None
-        yield from table.to_batches()
+        yield from batches
         first += len(items)
 
 

@@ -14,7 +14,7 @@ from .._job.calls import is_connect
 from .._source.capabilities import RESULTS
 from .._source.insight import partitions_of, ui_of
 from .._source.source import FromSpark
-from .._task.rows import reading
+from .._task.batches import reading_of
 from .pulling import ClassicPulling, ConnectPulling
 from .subscription import ResultsSubscription
 from .task import ResultsTask
@@ -87,4 +87,4 @@ def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults
             "from_spark() can't read a streaming DataFrame of Spark Connect, because micro-batches can't reach "
             "this process. Build the session with .master(...), not with .remote(...), and set checkpoint=..."
         )
-    return FromResults(data, reading(as_ or Row, data.schema), prefetch, connect=is_connect(data))
+    return FromResults(data, reading_of(as_ or Row, data.schema), prefetch, connect=is_connect(data))

@@ -24,8 +24,9 @@ from .._delivery.subscription import SparkSubscription
 from .._delivery.unordered import UnorderedDelivery
 from .._job.asking import asking
 from .._job.calls import is_connect
+from .._task.batches import reading_of
 from .._task.pickling import dumps_by_value, of_user
-from .._task.rows import WIDE, Reading, reading
+from .._task.rows import WIDE, Reading
 from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .insight import bounds, details
@@ -256,5 +257,5 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
             )
         if connect or wire == "results":
             return from_results(given, as_, prefetch)
-        reads = None if isinstance(data, RDD) else reading(as_ or Row, data.schema)
+        reads = None if isinstance(data, RDD) else reading_of(as_ or Row, data.schema)
         return FromSpark(given, reads, prefetch, ordered)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 from attrs import evolve, frozen
@@ -42,6 +42,8 @@ class Reading:
     """The names of the columns, where several have one and so pass under others."""
     packed: bool = False
     """Whether all columns travel to the workers as the fields of one, for Spark is slow with very many."""
+    large: ClassVar[bool] = False
+    """Whether an element may be large, so that the first ones are made one at a time."""
     declared: tuple[DataType | None, ...] | None = None
     """The types of those columns whose Arrow type does not say all."""
 

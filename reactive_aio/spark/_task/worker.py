@@ -72,6 +72,8 @@ class PartitionTask(ABC):
     def chunks(self, items: Iterator[Any] | Slices, outlet: Outlet) -> Iterator[None]:
         """Run over a partition, with a pause behind each chunk that has gone out."""
         where = f"partition {outlet.partition} of {self.source}"
+        if self.reading is not None and self.reading.large:
+            outlet.largest = 1
         try:
             sent: tuple[Stages, Values] = pickle.loads(self.stages)
             run = RegionRun(sent[0], where, counted=False)

@@ -75,13 +75,14 @@ class Columns:
     """The class that all elements are of, if the schema was given as one."""
     zone: tzinfo
     """The zone of times that name none, as those have none that are read from Spark."""
-    _schema: Any = field(init=False, repr=False)
+    schema: Any = field(init=False, repr=False)
+    """The schema in Arrow's types."""
 
     def __attrs_post_init__(self) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         schema: Any = to_arrow_schema(self.struct, timezone="UTC")
-        object.__setattr__(self, "_schema", schema)
+        object.__setattr__(self, "schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
         """Give the table of elements; the first of them has the index ``first``."""
@@ -90,7 +91,7 @@ class Columns:
         arrays: list[Any] = []
         for at, column in enumerate(zip(*rows, strict=True)):
             arrays.append(self._array(at, list(column), first))
-        return pa.table(arrays, schema=self._schema)
+        return pa.table(arrays, schema=self.schema)
 
     def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
         names = self.struct.names
@@ -130,7 +131,7 @@ class Columns:
         convert = converter(column.dataType, self.zone)
         if convert is not None:
             values = [None if value is None else convert(value) for value in values]
-        return pa.array(values, type=self._schema.types[at])
+        return pa.array(values, type=self.schema.types[at])
 
 
 class _Unfit(Exception):  # noqa: N818 - becomes the error of the library where the element is known

@@ -1,0 +1,91 @@
+"""Elements that are Arrow's batches, put into the columns of a frame without making rows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...errors import SchemaMismatchError
+
+# `Any` stands for Arrow, whose stubs know it by halves.
+
+
+def are_batches(items: Sequence[Any]) -> bool:
+    """Tell whether all elements are batches."""
+    import pyarrow as pa
+
+    return all(isinstance(item, pa.RecordBatch) for item in items)
+
+
+def with_columns(schema: Any, items: Sequence[Any], first: int) -> Iterator[Any]:
+    """Give each batch with the columns of the schema, chosen by their names; the first element has the index ``first``."""
+    import pyarrow as pa
+
+    arrow: Any = pa
+    for at, batch in enumerate(items, first):
+        columns = [_column(batch, field, at) for field in schema]
+        yield arrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(batch: Any, field: Any, at: int) -> Any:
+    found = batch.schema.get_all_field_indices(field.name)
+    if len(found) != 1:
+        has = "no column" if not found else f"{len(found)} columns"
+        raise SchemaMismatchError(
+            f"element #{at} is a batch with {has} {field.name!r}. It has the columns {', '.join(batch.schema.names)}"
+        )
+    column = batch.column(found[0])
+    if not field.nullable and column.null_count:
+        raise SchemaMismatchError(f"element #{at}, column {field.name}: {field.type} not null is needed, not null")
+    if column.type == field.type:
+        return column
+    needed = f"element #{at}, column {field.name}: {field.type} is needed, not {column.type}"
+    if not _alike(column.type, field.type):
+        raise SchemaMismatchError(f"{needed}. Cast the column, or change the schema")
+    try:
+        return column.cast(field.type)
+    except (ValueError, NotImplementedError) as error:  # Arrow's own errors among them
+        raise SchemaMismatchError(f"{needed}: {error}") from error
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Tell whether two types have the same values: texts laid out in two ways, times in two zones, decimals of other digits."""
+    import pyarrow as pa
+
+    types: Any = pa.types
+    if types.is_timestamp(one):
+        return bool(types.is_timestamp(other)) and (one.tz is None) == (other.tz is None)
+    if types.is_struct(one):
+        return (
+            bool(types.is_struct(other))
+            and [each.name for each in one] == [each.name for each in other]
+            and all(_alike(mine.type, theirs.type) for mine, theirs in zip(one, other, strict=True))
+        )
+    if types.is_map(one):
+        return (
+            bool(types.is_map(other))
+            and _alike(one.key_type, other.key_type)
+            and _alike(one.item_type, other.item_type)
+        )
+    if _is_list(one):
+        return _is_list(other) and _alike(one.value_type, other.value_type)
+    alike = (types.is_decimal, _is_text, _is_binary)
+    return bool(one == other) or any(is_one(one) and is_one(other) for is_one in alike)
+
+
+def _is_list(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+def _is_text(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _is_binary(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
