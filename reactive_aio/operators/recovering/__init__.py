@@ -74,11 +74,12 @@ class Recovering(Fluent[T_co]):
         errors: Errors = Exception,
         resume: Callable[[T_co], Flow[T_co]] | None = None,
     ) -> Flow[T_co]:
-        """Subscribe again when this flow fails: so many times at most, or for ever, or by the waits of a `Backoff`.
+        """Subscribe again when this flow fails: ``retry()`` for ever, ``retry(4)`` four times, ``retry(Backoff(0.5))`` after waits.
 
+        ``retry(4)`` makes five attempts at most, the first among them. A `Backoff` waits longer each time; by default an
+        element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries.
         Only for failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
-        beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one. A
-        number holds for each subscription.
+        beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one.
         Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
         Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
         A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
