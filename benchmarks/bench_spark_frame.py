@@ -26,29 +26,24 @@ def rows(n: int) -> list[Row]:
 
     By hand columns are turned to Python's and back in the quickest way there is.
     """
-    metrics = (CPU_OF_ALL,) if PROC.exists() else ()
     return [
-        Row(
-            "rows through a function and into files",
-            2 * n,
-            tuple(Contestant(name, partial(timed, partial(work, 2 * n), 2 * n)) for name, work in TO_FILES.items()),
-            tuple(Bar(BY_HAND, at_most=1.05, metric=metric) for metric in metrics),
-            rounds=5,
-            metrics=(WALL, CPU_OF_ALL),
-            expect=lambda n: n,
-            limit=BY_HAND,
-        ),
-        Row(
-            "batches through a function and into files",
-            2 * n,
-            tuple(Contestant(name, partial(timed, partial(work, 2 * n), 2 * n)) for name, work in IN_BATCHES.items()),
-            tuple(Bar(BY_HAND, at_most=1.1, metric=metric) for metric in metrics),
-            rounds=5,
-            metrics=(WALL, CPU_OF_ALL),
-            expect=lambda n: n,
-            limit=BY_HAND,
-        ),
+        _row("rows through a function and into files", 2 * n, TO_FILES, at_most=1.05),
+        _row("batches through a function and into files", 2 * n, IN_BATCHES, at_most=1.1),
     ]
+
+
+def _row(name: str, n: int, works: dict[str, Callable[[int], int]], at_most: float) -> Row:
+    metrics = (CPU_OF_ALL,) if PROC.exists() else ()
+    return Row(
+        name,
+        n,
+        tuple(Contestant(each, partial(timed, partial(work, n), n)) for each, work in works.items()),
+        tuple(Bar(BY_HAND, at_most=at_most, metric=metric) for metric in metrics),
+        rounds=5,
+        metrics=(WALL, CPU_OF_ALL),
+        expect=lambda n: n,
+        limit=BY_HAND,
+    )
 
 
 def _priced() -> Callable[[Any], Any]:
