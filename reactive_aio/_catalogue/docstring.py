@@ -20,6 +20,8 @@ class Told:
     sentence: str
     parts: dict[str, str] = field(factory=dict[str, str])
     """The paragraphs that begin with one of the heads."""
+    details: str = ""
+    """The paragraphs between the sentence and the first head."""
     origin: str = ""
     """The text of the parentheses: where the name comes from."""
 
@@ -32,15 +34,16 @@ class Told:
 def read(text: str) -> Told:
     r"""Take a docstring apart.
 
-    >>> told = read("Do it.\n\nDemand: one for one;\nnothing is kept.\n(Reactor, RxJava: ``do``.)")
-    >>> told.sentence, told.parts, told.peers
-    ('Do it.', {'Demand': 'one for one; nothing is kept.'}, {'Reactor': ('do',), 'RxJava': ('do',)})
+    >>> told = read("Do it.\n\nAt once.\nDemand: one for one;\nnothing is kept.\n(Reactor, RxJava: ``do``.)")
+    >>> told.sentence, told.details, told.parts, told.peers
+    ('Do it.', 'At once.', {'Demand': 'one for one; nothing is kept.'}, {'Reactor': ('do',), 'RxJava': ('do',)})
     """
     prose = re.split(r"^(?:>>>|\.\. code-block)", text, maxsplit=1, flags=re.MULTILINE)[0]
     sentence, *lines = prose.strip().splitlines()
     while lines and not sentence.rstrip().endswith((".", ":")):
         sentence += f" {lines.pop(0).strip()}"
     parts: dict[str, str] = {}
+    details: list[str] = []
     head = ""
     for line in lines:
         found = re.match(rf"({'|'.join(HEADS)}): ", line)
@@ -48,7 +51,10 @@ def read(text: str) -> Told:
             head = found[1] if found else "(" if line.startswith("(") else ""
         if head:
             parts[head] = f"{parts.get(head, '')} {line.strip().removeprefix(f'{head}: ')}".strip()
-    return Told(sentence, parts, parts.pop("(", "").strip("()").removesuffix("."))
+        else:
+            details.append(line)
+    origin = parts.pop("(", "").strip("()").removesuffix(".")
+    return Told(sentence, parts, "\n".join(details).strip(), origin)
 
 
 def names_in(origin: str) -> dict[str, tuple[str, ...]]:

@@ -151,6 +151,7 @@ def section(operator: Operator) -> str:
     """Give the section of an operator."""
     told = operator.told
     lines = [f"### {operator.name}", "", single(told.sentence), ""]
+    lines += [single(told.details), ""] if told.details else []
     shown = zip(pictures_of(operator), examples().get(operator.name, []), strict=True)
     lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown]
     if operator.name in {example.operator for example in recorded_examples()}:

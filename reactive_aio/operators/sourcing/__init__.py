@@ -237,9 +237,9 @@ class Sourcing(Computed[T_co]):
     ) -> Flow[U]:
         """Emit what callbacks hand over, from any thread: a source that can't be slowed.
 
-        ``register(emitter)`` is called for each subscription, in its context. It has ``emitter.next(item)``,
-        ``emitter.error(error)`` and ``emitter.complete()`` called, and may return a function that undoes this, called
-        when the subscription ends. They may be called from any thread and return at once. The function that undoes it
+        ``register(emitter)`` is called for each subscription, in its context. It registers callbacks that call
+        ``emitter.next(item)``, ``emitter.error(error)`` and ``emitter.complete()``, from any thread; these return at
+        once. It may return a function that undoes this, called when the subscription ends. The function that undoes it
         may be an ``async def``, and so may ``register``: then both are awaited in one task and one context.
 
         Demand: one for one; at most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
@@ -420,9 +420,9 @@ class Sourcing(Computed[T_co]):
     ) -> Flow[Any]:
         """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
 
-        Each subscription starts a Spark job. The operators that treat every element by itself, up to the first
-        that does not (``take``, ``skip``, a fold, ``publish_on``, ...), are fused and run in Spark's Python workers.
-        Their results arrive here in the order of the partitions. ``describe()`` shows where the line is.
+        Each subscription starts a Spark job. The operators that treat every element by itself are fused and run in
+        Spark's Python workers, up to the first that depends on the whole stream. ``take``, ``count``, folds and their kin
+        are done in parts: first in each worker, and then here. Results arrive in the order of the partitions. ``describe()`` shows where the line is.
 
         With ``ordered=False`` elements arrive as they are made: partitions are computed side by side and their
         elements interleave freely, while the order within each partition is kept. In order one partition delivers at
