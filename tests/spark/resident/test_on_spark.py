@@ -173,6 +173,9 @@ def test_a_loop_that_ends_in_the_middle_stops_the_tasks(spark: Any, sc: Any) -> 
 
     asyncio.run(leave())
 
+    for thread in threading.enumerate():
+        if "reactive_aio" in thread.name:
+            thread.join(LIMIT)  # on the loop that has ended nobody could wait for it
     assert recorder is not None
     assert [0, 1, 2, 3, 4] == recorder.items
     assert not active_jobs(sc)
