@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -33,6 +34,11 @@ class WatchedChannel:
     """Called once, when it has been dropped: the other side has hung up, or this is why nothing more can be read."""
     _writing: bool = field(init=False, default=False)
     _open: bool = field(init=False, default=False)
+    _close: Callable[[], object] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # An event loop that is closed forgets the callbacks that it has not run, `drop` among them.
+        self._close = weakref.finalize(self, self.channel.close)
 
     @property
     def is_open(self) -> bool:
@@ -74,7 +80,7 @@ class WatchedChannel:
             if not self.loop.is_closed():
                 self.loop.remove_reader(self.channel.socket.fileno())
                 self.loop.remove_writer(self.channel.socket.fileno())
-            self.channel.close()
+            self._close()
 
     def _read(self) -> None:
         failure: BaseException | None = None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import threading
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -88,3 +91,43 @@ async def test_a_worker_process_that_cannot_be_started_fails_the_flow(
 
     assert kind is type(error)
     assert "not supported" in str(error)
+
+
+def test_its_channels_are_closed_also_where_the_loop_is_closed_first_and_forgets_the_callback_that_does_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise OSError("not supported")
+
+    files, loop_has_stopped, keepers = list[int](), threading.Event(), list[threading.Thread]()
+    module = import_module("reactive_aio.schedulers._team")
+    channel, connect = module.Team.channel, module.Team._connect
+
+    def recorded(team: Any) -> Any:
+        ours, theirs = channel(team)
+        files.extend([ours.socket.fileno(), ours._memory.file])
+        keepers.append(team._thread)
+        return ours, theirs
+
+    def late(team: Any, ends: list[Any]) -> None:
+        loop_has_stopped.wait(60.0)
+        connect(team, ends)
+
+    monkeypatch.setattr(module, "_command", refused)
+    monkeypatch.setattr(module.Team, "channel", recorded)
+    monkeypatch.setattr(module.Team, "_connect", late)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(ended_by(Flow.range(3).publish_on(schedulers.processes(2)).map(work.square)))
+    loop_has_stopped.set()
+    keepers[0].join()
+    loop.close()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        del loop
+        gc.collect()
+
+    assert [] == warned
+    assert 4 == len(files)
+    for file in files:
+        with pytest.raises(OSError, match="Bad file"):
+            os.fstat(file)
