@@ -252,7 +252,7 @@ class Ends(Calling[T_co]):
         writer: BatchWriter,
         schema: str | StructType | type[Any],
         *,
-        size: int = 10_000,
+        size: int | None = 10_000,
         seconds: float | None = None,
         offset: int = 0,
         max_retries: int = 0,
@@ -265,6 +265,9 @@ class Ends(Calling[T_co]):
         for. With ``seconds`` a batch that is not full is written so long after its first element came, as by
         ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under the same run goes on
         behind what is committed. So a run that failed in the middle can be repeated, and doubles nothing.
+        With ``size=None`` Spark's tasks write all of a flow of ``from_spark`` themselves, as the frame of ``to_frame``, and
+        no element passes through this process. The run is one batch then: it appears as a whole, and the same run again
+        writes nothing and gives ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it.
         ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
         batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
 
@@ -275,7 +278,8 @@ class Ends(Calling[T_co]):
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
         what is committed. An argument that is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
-        leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches.
+        leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches. With ``size=None`` these three are
+        refused, and UnsupportedOnSparkError names what ``to_frame`` can't run. FileExistsError tells that ``mode="error"`` has found data.
         Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
 
@@ -284,8 +288,18 @@ class Ends(Calling[T_co]):
             from reactive_aio.spark.sink import Files
 
             done = await readings.to_spark(Files(session, "out/readings", run="monday"), Reading, size=100_000)
-            print(done)  # Committed(run='monday', batches=3, rows=214870)
+            print(done)  # Committed(run='monday', batches=3, rows=214870, whole=False, written=True)
         """
+        if progress is not None:
+            check_function("to_spark", progress, "report with an ordinary function")
+        if size is None:
+            from ..spark.sink._whole import to_spark_whole
+
+            if seconds is not None or offset or max_retries:
+                raise ValueError(
+                    "to_spark(size=None) is one job without batches: seconds, offset and max_retries need a size"
+                )
+            return await to_spark_whole(self._as_flow(), writer, schema, progress)
         from ..spark.sink._writing import to_spark
 
         check_count("to_spark", "size", size, 1)
@@ -293,8 +307,6 @@ class Ends(Calling[T_co]):
             check_seconds("to_spark", "seconds", seconds, above=True)
         check_count("to_spark", "offset", offset, 0)
         check_count("to_spark", "max_retries", max_retries, 0)
-        if progress is not None:
-            check_function("to_spark", progress, "report with an ordinary function")
         return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
 
     def to_frame(self, schema: str | StructType | type[Any]) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from ..._core.guard import FAILURES
@@ -27,6 +28,16 @@ def told(error: Exception, context: Any = None) -> str:
     line = _line(text_of(error)) or type(error).__name__
     cause = _cause(error)
     return line if JAVA_TYPE.sub("", cause) in line else f"{line} (caused by {cause})"
+
+
+def notes_in(error: BaseException) -> list[str]:
+    """Give the notes of what Python has raised in a task, such as its operator: the lines behind it."""
+    lines = text_of(error).splitlines()
+    tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
+    if not tracebacks:
+        return []
+    rest = dropwhile(lambda line: not line or line[0].isspace(), lines[tracebacks[-1] + 1 :])
+    return list(takewhile(lambda line: line and not line[0].isspace(), islice(rest, 1, None)))
 
 
 def _line(text: str) -> str:

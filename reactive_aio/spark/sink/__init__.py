@@ -4,9 +4,9 @@
 a flow there, batch by batch, by `..calls`, which keep the JVM off the event loop.
 """
 
+from ._files import Files as Files
 from ._writers import Batch as Batch
 from ._writers import BatchWriter as BatchWriter
 from ._writers import Committed as Committed
-from ._writers import Files as Files
 from ._writers import Frames as Frames
 from ._writers import Table as Table

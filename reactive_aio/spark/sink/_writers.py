@@ -6,19 +6,17 @@ finds the batches that are there and goes on behind them.
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from os import PathLike, fspath
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 
 from ...errors import SparkJobError, UnsupportedOnSparkError
-from ...operators._fluent import check_count, is_async
+from ...operators._fluent import is_async
 from .._job.calls import is_connect
 
 if TYPE_CHECKING:
@@ -27,9 +25,11 @@ if TYPE_CHECKING:
 # `Any` is the JVM here, which has no types.
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
-MANIFEST: Final = "_batch.json"
-"""Lies beside the data of a batch; Spark reads no file whose name begins so."""
 COLUMN: Final = "batch"
+OF_A_RUN: Final = r"-(\d{8,}|all)"
+"""The names of batches behind that of their run."""
+PATIENCE: Final = 10.0
+"""Seconds in which Spark tells how many rows it has written: mostly it has done so when the write returns."""
 
 
 @frozen
@@ -39,6 +39,16 @@ class Committed:
     run: str
     batches: int = 0
     rows: int = 0
+    whole: bool = False
+    """Whether the run was written by one job of Spark's, with ``size=None``."""
+    written: bool = field(default=True, eq=False)
+    """False where ``size=None`` has written nothing, because the run was there, or other data with ``mode="ignore"``."""
+
+    def check(self, *, whole: bool) -> None:
+        """Refuse to go on with a run that was written the other way."""
+        if self.batches and self.whole is not whole:
+            how = "in one job, with size=None" if self.whole else "in batches, with a size"
+            raise ValueError(f"run {self.run!r} was written {how}. Repeat it so, or give another run")
 
 
 @frozen
@@ -49,11 +59,12 @@ class Batch:
     id: int
     rows: int
     before: int
+    whole: bool = False
 
     @property
     def name(self) -> str:
         """The name by which it is known where it is written to."""
-        return f"{self.run}-{self.id:08}"
+        return f"{self.run}-all" if self.whole else f"{self.run}-{self.id:08}"
 
 
 def _some_run() -> str:
@@ -93,126 +104,48 @@ class BatchWriter(ABC):
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Write a batch, all of it or nothing."""
 
+    def write_whole(self, frame: DataFrame) -> Committed:
+        """Write all of a run by one job; the frame is lazy, and its rows are counted while they are written."""
+        frame, counted = counting(self, frame)
+        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
+        return Committed(self.run, 1, counted(), whole=True)
 
-def _check_columns(writer: BatchWriter, empty: DataFrame) -> None:
+    def finish(self) -> None:
+        """Do what a run that is committed as a whole has left to be done; there may be nothing."""
+
+
+def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """Give a frame that counts its rows when it is evaluated first, and a function that gives their number."""
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import count, lit
+
+    if is_connect(frame):
+        raise UnsupportedOnSparkError(
+            f"{writer} counts rows by a classic session when size=None. Write to a Table, or use Flow.to_frame() and its own write"
+        )
+    observation = Observation()
+    observed = frame.observe(observation, count(lit(1)).alias("rows"))
+    seen: Any = observation
+
+    def counted() -> int:
+        # Asked before it is waited for: `get` would wait for ever for a frame that nobody has evaluated.
+        until = time.monotonic() + PATIENCE
+        while not seen._jo.future().isCompleted():
+            if time.monotonic() > until:
+                raise SparkJobError(
+                    f"{writer}: Spark has not told how many rows it has written. Was the frame evaluated?"
+                )
+            time.sleep(0.01)
+        return int(observation.get.get("rows", 0))
+
+    return observed, counted
+
+
+def check_columns(writer: BatchWriter, empty: DataFrame) -> None:
     if COLUMN in {name.lower() for name in empty.columns}:
         raise ValueError(
             f"{writer}: the writer adds the column {COLUMN} with the batch of each row. Rename this column in the schema"
         )
-
-
-def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> None:
-    if is_connect(session):
-        raise UnsupportedOnSparkError(
-            f"{type(writer).__name__}(session) needs a classic session, because Spark Connect has no access to Spark's file systems. "
-            "Write to a Table or with Frames, or build the session with .master(...), not with .remote(...)"
-        )
-
-
-def _path(path: str | PathLike[str]) -> str:
-    return fspath(path)
-
-
-def _check_parts(_: object, __: object, parts: int | None) -> None:
-    if parts is not None:
-        check_count("Files", "parts", parts, 1)
-
-
-def _check_folder(_: object, __: object, path: str) -> None:
-    if not path:
-        raise ValueError("Files(path=''): path must not be empty")
-
-
-@frozen
-class Files(BatchWriter):
-    """Files of Spark, Parquet by default, in a folder for each batch: exactly once.
-
-    A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local
-    file systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
-    ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``;
-    ``spark.readStream.schema(...).parquet(path)`` follows them.
-    """
-
-    repeatable = True
-
-    session: SparkSession = field(repr=False, validator=_check_classic)
-    path: str = field(converter=_path, validator=_check_folder)
-    format: str = field(default="parquet", kw_only=True)
-    parts: int | None = field(default=1, kw_only=True, validator=_check_parts)
-    """The files of a batch; None for as many as Spark makes."""
-    options: Mapping[str, str] = field(factory=dict[str, str], kw_only=True)
-    """Options of the DataFrameWriter, such as the compression."""
-
-    def prepare(self, empty: DataFrame) -> None:
-        """Keep the name of the column that says the batch."""
-        _check_columns(self, empty)
-
-    def committed(self) -> Committed:
-        """Count the folders of the run, and read the manifest of the last."""
-        _, files = self._hadoop()
-        names = sorted(self._names(files))
-        own = [name for name in names if re.fullmatch(rf"{COLUMN}={re.escape(self.run)}-\d{{8,}}", name)]
-        if not own:
-            return Committed(self.run)
-        text = bytes(files.open(self._path(own[-1], MANIFEST)).readAllBytes())
-        try:
-            last = json.loads(text)
-        except ValueError as error:
-            raise SparkJobError(f"{self}: {own[-1]}/{MANIFEST} is damaged: {error}") from error
-        if last["id"] + 1 != len(own):
-            raise SparkJobError(f"{self}: the run has {len(own)} batches, but the last one has the number {last['id']}")
-        return Committed(self.run, len(own), last["before"] + last["rows"])
-
-    def write(self, frame: DataFrame, batch: Batch) -> None:
-        """Write beside, with the manifest, and rename; by a name of its own, should another process be at the same run."""
-        java, files = self._hadoop()
-        fs = java.org.apache.hadoop.fs
-        aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
-        frame = frame if self.parts is None else frame.coalesce(self.parts)
-        try:
-            frame.write.mode("overwrite").format(self.format).options(**self.options).save(str(aside))
-            flags = java.java.util.EnumSet.of(fs.CreateFlag.CREATE, fs.CreateFlag.OVERWRITE)
-            manifest = self._path(aside.getName(), MANIFEST)
-            out = files.create(manifest, flags, self._none(getattr(fs, "Options$CreateOpts")))
-            out.write(bytearray(json.dumps(asdict(batch)).encode()))
-            out.close()
-            # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
-            files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
-        except Exception:
-            with suppress(Exception):  # the failure says more, and what is left is hidden
-                files.delete(aside, True)
-            raise
-        with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
-            for left in self._names(files):
-                if left.startswith(f"_writing-{batch.name}"):
-                    files.delete(self._path(left), True)
-
-    def _names(self, files: Any) -> list[str]:
-        """List what lies in the folder; a glob would take a part of the path for a pattern too."""
-        root = self._path()
-        return [each.getPath().getName() for each in files.util().listStatus(root)] if files.util().exists(root) else []
-
-    def _hadoop(self) -> tuple[Any, Any]:
-        context: Any = self.session.sparkContext
-        java = context._jvm
-        conf = context._jsc.hadoopConfiguration()
-        root = java.org.apache.hadoop.fs.Path(self.path)
-        uri = root.getFileSystem(conf).makeQualified(root).toUri()
-        return java, java.org.apache.hadoop.fs.FileContext.getFileContext(uri, conf)
-
-    def _path(self, *names: str) -> Any:
-        context: Any = self.session.sparkContext
-        path = context._jvm.org.apache.hadoop.fs.Path
-        root = path(self.path)
-        root = root.getFileSystem(context._jsc.hadoopConfiguration()).makeQualified(root)
-        for name in names:
-            root = path(root, name)
-        return root
-
-    def _none(self, kind: Any) -> Any:
-        """Give no options of a kind."""
-        context: Any = self.session.sparkContext
-        return context._gateway.new_array(kind, 0)
 
 
 @frozen
@@ -231,7 +164,7 @@ class Table(BatchWriter):
         """Make the table, or see that it has the columns in their order, and the partitions."""
         from pyspark.sql.functions import lit
 
-        _check_columns(self, empty)
+        check_columns(self, empty)
         if not self.session.catalog.tableExists(self.table):
             empty.withColumn(COLUMN, lit("")).write.format("parquet").partitionBy(COLUMN).saveAsTable(self.table)
             return
@@ -248,17 +181,23 @@ class Table(BatchWriter):
         """Count the partitions of the run, and their rows."""
         from pyspark.sql.functions import col
 
-        own = re.escape(self.run) + r"-\d{8,}"
+        own = re.escape(self.run) + OF_A_RUN
         partitions = [row[0] for row in self.session.sql(f"SHOW PARTITIONS {self.table}").collect()]
-        batches = sum(re.fullmatch(f"{COLUMN}={own}", name) is not None for name in partitions)
+        batches = [name for name in partitions if re.fullmatch(f"{COLUMN}={own}", name)]
         rows = self.session.table(self.table).where(col(COLUMN).rlike(f"^{own}$"))
-        return Committed(self.run, batches, rows.count() if batches else 0)
+        whole = any(name.endswith("-all") for name in batches)
+        return Committed(self.run, len(batches), rows.count() if batches else 0, whole)
+
+    def write_whole(self, frame: DataFrame) -> Committed:
+        """Replace the partition of the run, and count its rows there."""
+        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
+        return self.committed()
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Replace the partition of the batch, and no other: `insertInto` would overwrite the whole table."""
         self.session.sql(
             f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
-            frame=frame.coalesce(1),
+            frame=frame if batch.whole else frame.coalesce(1),
         )
 
 

@@ -35,14 +35,11 @@ async def to_spark(
     progress: Callable[[Committed], object] | None,
 ) -> Committed:
     """Write a flow; the arguments are those of ``Flow.to_spark``."""
-    given: Any = writer
-    if not isinstance(given, BatchWriter):
-        raise TypeError(
-            f"to_spark() takes a writer of reactive_aio.spark.sink, such as Files(session, path), not "
-            f"{type(given).__name__}"
+    check_arguments(writer, schema)
+    if getattr(writer, "mode", "append") != "append":
+        raise ValueError(
+            f"to_spark(size={batch}): {writer} adds batches, so its mode is 'append'. Set size=None for others"
         )
-    check_running("to_spark", writer.session)
-    check_schema("to_spark", schema)
     if max_retries and not writer.repeatable:
         raise ValueError(
             f"to_spark(max_retries={max_retries}): {writer} can't tell how much of a failed batch it has written. Set max_retries=0"
@@ -50,6 +47,7 @@ async def to_spark(
     async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
         sink = Sink(writer, calls, max_retries)
         committed = await sink.begin(schema)
+        committed.check(whole=False)
         first = committed.rows - offset
         if first < 0:
             raise ValueError(
@@ -63,7 +61,7 @@ async def to_spark(
                 async for items in batches:
                     await sink.add(items)
                     if progress is not None:
-                        _tell(progress, sink.done)
+                        tell(progress, sink.done)
         except BaseException as error:  # the one that has failed, or cancelled
             done = sink.done
             add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
@@ -71,7 +69,19 @@ async def to_spark(
     return sink.done
 
 
-def _tell(progress: Callable[[Committed], object], done: Committed) -> None:
+def check_arguments(writer: BatchWriter, schema: Schema) -> None:
+    """Refuse what is no writer or no schema, and a session that has been stopped."""
+    given: Any = writer
+    if not isinstance(given, BatchWriter):
+        raise TypeError(
+            f"to_spark() takes a writer of reactive_aio.spark.sink, such as Files(session, path), not "
+            f"{type(given).__name__}"
+        )
+    check_running("to_spark", writer.session)
+    check_schema("to_spark", schema)
+
+
+def tell(progress: Callable[[Committed], object], done: Committed) -> None:
     """Tell of progress; a CancelledError that is raised there cancels nobody."""
     try:
         progress(done)
@@ -103,7 +113,7 @@ class Sink:
             self.writer.prepare(session.createDataFrame([], struct))
             return self.writer.committed()
         except FAILURES as error:
-            self._raise(error, "the batches of the run could not be read")
+            raise_told(self.writer, error, "the batches of the run could not be read")
 
     async def add(self, items: list[Any]) -> None:
         """Write a batch."""
@@ -123,7 +133,7 @@ class Sink:
                 if self.writer.repeatable and self._is_there(batch):
                     return
                 if not left:
-                    self._raise(error, f"batch #{batch.id} was not written")
+                    raise_told(self.writer, error, f"batch #{batch.id} was not written")
             else:
                 return
 
@@ -133,11 +143,12 @@ class Sink:
         except FAILURES:
             return False  # the failure of the write says more
 
-    def _raise(self, error: BaseException, what: str) -> NoReturn:
-        """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
-        from py4j.protocol import Py4JError
 
-        stopped = is_stopped(self.writer.session)  # then it may be an error of any type
-        if not isinstance(error, Exception if stopped else (PySparkException, Py4JError, OSError)):
-            raise error
-        raise SparkJobError(f"to_spark({self.writer}): {what}: {STOPPED if stopped else told(error)}") from error
+def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn:
+    """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
+    from py4j.protocol import Py4JError
+
+    stopped = is_stopped(writer.session)  # then it may be an error of any type
+    if not isinstance(error, Exception if stopped else (PySparkException, Py4JError, OSError)):
+        raise error
+    raise SparkJobError(f"to_spark({writer}): {what}: {STOPPED if stopped else told(error)}") from error

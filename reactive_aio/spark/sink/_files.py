@@ -1,0 +1,201 @@
+"""Batches as folders of files, each with a manifest, which appear by one rename."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import asdict, evolve, field, frozen
+
+from ...errors import SparkJobError, UnsupportedOnSparkError
+from ...operators._fluent import check_count
+from .._job.calls import is_connect
+from ._writers import COLUMN, OF_A_RUN, Batch, BatchWriter, Committed, check_columns, counting
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# `Any` is the JVM here, which has no types.
+
+MANIFEST: Final = "_batch.json"
+"""Lies beside the data of a batch; Spark reads no file whose name begins so."""
+REPLACES: Final = "_replaces.json"
+"""The names of what a run has still to remove, until it has done so."""
+MODES: Final = ("append", "overwrite", "error", "ignore")
+
+
+def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> None:
+    if is_connect(session):
+        raise UnsupportedOnSparkError(
+            f"{type(writer).__name__}(session) needs a classic session, because Spark Connect has no access to Spark's file systems. "
+            "Write to a Table or with Frames, or build the session with .master(...), not with .remote(...)"
+        )
+
+
+def _path(path: str | PathLike[str]) -> str:
+    return fspath(path)
+
+
+def _check_parts(_: object, __: object, parts: int | None) -> None:
+    if parts is not None:
+        check_count("Files", "parts", parts, 1)
+
+
+def _check_folder(_: object, __: object, path: str) -> None:
+    if not path:
+        raise ValueError("Files(path=''): path must not be empty")
+
+
+def _check_mode(_: object, __: object, mode: str) -> None:
+    if mode not in MODES:
+        raise ValueError(f"Files(mode={mode!r}): mode is one of {', '.join(MODES)}")
+
+
+def _columns(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+@frozen
+class Files(BatchWriter):
+    """Files of Spark, Parquet by default, in a folder for each batch: exactly once.
+
+    A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local
+    file systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
+    ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``;
+    ``spark.readStream.schema(...).parquet(path)`` follows them.
+    """
+
+    repeatable = True
+
+    session: SparkSession = field(repr=False, validator=_check_classic)
+    path: str = field(converter=_path, validator=_check_folder)
+    format: str = field(default="parquet", kw_only=True)
+    parts: int | None = field(default=1, kw_only=True, validator=_check_parts)
+    """The files of a batch; None for as many as Spark makes. With ``size=None`` each task writes its own."""
+    mode: str = field(default="append", kw_only=True, validator=_check_mode)
+    """With ``size=None``: ``"append"``, or ``"overwrite"``, ``"error"`` or ``"ignore"`` where there are other data."""
+    partition_by: tuple[str, ...] = field(default=(), kw_only=True, converter=_columns)
+    """Columns whose values are the names of folders inside that of the batch."""
+    options: Mapping[str, str] = field(factory=dict[str, str], kw_only=True)
+    """Options of the DataFrameWriter, such as the compression."""
+
+    def prepare(self, empty: DataFrame) -> None:
+        """Keep the name of the column that says the batch, and look for those that say the folders."""
+        check_columns(self, empty)
+        for name in self.partition_by:
+            if name not in empty.columns:
+                raise ValueError(f"Files(partition_by={self.partition_by}): the schema has no column {name}")
+
+    def committed(self) -> Committed:
+        """Count the folders of the run, and read the manifest of the last."""
+        _, files = self._hadoop()
+        names = sorted(self._names(files))
+        own = [name for name in names if re.fullmatch(f"{COLUMN}={re.escape(self.run)}{OF_A_RUN}", name)]
+        if not own:
+            return Committed(self.run)
+        last = self._read(files, own[-1], MANIFEST)
+        if last["id"] + 1 != len(own):
+            raise SparkJobError(f"{self}: the run has {len(own)} batches, but the last one has the number {last['id']}")
+        return Committed(self.run, len(own), last["before"] + last["rows"], own[-1].endswith("-all"))
+
+    def write(self, frame: DataFrame, batch: Batch) -> None:
+        """Write beside, with the manifest, and rename; by a name of its own, should another process be at the same run."""
+        java, files = self._hadoop()
+        fs = java.org.apache.hadoop.fs
+        aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
+        counted = None
+        if batch.whole:
+            frame, counted = counting(self, frame)
+        elif self.parts is not None:
+            frame = frame.coalesce(self.parts)
+        try:
+            writing = frame.write.mode("overwrite").format(self.format).options(**self.options)
+            (writing.partitionBy(*self.partition_by) if self.partition_by else writing).save(str(aside))
+            if counted is not None:
+                batch = evolve(batch, rows=counted())
+            if batch.whole and self.mode == "overwrite":
+                self._note(aside.getName(), REPLACES, self._others())
+            self._note(aside.getName(), MANIFEST, asdict(batch))
+            # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
+            files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
+        except Exception:
+            with suppress(Exception):  # the failure says more, and what is left is hidden
+                files.delete(aside, True)
+            raise
+        with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
+            for left in self._names(files):
+                if left.startswith(f"_writing-{batch.name}-"):
+                    files.delete(self._path(left), True)
+
+    def write_whole(self, frame: DataFrame) -> Committed:
+        """Write the folder of the run, if the mode allows it."""
+        others = self._others() if self.mode in {"error", "ignore"} else []
+        if others and self.mode == "ignore":
+            return Committed(self.run, whole=True, written=False)
+        if others:
+            raise FileExistsError(f"{self}: there are other data already, such as {others[0]}")
+        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
+        self.finish()
+        return self.committed()
+
+    def finish(self) -> None:
+        """Remove what the run replaces: behind its commit, so that a crash loses nothing."""
+        _, files = self._hadoop()
+        own = f"{COLUMN}={self.run}-all"
+        if REPLACES not in self._names(files, own):
+            return
+        for name in self._read(files, own, REPLACES):
+            files.delete(self._path(name), True)
+        files.delete(self._path(own, REPLACES), False)
+
+    def _others(self) -> list[str]:
+        """List the data of others: what Spark hides from readers is none."""
+        own = f"{COLUMN}={self.run}-all"
+        return sorted(name for name in self._names(self._hadoop()[1]) if name[0] not in "_." and name != own)
+
+    def _note(self, folder: str, name: str, what: object) -> None:
+        java, files = self._hadoop()
+        fs = java.org.apache.hadoop.fs
+        flags = java.java.util.EnumSet.of(fs.CreateFlag.CREATE, fs.CreateFlag.OVERWRITE)
+        out = files.create(self._path(folder, name), flags, self._none(getattr(fs, "Options$CreateOpts")))
+        out.write(bytearray(json.dumps(what).encode()))
+        out.close()
+
+    def _read(self, files: Any, folder: str, name: str) -> Any:
+        text = bytes(files.open(self._path(folder, name)).readAllBytes())
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise SparkJobError(f"{self}: {folder}/{name} is damaged: {error}") from error
+
+    def _names(self, files: Any, *folder: str) -> list[str]:
+        """List what lies in a folder; a glob would take a part of the path for a pattern too."""
+        root = self._path(*folder)
+        return [each.getPath().getName() for each in files.util().listStatus(root)] if files.util().exists(root) else []
+
+    def _hadoop(self) -> tuple[Any, Any]:
+        context: Any = self.session.sparkContext
+        java = context._jvm
+        conf = context._jsc.hadoopConfiguration()
+        root = java.org.apache.hadoop.fs.Path(self.path)
+        uri = root.getFileSystem(conf).makeQualified(root).toUri()
+        return java, java.org.apache.hadoop.fs.FileContext.getFileContext(uri, conf)
+
+    def _path(self, *names: str) -> Any:
+        context: Any = self.session.sparkContext
+        path = context._jvm.org.apache.hadoop.fs.Path
+        root = path(self.path)
+        root = root.getFileSystem(context._jsc.hadoopConfiguration()).makeQualified(root)
+        for name in names:
+            root = path(root, name)
+        return root
+
+    def _none(self, kind: Any) -> Any:
+        """Give no options of a kind."""
+        context: Any = self.session.sparkContext
+        return context._gateway.new_array(kind, 0)

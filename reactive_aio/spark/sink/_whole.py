@@ -1,0 +1,71 @@
+"""A flow that is on Spark, written by one job: its tasks make the rows and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from attrs import evolve
+
+from ..._core.guard import FAILURES
+from ..._core.notes import add_note
+from ...errors import UnsupportedOnSparkError
+from .._frame.framing import to_frame
+from .._job.calls import Calls, jobs_of
+from .._job.told import notes_in
+from ._schema import Schema, struct_of
+from ._writers import BatchWriter, Committed
+from ._writing import check_arguments, raise_told, tell
+
+if TYPE_CHECKING:
+    from ..._flow.flow import Flow
+
+
+async def to_spark_whole(
+    flow: Flow[Any], writer: BatchWriter, schema: Schema, progress: Callable[[Committed], object] | None
+) -> Committed:
+    """Write a flow; the arguments are those of ``Flow.to_spark``."""
+    check_arguments(writer, schema)
+    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
+        done = await calls(_written, flow, writer, schema)
+    if progress is not None:
+        tell(progress, done)
+    return done
+
+
+def _written(flow: Flow[Any], writer: BatchWriter, schema: Schema) -> Committed:
+    frame = _framed(flow, schema)
+    try:
+        writer.prepare(writer.session.createDataFrame([], struct_of("to_spark", schema)))
+        done = writer.committed()
+        done.check(whole=True)
+        if done.batches:
+            writer.finish()
+            return evolve(done, written=False)
+        return writer.write_whole(frame)
+    except FileExistsError:
+        raise  # of the mode, or of a user's function
+    except FAILURES as error:
+        _raise(writer, error)
+
+
+def _framed(flow: Flow[Any], schema: Schema) -> Any:
+    try:
+        return to_frame(flow, schema)
+    except UnsupportedOnSparkError as error:
+        add_note(
+            error,
+            "to_spark(size=None) writes what to_frame() gives; with a size, to_spark() writes any flow in batches",
+        )
+        raise
+
+
+def _raise(writer: BatchWriter, error: BaseException) -> NoReturn:
+    try:
+        raise_told(writer, error, f"run {writer.run!r} was not written to its end")
+    except FAILURES as failed:
+        if failed is not error:  # else a user's function has raised it here, with its own notes
+            for note in notes_in(error):
+                add_note(failed, note)
+        add_note(failed, "to_spark: the same run again writes it, or finds it written")
+        raise

@@ -1,0 +1,283 @@
+"""A flow on Spark that is written by its tasks, as one job that is committed by one rename."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark.sink import Committed, Files, Frames, Table
+from tests.spark.tally import Tally
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "n long, part long"
+
+
+def pairs(spark: Any, count: int = 6) -> Flow[tuple[int, int]]:
+    return Flow.from_spark(spark.range(0, count, 1, 2), as_=tuple).map(lambda row: (row[0], row[0] % 2))
+
+
+def whole(run: str, rows: int) -> Committed:
+    return Committed(run, 1, rows, whole=True)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".crc")
+
+
+def numbers(frame: Any) -> list[int]:
+    return sorted(int(row.n) for row in frame.collect())
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "json", "csv"])
+async def test_the_tasks_write_any_format_of_files(spark: Any, tmp_path: Path, form: str) -> None:
+    done = await pairs(spark).to_spark(Files(spark, tmp_path, format=form, run="a"), SCHEMA, size=None)
+
+    assert whole("a", 6) == done
+    assert done.written
+    assert ["batch=a-all"] == names(tmp_path)
+    assert [*range(6)] == numbers(spark.read.format(form).schema(f"{SCHEMA}, batch string").load(str(tmp_path)))
+
+
+async def test_no_element_passes_through_this_process(spark: Any, tmp_path: Path) -> None:
+    import os
+
+    here = os.getpid()
+
+    def elsewhere(n: tuple[int, int]) -> tuple[int, int]:
+        assert here != os.getpid()
+        return n
+
+    written = pairs(spark).map(elsewhere).to_spark(Files(spark, tmp_path), SCHEMA, size=None)
+
+    assert 6 == (await written).rows
+
+
+async def test_each_task_writes_files_of_its_own(spark: Any, tmp_path: Path) -> None:
+    await pairs(spark).to_spark(Files(spark, tmp_path, run="a"), SCHEMA, size=None)
+
+    assert 2 == len(list(tmp_path.glob("*/part-*")))
+
+
+async def test_columns_are_folders_by_partition_by(spark: Any, tmp_path: Path) -> None:
+    files = Files(spark, tmp_path, partition_by="part", run="a")
+
+    assert whole("a", 6) == await pairs(spark).to_spark(files, SCHEMA, size=None)
+    assert ["part=0", "part=1"] == [name for name in names(tmp_path / "batch=a-all") if name[0] != "_"]
+    assert [1, 3, 5] == numbers(spark.read.parquet(str(tmp_path)).where("part = 1"))
+
+
+async def test_options_go_to_the_format(spark: Any, tmp_path: Path) -> None:
+    files = Files(spark, tmp_path, format="csv", options={"header": "true", "sep": ";"})
+    await pairs(spark).to_spark(files, SCHEMA, size=None)
+
+    assert {"n;part"} == {path.read_text().splitlines()[0] for path in tmp_path.glob("*/part-*.csv")}
+
+
+async def test_a_run_without_rows_is_committed_too(spark: Any, tmp_path: Path) -> None:
+    def written() -> Any:
+        files = Files(spark, tmp_path, partition_by=("part",), run="a")
+        return pairs(spark).filter(lambda pair: False).to_spark(files, SCHEMA, size=None)
+
+    assert whole("a", 0) == await written()
+    assert not (await written()).written
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
+async def test_a_run_that_is_repeated_writes_nothing_and_says_so(
+    spark: Any, tmp_path: Path, tally: Tally, mode: str
+) -> None:
+    def written() -> Any:
+        files = Files(spark, tmp_path, run="a", mode=mode)
+        return pairs(spark).map(tally.counting(tuple[int, ...])).to_spark(files, SCHEMA, size=None)
+
+    first, again = await written(), await written()
+
+    assert whole("a", 6) == first == again
+    assert (True, False) == (first.written, again.written)
+    assert 6 == tally.count
+    assert [*range(6)] == numbers(spark.read.parquet(str(tmp_path / "out")))
+
+
+async def other(spark: Any, folder: Path, run: str = "other") -> None:
+    await pairs(spark, 2).to_spark(Files(spark, folder, run=run), SCHEMA, size=None)
+
+
+async def test_append_adds_to_other_runs(spark: Any, tmp_path: Path) -> None:
+    await other(spark, tmp_path)
+    await pairs(spark).to_spark(Files(spark, tmp_path, run="a"), SCHEMA, size=None)
+
+    assert [0, 0, 1, 1, 2, 3, 4, 5] == numbers(spark.read.parquet(str(tmp_path)))
+
+
+async def test_overwrite_replaces_all_others_and_a_repeat_does_not_replace_later_ones(
+    spark: Any, tmp_path: Path
+) -> None:
+    files = Files(spark, tmp_path, run="a", mode="overwrite")
+    await other(spark, tmp_path)
+    await pairs(spark).to_spark(files, SCHEMA, size=None)
+    assert ["batch=a-all"] == names(tmp_path)
+
+    await other(spark, tmp_path)
+    assert not (await pairs(spark).to_spark(files, SCHEMA, size=None)).written
+    assert ["batch=a-all", "batch=other-all"] == names(tmp_path)
+
+
+async def test_a_crash_behind_the_commit_leaves_what_is_replaced_to_the_repeat(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(spark, tmp_path, run="a", mode="overwrite")
+    await other(spark, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "finish", lambda self: (_ for _ in ()).throw(EOFError("crash")))
+        with pytest.raises(EOFError, match="crash"):
+            await pairs(spark).to_spark(files, SCHEMA, size=None)
+    await other(spark, tmp_path, run="later")
+    assert ["batch=a-all", "batch=later-all", "batch=other-all"] == names(tmp_path)
+
+    assert not (await pairs(spark).to_spark(files, SCHEMA, size=None)).written
+    assert ["batch=a-all", "batch=later-all"] == names(tmp_path)
+
+
+async def test_error_and_ignore_leave_other_data_as_they_are(spark: Any, tmp_path: Path) -> None:
+    await other(spark, tmp_path)
+    with pytest.raises(FileExistsError, match="there are other data already, such as batch=other-all"):
+        await pairs(spark).to_spark(Files(spark, tmp_path, mode="error"), SCHEMA, size=None)
+    ignored = await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode="ignore"), SCHEMA, size=None)
+
+    assert Committed("a", 0, 0, whole=True) == ignored
+    assert not ignored.written
+    assert ["batch=other-all"] == names(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+async def test_a_run_that_fails_leaves_the_folder_as_it_was(spark: Any, tmp_path: Path, mode: str) -> None:
+    def fail(pair: tuple[int, int]) -> tuple[int, int]:
+        if pair[0] == 4:
+            raise ValueError("no four")
+        return pair
+
+    await other(spark, tmp_path)
+    line = sys._getframe().f_lineno + 1
+    failing = pairs(spark).map(fail)
+    with pytest.raises(SparkJobError, match="run 'a' was not written to its end.*ValueError: no four") as raised:
+        await failing.to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)
+
+    assert f"in map(fail), chained at {__file__}:{line}, on element #1 of partition 1" in raised.value.__notes__[0]
+    assert ["batch=other-all"] == names(tmp_path)
+    assert (await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)).written
+
+
+async def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: Any, tmp_path: Path) -> None:
+    misfits = pairs(spark).map(lambda pair: (pair[0], "one"))
+    with pytest.raises(SparkJobError, match="SchemaMismatchError: element #0, field part: 'one' is not bigint"):
+        await misfits.to_spark(Files(spark, tmp_path), SCHEMA, size=None)
+
+    assert [] == names(tmp_path)
+
+
+async def test_the_leftover_of_a_crash_goes_with_the_commit_of_its_run(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "_writing-a-all-dead").mkdir()
+    (tmp_path / "_writing-b-all-alive").mkdir()
+    await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode="error"), SCHEMA, size=None)
+
+    assert ["_writing-b-all-alive", "batch=a-all"] == names(tmp_path)
+
+
+async def test_two_at_the_same_run_write_it_once(spark: Any, tmp_path: Path) -> None:
+    def written() -> Any:
+        return pairs(spark).to_spark(Files(spark, tmp_path, run="a"), SCHEMA, size=None)
+
+    for ended in await asyncio.gather(written(), written(), return_exceptions=True):
+        assert ended == whole("a", 6) or isinstance(ended, SparkJobError), ended
+    assert [*range(6)] == numbers(spark.read.parquet(str(tmp_path)))
+    assert ["batch=a-all"] == names(tmp_path)
+
+
+async def test_keyed_work_is_written_by_its_tasks(spark: Any, tmp_path: Path) -> None:
+    counts = pairs(spark).group_by_key(lambda pair: pair[1]).count()
+    done = await counts.to_spark(Files(spark, tmp_path), "part long, n long", size=None)
+
+    assert 2 == done.rows
+    assert [3, 3] == numbers(spark.read.parquet(str(tmp_path)))
+
+
+async def test_any_n_elements_are_as_many_rows(spark: Any, tmp_path: Path) -> None:
+    some = Flow.from_spark(spark.range(9), as_=tuple, ordered=False).map(lambda row: row[0]).take(4)
+
+    assert 4 == (await some.to_spark(Files(spark, tmp_path), "n long", size=None)).rows
+
+
+async def test_what_a_frame_cannot_run_is_refused_before_any_job(spark: Any, tmp_path: Path) -> None:
+    files = Files(spark, tmp_path / "new")
+    for flow in (pairs(spark).index(), Flow.range(3), pairs(spark).delay(1)):
+        with pytest.raises(UnsupportedOnSparkError) as raised:
+            await flow.to_spark(files, SCHEMA, size=None)
+        assert "to_spark(size=None) writes what to_frame() gives" in raised.value.__notes__[-1]
+    assert not (tmp_path / "new").exists()
+
+
+async def test_a_table_has_the_run_as_a_partition(spark: Any) -> None:
+    def written() -> Any:
+        return pairs(spark).to_spark(Table(spark, "written_whole", run="a"), SCHEMA, size=None)
+
+    try:
+        first, again = await written(), await written()
+        assert whole("a", 6) == first == again
+        assert (True, False) == (first.written, again.written)
+        assert {"a-all"} == {row.batch for row in spark.table("written_whole").collect()}
+    finally:
+        spark.sql("DROP TABLE IF EXISTS written_whole")
+
+
+async def test_a_function_of_frames_is_given_the_whole_frame(spark: Any, tmp_path: Path) -> None:
+    def write(frame: Any, number: int) -> None:
+        frame.write.json(str(tmp_path / str(number)))
+
+    assert whole("a", 6) == await pairs(spark).to_spark(Frames(spark, write, run="a"), SCHEMA, size=None)
+    assert [*range(6)] == numbers(spark.read.json(str(tmp_path / "0")))
+
+
+async def test_what_a_function_of_frames_raises_comes_as_it_is(spark: Any) -> None:
+    def fail(frame: Any, number: int) -> None:
+        raise LookupError("no place")
+
+    with pytest.raises(LookupError, match="no place"):
+        await pairs(spark).to_spark(Frames(spark, fail), SCHEMA, size=None)
+
+
+async def test_a_run_is_repeated_as_it_was_written(spark: Any, tmp_path: Path) -> None:
+    files = Files(spark, tmp_path, run="a")
+    await pairs(spark).to_spark(files, SCHEMA, size=None)
+    with pytest.raises(ValueError, match="run 'a' was written in one job, with size=None"):
+        await pairs(spark).to_spark(files, SCHEMA)
+    batches = Files(spark, tmp_path, run="b")
+    await pairs(spark).to_spark(batches, SCHEMA)
+    with pytest.raises(ValueError, match="run 'b' was written in batches, with a size"):
+        await pairs(spark).to_spark(batches, SCHEMA, size=None)
+
+
+async def test_what_makes_no_sense_is_refused(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"Files\(mode='replace'\): mode is one of append, overwrite, error, ignore"):
+        Files(spark, tmp_path, mode="replace")
+    with pytest.raises(ValueError, match="the schema has no column day"):
+        await pairs(spark).to_spark(Files(spark, tmp_path, partition_by=["day"]), SCHEMA, size=None)
+    with pytest.raises(ValueError, match="seconds, offset and max_retries need a size"):
+        await pairs(spark).to_spark(Files(spark, tmp_path), SCHEMA, size=None, offset=1)
+    with pytest.raises(ValueError, match="its mode is 'append'. Set size=None for others"):
+        await pairs(spark).to_spark(Files(spark, tmp_path, mode="overwrite"), SCHEMA)
+
+
+async def test_progress_is_told_once(spark: Any, tmp_path: Path) -> None:
+    told: list[Committed] = []
+    await pairs(spark).to_spark(Files(spark, tmp_path, run="a"), SCHEMA, size=None, progress=told.append)
+
+    assert [whole("a", 6)] == told
