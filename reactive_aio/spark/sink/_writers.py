@@ -110,7 +110,7 @@ class BatchWriter(ABC):
         self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
         return Committed(self.run, 1, counted(), whole=True)
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027 - mostly there is nothing
         """Do what a run that is committed as a whole has left to be done; there may be nothing."""
 
 

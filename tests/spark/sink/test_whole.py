@@ -96,7 +96,7 @@ async def test_a_run_that_is_repeated_writes_nothing_and_says_so(
     spark: Any, tmp_path: Path, tally: Tally, mode: str
 ) -> None:
     def written() -> Any:
-        files = Files(spark, tmp_path, run="a", mode=mode)
+        files = Files(spark, tmp_path / "out", run="a", mode=mode)
         return pairs(spark).map(tally.counting(tuple[int, ...])).to_spark(files, SCHEMA, size=None)
 
     first, again = await written(), await written()
@@ -168,7 +168,7 @@ async def test_a_run_that_fails_leaves_the_folder_as_it_was(spark: Any, tmp_path
     await other(spark, tmp_path)
     line = sys._getframe().f_lineno + 1
     failing = pairs(spark).map(fail)
-    with pytest.raises(SparkJobError, match="run 'a' was not written to its end.*ValueError: no four") as raised:
+    with pytest.raises(SparkJobError, match=r"run 'a' was not written to its end.*ValueError: no four") as raised:
         await failing.to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)
 
     assert f"in map(fail), chained at {__file__}:{line}, on element #1 of partition 1" in raised.value.__notes__[0]
@@ -272,7 +272,7 @@ async def test_what_makes_no_sense_is_refused(spark: Any, tmp_path: Path) -> Non
         await pairs(spark).to_spark(Files(spark, tmp_path, partition_by=["day"]), SCHEMA, size=None)
     with pytest.raises(ValueError, match="seconds, offset and max_retries need a size"):
         await pairs(spark).to_spark(Files(spark, tmp_path), SCHEMA, size=None, offset=1)
-    with pytest.raises(ValueError, match="its mode is 'append'. Set size=None for others"):
+    with pytest.raises(ValueError, match=r"its mode is 'append'\. Set size=None for others"):
         await pairs(spark).to_spark(Files(spark, tmp_path, mode="overwrite"), SCHEMA)
 
 
