@@ -117,7 +117,7 @@ class Files(BatchWriter):
             writing = frame.write.mode("overwrite").format(self.format).options(**self.options)
             (writing.partitionBy(*self.partition_by) if self.partition_by else writing).save(str(aside))
             if counted is not None:
-                batch = evolve(batch, rows=counted())
+                batch = evolve(batch, rows=self._told(counted()))
             if batch.whole and self.mode == "overwrite":
                 self._note(aside.getName(), REPLACES, self._others())
             self._note(aside.getName(), MANIFEST, asdict(batch))
@@ -152,6 +152,11 @@ class Files(BatchWriter):
         for name in self._read(files, own, REPLACES):
             files.delete(self._path(name), True)
         files.delete(self._path(own, REPLACES), False)
+
+    def _told(self, rows: int | None) -> int:
+        if rows is None:
+            raise SparkJobError(f"{self}: Spark has not told how many rows it has written")
+        return rows
 
     def _others(self) -> list[str]:
         """List the data of others: what Spark hides from readers is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import evolve
 
@@ -19,6 +19,9 @@ from ._writing import check_arguments, raise_told, tell
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
+
+AGAIN: Final = "to_spark: the same run again writes all of it, or finds it written"
+UNKNOWN: Final = "to_spark: this writer can't tell how much of the run it has written"
 
 
 async def to_spark_whole(
@@ -67,5 +70,5 @@ def _raise(writer: BatchWriter, error: BaseException) -> NoReturn:
         if failed is not error:  # else a user's function has raised it here, with its own notes
             for note in notes_in(error):
                 add_note(failed, note)
-        add_note(failed, "to_spark: the same run again writes it, or finds it written")
+        add_note(failed, AGAIN if writer.repeatable else UNKNOWN)
         raise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import field, frozen
 
-from ...errors import SparkJobError, UnsupportedOnSparkError
+from ...errors import UnsupportedOnSparkError
 from ...operators._fluent import is_async
 from .._job.calls import is_connect
 
@@ -42,7 +42,8 @@ class Committed:
     whole: bool = False
     """Whether the run was written by one job of Spark's, with ``size=None``."""
     written: bool = field(default=True, eq=False)
-    """False where ``size=None`` has written nothing, because the run was there, or other data with ``mode="ignore"``."""
+    """False where ``size=None`` has written nothing: the run was there, or other data with ``mode="ignore"``, or a function
+    of ``Frames`` has not evaluated its frame."""
 
     def check(self, *, whole: bool) -> None:
         """Refuse to go on with a run that was written the other way."""
@@ -108,14 +109,17 @@ class BatchWriter(ABC):
         """Write all of a run by one job; the frame is lazy, and its rows are counted while they are written."""
         frame, counted = counting(self, frame)
         self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
-        return Committed(self.run, 1, counted(), whole=True)
+        rows = counted()
+        if rows is None:
+            return Committed(self.run, whole=True, written=False)
+        return Committed(self.run, 1, rows, whole=True)
 
     def finish(self) -> None:  # noqa: B027 - mostly there is nothing
         """Do what a run that is committed as a whole has left to be done; there may be nothing."""
 
 
-def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
-    """Give a frame that counts its rows when it is evaluated first, and a function that gives their number."""
+def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+    """Give a frame that counts its rows when it is evaluated first, and a function that gives their number, or None."""
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
@@ -127,14 +131,12 @@ def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable
     observed = frame.observe(observation, count(lit(1)).alias("rows"))
     seen: Any = observation
 
-    def counted() -> int:
+    def counted() -> int | None:
         # Asked before it is waited for: `get` would wait for ever for a frame that nobody has evaluated.
         until = time.monotonic() + PATIENCE
         while not seen._jo.future().isCompleted():
             if time.monotonic() > until:
-                raise SparkJobError(
-                    f"{writer}: Spark has not told how many rows it has written. Was the frame evaluated?"
-                )
+                return None
             time.sleep(0.01)
         return int(observation.get.get("rows", 0))
 

@@ -13,7 +13,7 @@ from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.sink import Committed, Files, Frames, Table
+from reactive_aio.spark.sink import Committed, Files, Frames, Table, _writers
 from tests.spark.tally import Tally
 
 pytestmark = pytest.mark.spark
@@ -172,6 +172,7 @@ async def test_a_run_that_fails_leaves_the_folder_as_it_was(spark: Any, tmp_path
         await failing.to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)
 
     assert f"in map(fail), chained at {__file__}:{line}, on element #1 of partition 1" in raised.value.__notes__[0]
+    assert "to_spark: the same run again writes all of it, or finds it written" == raised.value.__notes__[-1]
     assert ["batch=other-all"] == names(tmp_path)
     assert (await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)).written
 
@@ -244,6 +245,35 @@ async def test_a_function_of_frames_is_given_the_whole_frame(spark: Any, tmp_pat
 
     assert whole("a", 6) == await pairs(spark).to_spark(Frames(spark, write, run="a"), SCHEMA, size=None)
     assert [*range(6)] == numbers(spark.read.json(str(tmp_path / "0")))
+
+
+async def test_frames_write_to_a_database(spark: Any) -> None:
+    """Derby comes with Spark. A task has a transaction of its own, so a run that fails may have written a part."""
+    url, driver = "jdbc:derby:memory:whole;create=true", {"driver": "org.apache.derby.jdbc.EmbeddedDriver"}
+
+    def writing(mode: str) -> Frames:
+        return Frames(
+            spark, lambda frame, number: frame.write.jdbc(url, "pairs", mode=mode, properties=driver), run="a"
+        )
+
+    def found() -> list[int]:
+        return sorted(row.n for row in spark.read.jdbc(url, "pairs", properties=driver).collect())
+
+    for mode in ("append", "overwrite"):
+        assert whole("a", 6) == await pairs(spark).to_spark(writing(mode), SCHEMA, size=None)
+        assert [*range(6)] == found()
+    assert (await pairs(spark).to_spark(writing("append"), SCHEMA, size=None)).written
+    assert 12 == len(found())
+    with pytest.raises(SparkJobError, match="already exists") as raised:
+        await pairs(spark).to_spark(writing("error"), SCHEMA, size=None)
+    assert ["to_spark: this writer can't tell how much of the run it has written"] == raised.value.__notes__
+
+
+async def test_a_frame_that_a_function_leaves_alone_is_not_written(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_writers, "PATIENCE", 0.0)
+    done = await pairs(spark).to_spark(Frames(spark, lambda frame, number: None, run="a"), SCHEMA, size=None)
+
+    assert (Committed("a", 0, 0, whole=True), False) == (done, done.written)
 
 
 async def test_what_a_function_of_frames_raises_comes_as_it_is(spark: Any) -> None:
