@@ -306,6 +306,12 @@ async def test_what_makes_no_sense_is_refused(spark: Any, tmp_path: Path) -> Non
         await pairs(spark).to_spark(Files(spark, tmp_path, mode="overwrite"), SCHEMA)
 
 
+def test_frames_of_spark_connect_are_refused_where_rows_are_counted(spark: Any) -> None:
+    remote = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    with pytest.raises(UnsupportedOnSparkError, match="counts rows by a classic session when size=None"):
+        Frames(spark, print).write_whole(remote)
+
+
 async def test_progress_is_told_once(spark: Any, tmp_path: Path) -> None:
     told: list[Committed] = []
     await pairs(spark).to_spark(Files(spark, tmp_path, run="a"), SCHEMA, size=None, progress=told.append)
