@@ -14,7 +14,10 @@ from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.sink import Committed, Files, Frames, Table, _writers
+from tests.spark.jobs import active_jobs
+from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
+from tests.spark.waiting import LIMIT
 
 pytestmark = pytest.mark.spark
 
@@ -175,6 +178,24 @@ async def test_a_run_that_fails_leaves_the_folder_as_it_was(spark: Any, tmp_path
     assert "to_spark: the same run again writes all of it, or finds it written" == raised.value.__notes__[-1]
     assert ["batch=other-all"] == names(tmp_path)
     assert (await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)).written
+
+
+async def test_cancelled_in_the_middle_it_stops_the_job_and_readers_have_seen_nothing(
+    spark: Any, tmp_path: Path
+) -> None:
+    stuck, folder = Stuck(tmp_path / "stuck"), tmp_path / "out"
+    flow = pairs(spark).map(stuck.function())
+    end = asyncio.create_task(flow.to_spark(Files(spark, folder), SCHEMA, size=None))
+    await stuck.begun()
+    begun = names(folder)
+    end.cancel()
+    async with asyncio.timeout(LIMIT):
+        with pytest.raises(asyncio.CancelledError):
+            await end
+
+    assert ["_writing-"] == [name[:9] for name in begun]
+    assert [] == names(folder)
+    assert not active_jobs(spark.sparkContext)
 
 
 async def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: Any, tmp_path: Path) -> None:
