@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.tpch import data, ways
+from benchmarks.tpch import data, keyed, queries, vectorised, ways
 from benchmarks.tpch.queries import QUERIES, Query
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_each_way_gives_the_rows_of_sql(spark: SparkSession, folder: Path, query
     expected = ways.by_sql(spark, query)
 
     assert expected
-    assert {name: expected for name in ways.WAYS} == {name: way(spark, query) for name, way in ways.WAYS.items()}
+    assert dict.fromkeys(ways.WAYS, expected) == {name: way(spark, query) for name, way in ways.WAYS.items()}
     assert expected == ways.on_the_loop(folder, query)
 
 
@@ -34,3 +34,23 @@ def test_a_missing_generator_is_named_with_its_remedy(monkeypatch: pytest.Monkey
 
     with pytest.raises(data.GeneratorMissingError, match="pip install 'tpchgen-cli>=4'"):
         data.made(0.01, tmp_path)
+
+
+def test_q1_by_columns_gives_the_rows_of_sql(spark: SparkSession, folder: Path) -> None:
+    ways.tables(spark, folder)
+    query = queries.q1()
+    expected = ways.by_sql(spark, query)
+
+    assert dict.fromkeys(vectorised.WAYS, expected) == {
+        name: way(spark, query) for name, way in vectorised.WAYS.items()
+    }
+
+
+@pytest.mark.parametrize("work", keyed.WORKS, ids=lambda work: work.name.replace(" ", "_"))
+def test_keyed_work_gives_the_same_rows_in_each_way(spark: SparkSession, folder: Path, work: keyed.Work) -> None:
+    ways.tables(spark, folder)
+    expected = keyed.by_sql(spark, work)
+
+    assert expected
+    assert dict.fromkeys(keyed.WAYS, expected) == {name: way(spark, work) for name, way in keyed.WAYS.items()}
+    assert expected == keyed.on_the_loop(folder, work)

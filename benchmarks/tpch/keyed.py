@@ -1,0 +1,197 @@
+"""Keyed work: sessions of a click stream, a count of words, and the greatest values of each key."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from reactive_aio import Flow
+
+from .ways import Rows, in_order, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Flowing = Callable[[Flow[Any]], Flow[Any]]
+
+
+@frozen
+class Work:
+    """One workload, and what it is in each way."""
+
+    name: str
+    table: str
+    columns: str
+    sql: str
+    ours: Flowing
+    """Makes a flow of rows one of results, on Spark and on the loop."""
+    schema: str
+    by_rdd: Callable[[Any], Any]
+    in_arrow: Callable[[Any], Any]
+    """Makes a frame one of results, by `applyInArrow` or `mapInArrow`."""
+
+
+def sessions() -> Work:
+    """A session ends where a user makes no click for half an hour."""
+    pause = 1_800
+
+    def user(row: Any) -> int:
+        return row[0]
+
+    def at(row: Any) -> int:
+        return row[1]
+
+    def step(state: tuple[int, int], row: Any) -> tuple[int, int]:
+        last, count = state
+        return row[1], count + (row[1] - last > pause)
+
+    def counted(pair: Any) -> tuple[int, int]:
+        return pair[0], pair[1][1]
+
+    def ours(flow: Flow[Any]) -> Flow[Any]:
+        return flow.group_by_key(user, order_by=at).fold(step, (-1_000_000, 0)).map(counted)
+
+    def of_times(times: Iterable[int]) -> int:
+        count, last = 0, -1_000_000
+        for time in sorted(times):
+            count += time - last > pause
+            last = time
+        return count
+
+    def of_table(table: Any) -> Any:
+        import numpy as np
+        import pyarrow as pa
+
+        arrow: Any = pa
+        times = np.sort(table.column("at").to_numpy())
+        count = 1 + int((np.diff(times) > pause).sum())
+        return arrow.table({"user": table.column("user")[:1], "sessions": arrow.array([count], arrow.int64())})
+
+    before = "lag(at, 1, -1000000) OVER (PARTITION BY user ORDER BY at)"
+    return Work(
+        "sessions of a click stream",
+        "clicks",
+        "user, at",
+        f"SELECT user, sum(new) FROM (SELECT user, CAST(at - {before} > {pause} AS int) AS new FROM clicks) GROUP BY user",
+        ours,
+        "user long, sessions long",
+        lambda rdd: rdd.map(tuple).groupByKey().mapValues(of_times),
+        lambda frame: frame.groupBy("user").applyInArrow(of_table, "user long, sessions long"),
+    )
+
+
+def words() -> Work:
+    """How often each word is in the comments of the lines of orders."""
+
+    def split(row: Any) -> list[str]:
+        return row[0].split()
+
+    def itself(word: str) -> str:
+        return word
+
+    def ours(flow: Flow[Any]) -> Flow[Any]:
+        return flow.flat_map_iterable(split).group_by_key(itself).count()
+
+    def counted(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        arrow: Any = pa
+        counts: Counter[str] = Counter()
+        for batch in batches:
+            for text in batch.column(0).to_pylist():
+                counts.update(text.split())
+        arrays = [arrow.array(list(counts), arrow.string()), arrow.array(list(counts.values()), arrow.int64())]
+        yield arrow.RecordBatch.from_arrays(arrays, ["word", "n"])
+
+    return Work(
+        "count of words",
+        "lineitem",
+        "l_comment",
+        r"SELECT w, count(*) FROM (SELECT explode(split(trim(l_comment), ' +')) w FROM lineitem) WHERE w <> '' GROUP BY w",
+        ours,
+        "word string, n long",
+        lambda rdd: rdd.flatMap(split).map(lambda word: (word, 1)).reduceByKey(add),
+        lambda frame: frame.mapInArrow(counted, "word string, n long").groupBy("word").sum("n"),
+    )
+
+
+def greatest() -> Work:
+    """The three highest prices of each supplier."""
+    k = 3
+
+    def supplier(row: Any) -> int:
+        return row[0]
+
+    def price(row: Any) -> int:
+        return row[1]
+
+    def several(pair: Any) -> list[tuple[int, int]]:
+        return [(pair[0], value) for value in pair[1]]
+
+    def ours(flow: Flow[Any]) -> Flow[Any]:
+        return flow.group_by_key(supplier).map(price).top_k(k).pairs().flat_map_iterable(several)
+
+    def of_table(table: Any) -> Any:
+        return table.take(table.column(1).to_numpy().argsort()[-k:])
+
+    def by_rdd(rdd: Any) -> Any:
+        def more(heap: list[int], value: int) -> list[int]:
+            return heapq.nlargest(k, [*heap, value])
+
+        def merged(mine: list[int], others: list[int]) -> list[int]:
+            return heapq.nlargest(k, [*mine, *others])
+
+        return rdd.map(tuple).aggregateByKey([], more, merged).flatMap(several)
+
+    ranked = "row_number() OVER (PARTITION BY l_suppkey ORDER BY l_extendedprice DESC)"
+    return Work(
+        "three greatest of each key",
+        "lineitem",
+        "l_suppkey, l_extendedprice",
+        f"SELECT s, p FROM (SELECT l_suppkey s, l_extendedprice p, {ranked} r FROM lineitem) WHERE r <= {k}",
+        ours,
+        "supplier long, price long",
+        by_rdd,
+        lambda frame: frame.groupBy("l_suppkey").applyInArrow(of_table, "l_suppkey long, l_extendedprice long"),
+    )
+
+
+WORKS: Final = (sessions(), words(), greatest())
+
+
+def _frame(spark: SparkSession, work: Work) -> Any:
+    return spark.sql(f"SELECT {work.columns} FROM {work.table}")
+
+
+def by_frame(spark: SparkSession, work: Work) -> Rows:
+    return in_order(work.ours(Flow.from_spark(_frame(spark, work), as_=tuple)).to_frame(work.schema).collect())
+
+
+def by_rdd(spark: SparkSession, work: Work) -> Rows:
+    return in_order(work.by_rdd(_frame(spark, work).rdd).collect())
+
+
+def in_arrow(spark: SparkSession, work: Work) -> Rows:
+    return in_order(work.in_arrow(_frame(spark, work)).collect())
+
+
+def by_sql(spark: SparkSession, work: Work) -> Rows:
+    return in_order(spark.sql(work.sql).collect())
+
+
+def on_the_loop(folder: Path, work: Work) -> Rows:
+    return in_order(work.ours(Flow.from_iterable(rows_of(folder, work.table, work.columns))).run_sync())
+
+
+WAYS: Final[dict[str, Callable[[SparkSession, Work], Rows]]] = {
+    "reactive_aio, to_frame": by_frame,
+    "RDD by hand": by_rdd,
+    "in Arrow by hand": in_arrow,
+    "Spark's SQL": by_sql,
+}
