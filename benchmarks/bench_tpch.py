@@ -82,4 +82,4 @@ def _size(table: str) -> int:
     from pyarrow import parquet
 
     files: Any = parquet
-    return files.ParquetFile(_folder() / f"{table}.parquet").metadata.num_rows
+    return int(files.ParquetFile(_folder() / f"{table}.parquet").metadata.num_rows)

@@ -53,6 +53,22 @@ To add a contestant, write one function, in the module `benchmarks/bench_*.py` o
 @FIELD.contestant("yours", needs="your_module")
 async def yours(n: int, size: int) -> int: ...
 ```
+
+## Work derived from TPC-H
+
+The chapter `tpch` has queries 1, 3, 6, 12 and 14 of TPC-H, sessions of a click stream, a count of words, and the three greatest of each key:
+
+```console
+python3 dev.py bench --only tpch
+TPCH_SCALE=1 python3 dev.py bench --only tpch
+```
+
+`tpchgen-cli` makes the tables once, at scale 0.1, in `out/tpch`. Another run reads them again. A query runs by operators with `to_frame`,
+by `mapInArrow`, by an RDD, by Spark's SQL, and by operators on the event loop. Keyed work has `applyInArrow` or `mapInArrow` beside it. The
+bars are ratios of the CPU time of all processes.
+
+The tests compare the rows of all ways at scale 0.01. Money is in whole cents, so results are equal to the last digit. This is not TPC-H:
+averages are left out, Q3 gives all rows instead of the first ten, and nobody audits a run.
 """
 
 LIMITS: Final = """\

@@ -41,13 +41,13 @@ def sessions() -> Work:
     """A session ends where a user makes no click for half an hour."""
     pause = 1_800
 
-    def user(row: Any) -> int:
+    def user(row: tuple[int, int]) -> int:
         return row[0]
 
-    def at(row: Any) -> int:
+    def at(row: tuple[int, int]) -> int:
         return row[1]
 
-    def step(state: tuple[int, int], row: Any) -> tuple[int, int]:
+    def step(state: tuple[int, int], row: tuple[int, int]) -> tuple[int, int]:
         last, count = state
         return row[1], count + (row[1] - last > pause)
 
@@ -89,7 +89,7 @@ def sessions() -> Work:
 def words() -> Work:
     """How often each word is in the comments of the lines of orders."""
 
-    def split(row: Any) -> list[str]:
+    def split(row: tuple[str]) -> list[str]:
         return row[0].split()
 
     def itself(word: str) -> str:
@@ -125,10 +125,10 @@ def greatest() -> Work:
     """The three highest prices of each supplier."""
     k = 3
 
-    def supplier(row: Any) -> int:
+    def supplier(row: tuple[int, int]) -> int:
         return row[0]
 
-    def price(row: Any) -> int:
+    def price(row: tuple[int, int]) -> int:
         return row[1]
 
     def several(pair: Any) -> list[tuple[int, int]]:
