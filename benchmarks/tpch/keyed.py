@@ -95,6 +95,9 @@ def words() -> Work:
     def itself(word: str) -> str:
         return word
 
+    def once(word: str) -> tuple[str, int]:
+        return word, 1
+
     def ours(flow: Flow[Any]) -> Flow[Any]:
         return flow.flat_map_iterable(split).group_by_key(itself).count()
 
@@ -116,7 +119,7 @@ def words() -> Work:
         r"SELECT w, count(*) FROM (SELECT explode(split(trim(l_comment), ' +')) w FROM lineitem) WHERE w <> '' GROUP BY w",
         ours,
         "word string, n long",
-        lambda rdd: rdd.flatMap(split).map(lambda word: (word, 1)).reduceByKey(add),
+        lambda rdd: rdd.flatMap(split).map(once).reduceByKey(add),
         lambda frame: frame.mapInArrow(counted, "word string, n long").groupBy("word").sum("n"),
     )
 

@@ -71,10 +71,13 @@ def by_rdd(spark: SparkSession, query: Query) -> Rows:
     def added(mine: Tuple, others: Tuple) -> Tuple:
         return tuple(map(sum, zip(mine, others, strict=True)))
 
+    def by_first(row: Tuple) -> tuple[Any, Tuple]:
+        return row[0], tuple(row)
+
     kept: Any = spark.sql(f"SELECT {query.columns} FROM lineitem").rdd.map(keep).filter(lambda row: row is not None)
     if query.small:
-        small = spark.sql(query.small).rdd.map(lambda row: (row[0], tuple(row)))
-        kept = kept.map(lambda row: (row[0], row)).join(small).values()
+        small: Any = spark.sql(query.small).rdd.map(by_first)
+        kept = kept.map(by_first).join(small).values()
     return in_order((*key, *sums) for key, sums in kept.map(parts).reduceByKey(added).collect())
 
 
