@@ -13,7 +13,7 @@ from attrs import frozen
 
 from reactive_aio import Flow
 
-from .ways import Rows, in_order, rows_of
+from .ways import KEYS, Rows, in_order, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def sessions() -> Work:
         return pair[0], pair[1][1]
 
     def ours(flow: Flow[Any]) -> Flow[Any]:
-        return flow.group_by_key(user, order_by=at).fold(step, (-1_000_000, 0)).map(counted)
+        return flow.group_by_key(user, order_by=at, max_keys=KEYS).fold(step, (-1_000_000, 0)).map(counted)
 
     def of_times(times: Iterable[int]) -> int:
         count, last = 0, -1_000_000
@@ -99,7 +99,7 @@ def words() -> Work:
         return word, 1
 
     def ours(flow: Flow[Any]) -> Flow[Any]:
-        return flow.flat_map_iterable(split).group_by_key(itself).count()
+        return flow.flat_map_iterable(split).group_by_key(itself, max_keys=KEYS).count()
 
     def counted(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -138,7 +138,7 @@ def greatest() -> Work:
         return [(pair[0], value) for value in pair[1]]
 
     def ours(flow: Flow[Any]) -> Flow[Any]:
-        return flow.group_by_key(supplier).map(price).top_k(k).pairs().flat_map_iterable(several)
+        return flow.group_by_key(supplier, max_keys=KEYS).map(price).top_k(k).pairs().flat_map_iterable(several)
 
     def of_table(table: Any) -> Any:
         return table.take(table.column(1).to_numpy().argsort()[-k:])
