@@ -107,7 +107,7 @@ def words() -> Work:
         arrow: Any = pa
         counts: Counter[str] = Counter()
         for batch in batches:
-            for text in batch.column(0).to_pylist():
+            for text in batch.column(0).to_numpy(zero_copy_only=False).tolist():
                 counts.update(text.split())
         arrays = [arrow.array(list(counts), arrow.string()), arrow.array(list(counts.values()), arrow.int64())]
         yield arrow.RecordBatch.from_arrays(arrays, ["word", "n"])

@@ -56,7 +56,7 @@ def by_map_in_arrow(spark: SparkSession, query: Query) -> Rows:
         arrow: Any = pa
         types = [arrow.string() if text else arrow.int64() for text in texts]
         for batch in batches:
-            columns = [column.to_pylist() for column in batch.columns]
+            columns = [column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns]
             kept = [row for row in map(keep, zip(*columns, strict=True)) if row is not None]
             made = zip(*kept, strict=True) if kept else [()] * len(types)
             arrays = [arrow.array(list(column), kind) for column, kind in zip(made, types, strict=True)]
