@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "_batch.json"
 """Lies beside the data of a batch; Spark reads no file whose name begins so."""
+LEFTOVER: Final = r"-[0-9a-f]{8}"
+"""The names of folders that are being written, behind that of their batch: a longer one is another run's."""
 REPLACES: Final = "_replaces.json"
 """The names of what a run has still to remove, until it has done so."""
 MODES: Final = ("append", "overwrite", "error", "ignore")
@@ -129,7 +131,7 @@ class Files(BatchWriter):
             raise
         with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
             for left in self._names(files):
-                if left.startswith(f"_writing-{batch.name}-"):
+                if re.fullmatch(f"_writing-{re.escape(batch.name)}{LEFTOVER}", left):
                     files.delete(self._path(left), True)
 
     def write_whole(self, frame: DataFrame) -> Committed:

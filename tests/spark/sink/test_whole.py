@@ -207,11 +207,13 @@ async def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: A
 
 
 async def test_the_leftover_of_a_crash_goes_with_the_commit_of_its_run(spark: Any, tmp_path: Path) -> None:
-    (tmp_path / "_writing-a-all-dead").mkdir()
-    (tmp_path / "_writing-b-all-alive").mkdir()
+    (tmp_path / "_writing-a-all-0000dead").mkdir()
+    others = [f"_writing-{run}-0000beef" for run in ("a-all-00000000", "a-all-all", "b-all")]
+    for name in others:  # of the runs a-all, in batches and whole, and b
+        (tmp_path / name).mkdir()
     await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode="error"), SCHEMA, size=None)
 
-    assert ["_writing-b-all-alive", "batch=a-all"] == names(tmp_path)
+    assert [*others, "batch=a-all"] == names(tmp_path)
 
 
 async def test_two_at_the_same_run_write_it_once(spark: Any, tmp_path: Path) -> None:
