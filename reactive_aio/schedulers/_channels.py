@@ -34,11 +34,12 @@ class WatchedChannel:
     """Called once, when it has been dropped: the other side has hung up, or this is why nothing more can be read."""
     _writing: bool = field(init=False, default=False)
     _open: bool = field(init=False, default=False)
-    _close: Callable[[], object] = field(init=False)
+    _close: weakref.finalize[[], WatchedChannel] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         # An event loop that is closed forgets the callbacks that it has not run, `drop` among them.
         self._close = weakref.finalize(self, self.channel.close)
+        self._close.atexit = False  # another thread may still be using it then, and the system closes it
 
     @property
     def is_open(self) -> bool:
