@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .bench_spark import CPU_OF_ALL, PROC, timed
-from .harness import WALL, Bar, Contestant, Figures, Row
+from .harness import WALL, Bar, Contestant, Row
 from .spark_session import session
 from .tpch import data, keyed, vectorised, ways
 from .tpch.queries import QUERIES, q1
@@ -61,16 +61,12 @@ def _row(
     return Row(
         name,
         elements,
-        tuple(Contestant(way, partial(_timed, work, elements)) for way, work in works.items()),
+        tuple(Contestant(way, partial(timed, work, elements)) for way, work in works.items()),
         bars if PROC.exists() else (),
         rounds=5,
         metrics=(CPU_OF_ALL, WALL),
         limit=list(works)[1],
     )
-
-
-def _timed(work: Callable[[], Any], n: int) -> Figures:
-    return timed(work, n)
 
 
 def _on_spark(run: Callable[[Any, Any], Any], what: Any) -> Any:
