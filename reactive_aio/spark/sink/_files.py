@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "_batch.json"
 """Lies beside the data of a batch; Spark reads no file whose name begins so."""
-LEFTOVER: Final = r"-[0-9a-f]{8}"
+LEFTOVER: Final = "-[^-]+"
 """The names of folders that are being written, behind that of their batch: a longer one is another run's."""
 REPLACES: Final = "_replaces.json"
 """The names of what a run has still to remove, until it has done so."""

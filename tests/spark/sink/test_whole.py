@@ -207,8 +207,8 @@ async def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: A
 
 
 async def test_the_leftover_of_a_crash_goes_with_the_commit_of_its_run(spark: Any, tmp_path: Path) -> None:
-    (tmp_path / "_writing-a-all-0000dead").mkdir()
-    others = [f"_writing-{run}-0000beef" for run in ("a-all-00000000", "a-all-all", "b-all")]
+    (tmp_path / "_writing-a-all-dead").mkdir()
+    others = [f"_writing-{run}-alive" for run in ("a-all-00000000", "a-all-all", "b-all")]
     for name in others:  # of the runs a-all, in batches and whole, and b
         (tmp_path / name).mkdir()
     await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode="error"), SCHEMA, size=None)
