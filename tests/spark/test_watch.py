@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import select
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
@@ -19,7 +15,7 @@ from attrs import define
 from reactive_aio.spark._task import watch
 from reactive_aio.spark._task.connecting import Address
 from reactive_aio.spark._task.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, reset
-from tests.spark.waiting import LIMIT, until
+from tests.spark.waiting import LIMIT
 
 
 @define(eq=False)
@@ -239,47 +235,3 @@ def test_a_task_that_finds_the_line_dead_ends_before_pyspark_says_so(
 def await_connection(listening: socket.socket) -> None:
     """Wait until somebody wants to be accepted, and don't."""
     assert select.select([listening], [], [], LIMIT)[0]
-
-
-# -- the daemon of the workers
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for the worker in /proc")
-async def test_a_worker_of_our_daemon_ends_without_a_word_when_spark_hangs_up_on_it() -> None:
-    pytest.importorskip("pyspark")
-    daemon = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "reactive_aio.spark.daemon", "pyspark.worker"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "secret", "SPARK_REUSE_WORKER": "1"},
-    )
-    assert daemon.stdin is not None
-    assert daemon.stdout is not None
-    port = int.from_bytes(await daemon.stdout.readexactly(4))
-    for at_work in (False, True):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        process = Path(f"/proc/{int.from_bytes(await reader.readexactly(4))}")
-        if at_work:
-            writer.write(len(b"secret").to_bytes(4) + b"secret")
-            assert b"ok" == (await reader.readexactly(6))[4:]  # and now it waits for a task
-        writer.close()
-        await gone(process)
-    daemon.stdin.close()
-
-    assert b"" == (await daemon.communicate())[1]
-
-
-def test_a_worker_of_our_daemon_does_not_look_through_what_it_has_inherited(sc: Any) -> None:
-    def collected(_: int) -> tuple[int, int]:
-        import gc
-
-        return len(gc.get_objects()), gc.get_freeze_count()
-
-    looked_at, put_aside = sc.parallelize([0], 1).map(collected).first()
-
-    assert put_aside > 2 * looked_at
-
-
-async def gone(process: Path) -> None:
-    await until(lambda: not process.exists())
