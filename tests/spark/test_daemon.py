@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.machinery import FileFinder
 from pathlib import Path
@@ -58,7 +58,7 @@ class Daemon:
 
 
 @asynccontextmanager
-async def daemon(module: str, **variables: str) -> AsyncIterator[Daemon]:
+async def daemon(module: str, **variables: str) -> AsyncGenerator[Daemon]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "reactive_aio.spark.daemon", module),
         stdin=asyncio.subprocess.PIPE,
