@@ -16,7 +16,7 @@ from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
 from .patience import Patience
-from .reader import Reader
+from .reader import End, Reader, Taken
 
 Then = Callable[[], object]
 """Work to do when the lock has been released."""
@@ -95,34 +95,45 @@ class Broadcast(ABC):
         if then is not None:
             then()
 
-    def take(self, reader: Reader) -> tuple[list[Any], bool, BaseException | None]:
-        """Give a reader what it has asked for, tell whether the end is behind that, and by what failure; then it has left."""
-        log, cursor = self.log, reader.cursor
-        node = cursor.node  # it is let go of behind the lock
-        post, then, gone = False, None, tuple[Then, ...]()
+    def take(self, reader: Reader) -> tuple[list[Any], End | None]:
+        """Take for one reader what it has asked for, with the end where that is next; then it has left."""
         with self.mutex:
+            taken, calls = self._take((reader,))
+        do(calls)
+        return taken[0][1:] if taken else ([], None)
+
+    def take_due(self, delivery: Delivery) -> list[Taken]:
+        """Take for the readers of one event loop that are due, some of them at a time; nothing where nobody is."""
+        with self.mutex:
+            taken, calls = self._take(delivery.summon())
+        do(calls)
+        return taken
+
+    def put_off(self, delivery: Delivery) -> bool:
+        """Have what has been taken wait for a turn; True if that is to be posted."""
+        with self.mutex:
+            return delivery.put_off()
+
+    def _take(self, readers: Iterable[Reader]) -> tuple[list[Taken], list[Then]]:
+        log, taken, nodes = self.log, list[Taken](), list[Node | None]()
+        calls: list[Then] = [nodes.clear]  # they are let go of behind the lock
+        for reader in readers:
+            cursor = reader.cursor
             reader.is_due = False
             if reader.over:
-                return [], False, None
-            items = log.take(cursor)
-            has_ended = log.ended and cursor.at == log.made
-            error, traceback = (log.error, log.traceback) if has_ended else (None, None)
-            if has_ended:
+                continue
+            nodes.append(cursor.node)
+            items, end = log.take(cursor), None
+            if log.ended and cursor.at == log.made:
                 self.heard = True
-                gone = tuple(self._gone(reader))
-            else:
-                post = cursor.is_due and reader.delivery.note(reader)
-                then = self._settle()
-        del node
-        if post:
-            reader.delivery.post()
-        if then is not None:
-            then()
-        if has_ended:
-            do(gone)
-        if error is not None:
-            BaseException.with_traceback(error, traceback)  # the raising code has added to that
-        return items, has_ended, error
+                end = log.error, log.traceback
+                calls += self._gone(reader)
+            elif cursor.at < log.made and cursor.at < cursor.goal and reader.delivery.note(reader):
+                calls.append(reader.delivery.post)
+            taken.append((reader, items, end))
+        if taken and not log.ended and (then := self._settle()) is not None:
+            calls.append(then)
+        return taken, calls
 
     def leave(self, reader: Reader) -> None:
         """Have a reader not be there any more; from any thread, also from a finalizer."""
@@ -187,14 +198,14 @@ class Broadcast(ABC):
     def _put(self, items: list[Any]) -> list[Delivery]:
         """Add a list; give those whose readers are to be told. Who calls holds the head of the log until the lock is released."""
         self.log.put(items)
-        return [each for each in self.deliveries.values() if each.note_all()]
+        return [each for each in self.deliveries.values() if each.note_news()]
 
     def _end(self, error: BaseException | None) -> Iterable[Then]:
         """Add the end, and have the readers told."""
         self.log.end(error)
         yield from self._counts_no_more()
         for delivery in self.deliveries.values():
-            if delivery.note_all(end=True):
+            if delivery.note_news():
                 yield delivery.post
 
 

@@ -6,8 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attrs import Factory, define, field
 
@@ -17,7 +18,10 @@ from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
     from .broadcast import Broadcast
-    from .reader import Reader
+    from .reader import Reader, Taken
+
+AT_ONCE: Final = 64
+"""For how many readers is taken at most while the lock is held."""
 
 
 @define(eq=False)
@@ -32,11 +36,17 @@ class Delivery(Taker):
     readers: dict[Reader, None] = field(init=False, factory=dict["Reader", None])
     """All that are there."""
     due: deque[Reader] = field(init=False, factory=deque["Reader"])
-    """Those for whom there is something, in the order in which they are told."""
+    """Those who have asked for what was there already, and those found to be due since the latest news."""
+    news: bool = field(init=False, default=False)
+    """Whether the log has grown since it was last looked who is due."""
+    taken: deque[Taken] = field(init=False, factory=deque["Taken"])
+    """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
     watch: Attachment | None = field(init=False, default=None)
     """Tells that the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
-    """Whether a turn is to come, or has."""
+    """Whether a turn is to come."""
+    again: bool = field(init=False, default=False)
+    """Whether there were more who are due than were summoned."""
     _ident: int = field(init=False, factory=get_ident)
     _budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
 
@@ -50,34 +60,55 @@ class Delivery(Taker):
         self.posted = True
         return True
 
-    def note_all(self, *, end: bool = False) -> bool:
-        """Have those told for whom there is something, or with ``end`` all of them, as `note` does."""
-        due = self.due
-        for reader in self.readers:  # by the thousand
-            if not reader.is_due and (end or reader.cursor.is_due):
-                reader.is_due = True
-                due.append(reader)
-        if self.posted or not due:
+    def note_news(self) -> bool:
+        """Have all told for whom there is something, now that the log has grown; as `note` does."""
+        if self.posted:
+            self.news = True
             return False
-        self.posted = True
-        return True
+        ended = self.broadcast.log.ended
+        for reader in self.readers:
+            if ended or reader.cursor.goal > reader.cursor.at:
+                self.posted = self.news = True
+                return True
+        return False
+
+    def summon(self) -> list[Reader]:
+        """Give those who are due, `AT_ONCE` of them at most; a turn comes again where there are more. With the lock, on the loop."""
+        due = self.due
+        if self.news:
+            self.news = False
+            ended = self.broadcast.log.ended
+            for reader in self.readers:  # by the thousand
+                if not reader.is_due and (ended or reader.cursor.goal > reader.cursor.at):
+                    reader.is_due = True
+                    due.append(reader)
+        summoned = [due.popleft() for _ in range(min(len(due), AT_ONCE))]
+        self.posted = self.again = bool(due)
+        return summoned
+
+    def put_off(self) -> bool:
+        """Have a turn come for what has been taken, as `note` does; on the loop, with the lock."""
+        posted, self.posted = self.posted, True
+        return not posted
 
     def post(self) -> None:
         """Have a turn come, from any thread and without the lock."""
         self._budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Tell readers, each in its own context, until the time is up; the others come behind whatever else waits for a turn."""
+        """Give readers what there is, each in its own context, until the time is up; the rest comes behind whatever else waits for a turn."""
         until = self._budget.until
-        due = self.due
-        while due:
-            reader = due.popleft()
-            reader.tell()
+        taken = self.taken
+        again = bool(taken)  # others may have become due behind these
+        if not again:
+            taken.extend(self.broadcast.take_due(self))
+            again = self.again
+        while taken:
+            reader, items, end = taken.popleft()
+            reader.context.run(reader.give, items, end)
             if budgets.clock() >= until:
                 break
-        with self.broadcast.mutex:
-            again = self.posted = bool(due)
-        if again:
+        if again or (taken and self.broadcast.put_off(self)):
             self.post()
 
     def send(self, call: Callable[..., object], *args: object) -> None:
@@ -95,6 +126,9 @@ class Delivery(Taker):
 
     def strand(self, closed: RuntimeError) -> None:
         """Count all as gone, since their loop has been closed; their regions find that out by an event that can't be posted."""
+        for reader, items, end in self.taken:
+            reader.inlet.post(partial(reader.give, items), end)
+        self.taken.clear()
         for reader in tuple(self.readers):
             reader.inlet.post(_nothing, None)
             self.broadcast.leave(reader)

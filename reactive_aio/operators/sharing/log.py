@@ -248,14 +248,11 @@ class Log:
             node = node.behind
             if len(items) < FEW and len(items) < demand and node.behind is not None:
                 items, node = _gathered(items, node, cursor.at + min(demand, FEW))
-        self._move(cursor, node, cursor.at + len(items))
-        return items
-
-    def _move(self, cursor: Cursor, node: Node, number: int) -> None:
-        cursor.node = node
+        number = cursor.at + len(items)
         self.places.move(cursor.at, number)
-        cursor.at = number
+        cursor.node, cursor.at = node, number
         self.had = max(self.had, number)
+        return items
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
         """Take a reader out; with ``keeps`` what nobody has had is kept, if it was the last."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextvars import Context
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from ..._plan import Inlet
 from ...schedulers.base import Released
@@ -13,6 +15,10 @@ from .log import Cursor, Log
 if TYPE_CHECKING:
     from .broadcast import Broadcast
     from .delivery import Delivery
+
+
+End = tuple[BaseException | None, TracebackType | None]
+"""The end of a log: well, or with a failure and its traceback."""
 
 
 @define(eq=False)
@@ -24,6 +30,7 @@ class Reader:
 
     broadcast: Broadcast
     inlet: Inlet[Any]
+    context: Context = field(init=False, default=Factory(lambda self: self.inlet.context, takes_self=True))
     cursor: Cursor = field(init=False, factory=Cursor)
     number: int = field(init=False, default=0)
     """How many had come before it, and itself."""
@@ -58,19 +65,26 @@ class Reader:
         if not self.cancelled:
             self.inlet.on_error(error)
 
-    def tell(self) -> None:
-        """See to what there is, in the context of the reader."""
-        self.inlet.context.run(self.deliver)
-
-    def deliver(self) -> None:
-        """Take what there is and is wanted, and give it to the region, with the end behind the last element."""
-        items, has_ended, error = self.broadcast.take(self)
+    def give(self, items: list[Any], end: End | None) -> None:
+        """Give the region what has been taken for it, and the end behind that."""
         if items:
             self.inlet.on_chunk(items)
-        if error is not None:
-            self.inlet.on_error(error)
-        elif has_ended:
-            self.inlet.on_complete()
+        if end is not None:
+            error = failure(end)
+            if error is None:
+                self.inlet.on_complete()
+            else:
+                self.inlet.on_error(error)
+
+
+Taken = tuple[Reader, list[Any], End | None]
+"""A reader, and what has been taken for it: elements, and the end if it is behind them."""
+
+
+def failure(end: End) -> BaseException | None:
+    """Return the failure of an end as it came: each who raises it adds to its traceback."""
+    error, traceback = end
+    return None if error is None else BaseException.with_traceback(error, traceback)
 
 
 @frozen(eq=False)

@@ -20,7 +20,7 @@ from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
-from .reader import Reader
+from .reader import End, Reader
 
 if TYPE_CHECKING:
     from ...schedulers.base import Scheduler
@@ -78,7 +78,7 @@ class Run(Broadcast):
         self.started = True
         return self._settle()
 
-    def take_next(self, reader: Reader) -> tuple[list[Any], bool, BaseException | None]:
+    def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
         """Have a reader want one element, unless it does already, and `take` it; if it is not there, the reader hears when it is."""
         log, cursor = self.log, reader.cursor
         node = cursor.node  # it is let go of behind the lock
@@ -101,7 +101,7 @@ class Run(Broadcast):
         del node
         if then is not None:
             then()
-        return items, False, None
+        return items, None
 
     def _settle(self) -> Then | None:
         missing = self._missing()

@@ -12,8 +12,9 @@ from attrs import define, field
 
 from ..._core.guard import as_of_a_generator
 from ..._plan import Plan
+from ...hooks import discard
 from .delivery import soon
-from .reader import Reader
+from .reader import End, Reader, failure
 
 if TYPE_CHECKING:
     from ..._plan.nodes import FlowLike
@@ -25,26 +26,44 @@ T = TypeVar("T")
 
 @define(eq=False)
 class TaskReader(Reader):
-    """A reader whose task takes the elements itself; an event only wakes it."""
+    """A reader whose task takes the elements itself, or is woken when they have been taken for it."""
 
     waiter: asyncio.Future[None] | None = field(init=False, default=None)
     """Wakes the task."""
+    items: list[Any] = field(init=False, factory=list[Any])
+    """The element that has been taken, until the task comes for it."""
     error: BaseException | None = field(init=False, default=None)
     """The failure that the task is to raise: of the stream, or of this reader alone."""
     ended: bool = field(init=False, default=False)
     """Whether the end has been taken."""
 
-    def tell(self) -> None:
-        """Wake the task: there is an element that it has asked for, or the end."""
-        waiter = self.waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+    def give(self, items: list[Any], end: End | None) -> None:
+        """Keep what the task has asked for, and wake it."""
+        self.items += items
+        self.take_end(end)
+        self._wake()
+
+    def take_end(self, end: End | None) -> None:
+        """Keep the end, if it is one, for when the task has had the last element."""
+        if end is not None:
+            self.ended, self.error = True, failure(end)
 
     def fail(self, error: BaseException) -> None:
         """Have the task fail, as this reader alone has been taken out."""
         if not self.cancelled:
             self.error = error
-            self.tell()
+            self._wake()
+
+    def cancel(self) -> None:
+        """Leave; an element for which the task has not come is discarded."""
+        super().cancel()
+        items, self.items = self.items, []
+        if items:
+            discard(items)
+
+    def _wake(self) -> None:
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
 
 
 @define(eq=False)
@@ -113,10 +132,10 @@ class Taken(Generic[T]):
             first, *self._left = self._left
             return first
         while True:
-            items, has_ended, error = run.take_next(reader)
-            if has_ended:  # maybe with the last element
-                reader.ended = True
-                reader.error = error
+            items, reader.items = reader.items, []
+            if not items:
+                items, end = run.take_next(reader)
+                reader.take_end(end)  # maybe with the last element
             if items:
                 made = self._fn(items[0])
                 if not made:

@@ -6,6 +6,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable
+from itertools import count, repeat
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from attrs import frozen
 from reactive_aio._core import budgets
 from reactive_aio._runtime import connect
 from reactive_aio.operators.sharing.broadcast import Broadcast
+from reactive_aio.operators.sharing.delivery import Delivery
 from reactive_aio.operators.sharing.log import Log
 from reactive_aio.operators.sharing.run import Run
 from reactive_aio.operators.sharing.shared import Sharing
@@ -28,6 +30,12 @@ WORLDS = {
     "two who retry": Bounds(completes=False),
     "a lag of two": Bounds(lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False),
     "a lag of eight": Bounds(lag=8, subscriptions=2, asks=(1, 10), lists=(8,), completes=False, fails=False),
+    "two on one loop": Bounds(together=True, late=True),
+    "two on one loop in a hurry": Bounds(together=True, hurried=True),
+    "two on one loop in a hurry with lists": Bounds(
+        together=True, hurried=True, lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False
+    ),
+    "one loop held open in a hurry": Bounds(together=True, hurried=True, held=True, completes=False, fails=False),
     "three": Bounds(subscribers=3, subscriptions=4, completes=False, fails=False),
     "a replay": Bounds(replay=1, fails=False),
     "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=2, fails=False),
@@ -52,7 +60,8 @@ def tried(bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> set[object]:
         finally:
             met.update(known)
 
-    monkeypatch.setattr(budgets, "clock", lambda: 0.0)
+    clock = count() if bounds.hurried else repeat(0)  # the time of a turn is up at the second look, or never
+    monkeypatch.setattr(budgets, "clock", lambda: float(next(clock)))
     monkeypatch.setattr(Log, "is_held_up", lambda *_: False)  # no time passes here, so nobody is too slow
     explore(run, "run(Choices({numbers}), set())")
     return met
@@ -100,7 +109,7 @@ PLANTS = {
         Broadcast, "_gone", "(then := self._settle()) is not None", "(then := None) is not None", "I6",
     ),
     "the end overtakes elements": Plant(
-        Broadcast, "take", "log.ended and cursor.at == log.made", "log.ended", "I7",
+        Broadcast, "_take", "log.ended and cursor.at == log.made", "log.ended", "I7",
     ),
     "elements are given without demand": Plant(
         Log, "take", "cursor.goal - cursor.at", "9", "I2",
@@ -122,6 +131,18 @@ PLANTS = {
     ),
     "a request is forgotten where something is unread": Plant(
         Broadcast, "want", "reader.cursor.is_due and reader.delivery.note(reader)", "False", "I6",
+    ),
+    "news is forgotten while a turn is to come": Plant(
+        Delivery, "note_news", "self.news = True\n        return False", "return False", "I[67]", "two on one loop in a hurry",
+    ),
+    "who is due behind others who were given first is forgotten": Plant(
+        Delivery, "come", "if again or", "if", "I[67]", "two on one loop in a hurry",
+    ),
+    "more is taken before all has been given": Plant(
+        Delivery, "come", "again = bool(taken)", "again = False", "I11", "two on one loop in a hurry",
+    ),
+    "what is left when the time is up gets no turn": Plant(
+        Delivery, "put_off", "not posted", "False", "I[67]", "two on one loop in a hurry",
     ),
     "what is wanted is asked for twice": Plant(
         Run, "_settle", "self.asked += missing", "pass", "I3",

@@ -4,7 +4,7 @@ The code is the library's own: `Sharing`, `Run`, `Log`, `Reader`, `Delivery`. Wh
 until the model lets it come, one for each subscription, so that events come in any order among each other; regions that record what they are
 given; and a source that delivers, ends, and is done with its cleanup whenever it likes.
 
-The invariants are I1 to I8 and I10 below; each check names the one it is of.
+The invariants are I1 to I11 below, but for I9, which is of hubs (`test_permits.py`); each check names the one it is of.
 
 - I1: the fastest is no more than lag + replay elements ahead of the slowest.
 - I2: a reader is given no more than it asked for, without a gap, from where the replay began when it joined; the first who comes to a run that
@@ -16,6 +16,7 @@ The invariants are I1 to I8 and I10 below; each check names the one it is of.
 - I7: each reader that stays hears exactly one end, behind all that is kept for it.
 - I8: where nothing is under way and nobody is there, the source has been left.
 - I10: nobody else's code runs under the lock.
+- I11: nothing more is taken for a reader before it has been given what was taken.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ class Bounds:
     linger: bool = False
     completes: bool = True
     fails: bool = True
+    together: bool = False
+    """Whether all subscribe on one loop; else each subscription has its own."""
+    hurried: bool = False
+    """Whether the time of a turn is up after each reader."""
     late: bool = False
     """Whether elements may come behind a cancel; they change nothing but what is discarded."""
 
@@ -82,6 +87,9 @@ class Loop:
     def call_later(self, _: float, call: Callable[..., None], *args: Any) -> Timer:
         self.timers.append(Timer(self, lambda: call(*args), self.world.absences))
         return self.timers[-1]
+
+    def is_closed(self) -> bool:
+        return False
 
     def come(self) -> None:
         self.events.popleft()()
@@ -201,7 +209,9 @@ class Inlet:
     def on_chunk(self, items: list[Any]) -> None:
         self.subscriber.world.check_lock()
         check(not self.ended, "I7: elements come behind the end")
-        check(not self.left, "a reader that has left is given elements")
+        if self.left:  # a region that has been cancelled discards them
+            check(self.subscriber.world.bounds.hurried, "a reader that has left is given elements")
+            return
         check(
             items == list(range(self.expected, self.expected + len(items))),
             "I2: there is a gap, or something comes twice",
@@ -218,7 +228,9 @@ class Inlet:
     def _end(self, error: BaseException | None) -> None:
         self.subscriber.world.check_lock()
         check(not self.ended, "I7: the end is told twice")
-        check(not self.left, "a reader that has left hears of the end")
+        if self.left:
+            check(self.subscriber.world.bounds.hurried, "a reader that has left hears of the end")
+            return
         run = self.reader.broadcast
         check(self.expected == run.log.made, "I7: the end overtakes elements")
         self.ended = True
@@ -249,7 +261,7 @@ class Subscriber:
 
     def subscribe(self) -> None:
         world, sharing = self.world, self.world.sharing
-        inlet = self.inlet = Inlet(self, Loop(world))
+        inlet = self.inlet = Inlet(self, world.meeting if world.bounds.together else Loop(world))
         world.inlets.append(inlet)
         before = sharing.current
         inlet.expected = inlet.first = -1
@@ -278,9 +290,8 @@ class Subscriber:
         assert self.inlet is not None
         self.inlet.left = True
         run = self.inlet.reader.broadcast
-        had = [
-            each.expected for each in self.world.inlets if each.reader.broadcast is run and each.expected > each.first
-        ]
+        places = [(each.reader.cursor.at, each.first) for each in self.world.inlets if each.reader.broadcast is run]
+        had = [at for at, first in places if at > first]
         self.world.rest = max([*had, self.inlet.reader.cursor.at])
         self.inlet.reader.cancel()
         if not any(each.there for each in self.world.subscribers):
@@ -300,6 +311,8 @@ class World:
     choices: Choices
     sharing: Sharing = field(init=False)
     home: Loop = field(init=False)
+    meeting: Loop = field(init=False)
+    """Where all subscribe who do so together."""
     subscribers: list[Subscriber] = field(init=False)
     inlets: list[Inlet] = field(factory=list)
     runs: list[Run] = field(factory=list)
@@ -317,6 +330,7 @@ class World:
                 FLOW, bounds.lag, bounds.replay, None, bounds.start, bounds.restart, linger
             )  # fmt: skip
         self.home = Loop(self)
+        self.meeting = Loop(self)
         self.subscribers = [Subscriber(self, n) for n in range(bounds.subscribers)]
         if bounds.held:
             self.sharing.holder = Holder(self.home, self.sharing.context)  # type: ignore[arg-type]
@@ -343,7 +357,7 @@ class World:
 
     @property
     def loops(self) -> list[Loop]:
-        return [self.home, *(inlet.loop for inlet in self.inlets)]
+        return [self.home, self.meeting] + [each.loop for each in self.inlets if each.loop is not self.meeting]
 
     def moves(self) -> list[Move]:
         found: list[Move] = []
@@ -377,6 +391,8 @@ class World:
 
     def come_to_nothing(self) -> None:
         """Let those events come at once that change nothing, whenever they come: of those who have left."""
+        if self.bounds.together:
+            return
         for inlet in self.inlets:
             if (inlet.left or inlet.ended) and inlet.loop.events and inlet.reader.delivery.posted:
                 while inlet.loop.events:
@@ -391,6 +407,9 @@ class World:
             if run.everybody:
                 behind = log.made - min(each.cursor.at for each in run.everybody)
                 check(behind <= bounds.lag + bounds.replay, "I1: the fastest is too far ahead of the slowest")
+            for delivery in run.deliveries.values():
+                readers = [each for each, _, _ in delivery.taken]
+                check(len(readers) == len(set(readers)), "I11: more is taken before all has been given")
             if sharing.current is run:
                 check(not run.left, "I5: a run that has been left can be joined")
                 closed = log.ended and sharing.begins_anew_behind(log.error)
@@ -449,8 +468,15 @@ class World:
         behind = reader.broadcast.log.made - reader.cursor.at
         return (
             run, len(inlet.loop.events), behind, reader.cursor.goal - reader.cursor.at,
-            inlet.asked, reader.is_due,
+            inlet.asked, reader.is_due, self._turn_of(reader),
         )  # fmt: skip
+
+    def _turn_of(self, reader: Reader) -> tuple[object, ...]:
+        """Give the place of a reader among those who have a turn."""
+        delivery = reader.delivery
+        due = next((n for n, each in enumerate(delivery.due) if each is reader), -1)
+        taken = [(n, len(items), end is None) for n, (each, items, end) in enumerate(delivery.taken) if each is reader]
+        return (delivery.posted, delivery.news, len(delivery.due), due, len(delivery.taken), tuple(taken))
 
     def _events(self) -> tuple[int, ...]:
         """What is posted to those who have left: it may still begin a run."""
