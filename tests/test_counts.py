@@ -195,6 +195,28 @@ def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_fo
     assert beyond_one(python_calls_in_all_threads, on_a_thread) <= 65 * ROUNDS
 
 
+def shared_by(readers: int) -> int:
+    """Count the calls for ``N`` more elements that are counted by so many, on one loop."""
+
+    async def all_count(n: int) -> None:
+        flow = Flow.range(n).share(lag=PREFETCH, start=readers)
+        await asyncio.gather(*[flow.count() for _ in range(readers)])
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(all_count(n)))
+
+    counted(N)  # functions are generated, modules imported
+    return counted(2 * N) - counted(N)
+
+
+def test_a_shared_flow_costs_its_one_subscriber_48_calls_for_256_elements() -> None:
+    assert shared_by(1) <= 49 * ROUNDS
+
+
+def test_each_further_subscriber_of_a_shared_flow_costs_14_calls_for_256_elements() -> None:
+    assert shared_by(8) - shared_by(1) <= 7 * 14.5 * ROUNDS
+
+
 # --- calls of Python functions for a subscription ---------------------------------------------------------------------
 
 

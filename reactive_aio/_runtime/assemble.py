@@ -180,9 +180,11 @@ class RegionHost:
 class RegionInlet(RegionHost):
     """The host of a pushed source, with the outlet to its region and what snapshots see of it (an Inlet)."""
 
-    def on_chunk(self, items: list[Any]) -> None:
-        """Deliver elements."""
-        self.driver.on_chunk(items)
+    on_chunk: Callable[[list[Any]], None] = field(init=False)
+    """Delivers elements: the driver's own, without a call between."""
+
+    def __attrs_post_init__(self) -> None:
+        self.on_chunk = self.driver.on_chunk
 
     def on_error(self, error: BaseException) -> None:
         """Deliver the failure."""

@@ -236,8 +236,9 @@ class PushedInput:
         """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
         if self.outstanding == UNBOUNDED and not self.terminated:
             return True
-        if self.terminated:
-            return not self.at_end
+        if self.terminated:  # as `at_end` has it, without its calls: a reader asks for each element
+            items = self._items
+            return self._waiting > 0 or (items is not None and length_hint(items) > 0)
         if self.prefetch is None:
             need = self.run.demand(demand) if demand else 0
             missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered

@@ -29,13 +29,6 @@ class Node:
         self.items: list[Any] = []
         self.behind: Node | None = None
 
-    def fill(self, items: list[Any]) -> Node:
-        """Take the list, and return the empty node behind it."""
-        behind = Node(self.first + len(items))
-        self.items = items
-        self.behind = behind
-        return behind
-
     def cut(self, first: int) -> Node:
         """Return a node that begins with a later element, and keeps none of those before."""
         rest = Node(first)
@@ -174,8 +167,10 @@ class Log:
 
     def put(self, items: list[Any]) -> None:
         """Add a list, which nobody is to write to any more."""
-        self.tail = self.tail.fill(items)
+        tail = self.tail
         self.made += len(items)
+        tail.items, tail.behind = items, Node(self.made)
+        self.tail = tail.behind
         if not self.replay:
             self.head = self.tail
         elif self.made - self.head.first > self.replay:
