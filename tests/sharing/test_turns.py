@@ -1,0 +1,78 @@
+"""The readers of one event loop take together, and are given what was taken one after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reactive_aio import UNBOUNDED, Flow, Hub, hooks
+from reactive_aio.operators.sharing.delivery import AT_ONCE
+from reactive_aio.operators.sharing.taking import Taken, TaskReader, sharing_of
+from tests.sharing.driven import Hot, reads
+from tests.subscribers import Recorder, idle
+
+
+def as_it_is() -> Any:
+    """Give the function of a subscription that changes nothing."""
+
+    def one(item: int) -> Sequence[int]:
+        return (item,)
+
+    return one
+
+
+@pytest.mark.parametrize("readers", [2, AT_ONCE, 2 * AT_ONCE + 1])
+@pytest.mark.usefixtures("hurried")
+async def test_all_are_given_all_however_short_the_turns_are(readers: int) -> None:
+    flow = Flow.range(30).share(lag=4, start=readers)
+
+    assert [list(range(30))] * readers == await asyncio.gather(*[flow.to_list() for _ in range(readers)])
+
+
+async def test_one_who_is_cancelled_by_another_in_the_same_turn_is_given_nothing() -> None:
+    hub: Hub[int] = Hub(idle="drop")
+    second = Recorder(UNBOUNDED)
+    first = reads(hub.flow.do_on_next(lambda _: second.cancel()), UNBOUNDED)
+    hub.subscribe(second)
+    await idle()
+    await hub.emit(1)
+    await idle()
+
+    assert ([1], []) == (first.items, second.items)
+
+
+async def cancelled_when_taken(hot: Hot, items: Taken[int]) -> None:
+    """Have a wait for an element be cancelled when the element has been taken for it, before its task comes."""
+    run = sharing_of(hot.shared).current
+    assert run is not None
+    (reader,) = run.everybody
+    assert isinstance(reader, TaskReader)
+    wait = asyncio.ensure_future(anext(items))
+    await idle()
+    hot.publisher.next(1)
+    while not reader.items:
+        await asyncio.sleep(0)
+    wait.cancel()
+    await asyncio.wait([wait])
+    assert wait.cancelled()
+
+
+async def test_an_element_is_not_lost_with_a_wait_that_is_cancelled_when_it_has_been_taken() -> None:
+    hot = Hot.of()
+    async with Taken[int](hot.shared, as_it_is) as items:
+        await cancelled_when_taken(hot, items)
+
+        assert 1 == await anext(items)
+
+
+async def test_an_element_for_which_the_task_does_not_come_is_discarded() -> None:
+    discarded: list[object] = []
+    hot = Hot.of()
+    with hooks.using(on_discard=discarded.append):
+        async with Taken[int](hot.shared, as_it_is) as items:
+            await cancelled_when_taken(hot, items)
+
+    assert [1] == discarded
