@@ -115,7 +115,9 @@ class Broadcast(ABC):
             return delivery.put_off()
 
     def _take(self, readers: Iterable[Reader]) -> tuple[list[Taken], list[Then]]:
-        log, taken, nodes = self.log, list[Taken](), list[Node | None]()
+        log = self.log
+        taken: list[Taken] = []
+        nodes: list[Node | None] = []
         calls: list[Then] = [nodes.clear]  # they are let go of behind the lock
         for reader in readers:
             cursor = reader.cursor
