@@ -147,20 +147,9 @@ def environment_for(version: str) -> Environment:
     return Environment(ROOT / f".venv-{version}", base, version, spark=False)
 
 
-def group(name: str) -> list[str]:
-    """Read a dependency group from pyproject.toml, since not every pip can."""
-    import tomllib  # not there in the old Pythons that get as far as `ensure_new_enough`
-
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
-    found: list[str] = []
-    for item in groups[name]:
-        found += [item] if isinstance(item, str) else group(item["include-group"])
-    return found
-
-
 def lowest_versions() -> list[str]:
     """Read the lowest versions of what the package needs, but for Spark's, from pyproject.toml."""
-    import tomllib
+    import tomllib  # not there in the old Pythons that get as far as `ensure_new_enough`
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
@@ -169,14 +158,13 @@ def lowest_versions() -> list[str]:
 
 
 def requirements(environment: Environment, java: Path | None) -> list[str]:
-    """Return what belongs in an environment, as arguments of pip and uv alike."""
+    """Return what belongs in an environment, as arguments of uv."""
     extras, groups = "uvloop,cli,websockets,httpx,aiohttp,multipart", ["test"]
     if environment.spark:
         extras, groups = f"spark,{extras}", ["dev"]
     if environment.spark and java is None:
         groups.append("java")
-    wanted = [requirement for name in groups for requirement in group(name)]
-    return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *wanted]
+    return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *(f"--group={name}" for name in groups)]
 
 
 def setup(environment: Environment, java: Path | None) -> None:
@@ -190,17 +178,15 @@ def setup(environment: Environment, java: Path | None) -> None:
 
     duration = "with PySpark, 456 MB: a minute or two" if environment.spark else "some seconds"
     stamp.unlink(missing_ok=True)
-    uv = find_uv()
     if version_of(environment.python) == environment.version:
         say(f"bringing {environment.folder.name} up to date")
     else:
         say(f"setting up {environment.folder.name} for Python {environment.version} ({duration})")
         shutil.rmtree(environment.folder, ignore_errors=True)
-        with_uv = ["venv", "--quiet", "--python", environment.base]
-        step([uv, *with_uv] if uv else [environment.base, "-m", "venv", "--without-pip"], environment.folder)
-    step(installer(uv, environment.python), *wanted)
+        step([uv(), "venv", "--quiet", "--python", environment.base], environment.folder)
+    install(environment, *wanted)
     if environment.lowest:
-        step(installer(uv, environment.python), *lowest_versions())
+        install(environment, *lowest_versions())
     if environment.spark and java is None:
         make_java_home(environment)
     stamp.write_text(digest)
@@ -208,41 +194,38 @@ def setup(environment: Environment, java: Path | None) -> None:
 
 
 def add_group(environment: Environment, name: str, what: str, without: str) -> None:
-    """Install a group of packages one by one; what can't be installed is done without."""
-    wanted = group(name)
-    digest = hashlib.sha256("\0".join([PINS.read_text("utf-8"), *wanted]).encode()).hexdigest()
+    """Install a group of packages; if it can't be installed, go on without it."""
+    digest = hashlib.sha256(
+        (PINS.read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")).encode()
+    ).hexdigest()
     stamp = environment.folder / f".stamp-{name}"
     if stamp.is_file() and stamp.read_text() == digest:
         return
     say(f"installing {what}")
-    install = installer(find_uv(), environment.python)
-    for each in wanted:
-        try:
-            step(install, "-c", PINS, each)
-        except SetupError:
-            say(f"{each} can't be installed here: {without}")
-            digest = ""  # so that it is tried again
-    stamp.write_text(digest)
+    try:
+        install(environment, "-c", PINS, f"--group={name}")
+    except SetupError as error:
+        say(f"{error}\nGoing on: {without}")
+    else:
+        stamp.write_text(digest)
 
 
-def find_uv() -> str | None:
-    """Return uv, brought by pip where it is missing; None where there is no uv for this machine."""
-    uv = shutil.which("uv") or shutil.which("uv", path=str(TOOLS / "bin"))
-    if uv is None:
+def install(environment: Environment, *wanted: str | Path) -> None:
+    """Install packages into an environment."""
+    step([uv(), "pip", "install", "--quiet", "--python", environment.python], *wanted)
+
+
+def uv() -> str:
+    """Return the path of uv, which pip brings where it is missing."""
+    ours = str(TOOLS / "bin")
+    found = shutil.which("uv") or shutil.which("uv", path=ours)
+    if found is None:
         say("fetching uv, the installer, into .tools")
-        try:
-            step([this_python(), "-m", "pip", "install", "--quiet", "-c", PINS, "--target", TOOLS], *group("tools"))
-        except SetupError:
-            say("no uv to be had: going on with pip, which is slower")
-        uv = shutil.which("uv", path=str(TOOLS / "bin"))
-    return uv
-
-
-def installer(uv: str | None, python: str) -> list[str]:
-    """Return the command that installs into an environment from outside it."""
-    if uv:
-        return [uv, "pip", "install", "--quiet", "--python", python]
-    return [this_python(), "-m", "pip", "--python", python, "install", "--quiet"]
+        step([this_python(), "-m", "pip", "install", "--quiet", "-c", PINS, "--target", TOOLS], "uv")
+        found = shutil.which("uv", path=ours)
+    if found is None:
+        raise SetupError(f"uv has no program for this machine in {ours}: put uv on PATH.")
+    return found
 
 
 def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
@@ -250,11 +233,11 @@ def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
     whole = [str(each) for each in (*command, *arguments)]
     quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     # No Python from elsewhere; and trust what this machine trusts, for those behind a proxy.
-    uv = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "1"}
+    trusting = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "1"}
     if not os.access(Path.home(), os.W_OK) and "UV_CACHE_DIR" not in os.environ:
-        uv["UV_CACHE_DIR"] = str(TOOLS / "cache")
+        trusting["UV_CACHE_DIR"] = str(TOOLS / "cache")
     try:
-        subprocess.run(whole, cwd=ROOT, env=os.environ | quiet | uv, stdin=subprocess.DEVNULL, check=True)
+        subprocess.run(whole, cwd=ROOT, env=os.environ | quiet | trusting, stdin=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise SetupError(
             f"this step of the set-up failed:\n  {' '.join(whole)}\n"
@@ -444,7 +427,7 @@ def public_types(environment: Environment) -> int:
     """Check that each public name of the package, as it is installed, has a whole type."""
     variables = prepare(environment)
     with tempfile.TemporaryDirectory() as installed:
-        step(installer(find_uv(), environment.python), "--no-deps", "--target", installed, str(ROOT))
+        install(environment, "--no-deps", "--target", installed, ROOT)
         check = [environment.python, "-m", "pyright", "--pythonpath", environment.python]
         check += ["--verifytypes", "reactive_aio", "--ignoreexternal"]
         found = subprocess.run(
@@ -478,15 +461,12 @@ def docs(environment: Environment, _: list[str]) -> int:
 
 def pins(_: Environment, arguments: list[str]) -> int:
     """Resolve all extras and groups again, for every Python and platform, without a word on where they come from."""
-    uv = find_uv()
-    if uv is None:
-        raise SetupError("pins are made by uv, which is not to be had here.")
     groups = [part for name in ("dev", "bench", "connect", "java", "tools") for part in ("--group", name)]
     everything = ["--all-extras", *groups]
     oldest = "{}.{}".format(*OLDEST)
     form = ["--universal", "--python-version", oldest, "--no-emit-index-url", "--no-emit-find-links"]
     header = ["--custom-compile-command", "python3 dev.py pins", "--output-file", "requirements/pins.txt"]
-    step([uv, "pip", "compile", "--quiet", "--upgrade", "pyproject.toml", *everything, *form, *header], *arguments)
+    step([uv(), "pip", "compile", "--quiet", "--upgrade", "pyproject.toml", *everything, *form, *header], *arguments)
     return 0
 
 
