@@ -25,7 +25,7 @@ class Recovering(Fluent[T_co]):
     def repeat(self, times: int | None = None) -> Flow[T_co]:
         """Emit the elements of ``times`` subscriptions to this flow, one after another; without a number, for ever.
 
-        Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
+        Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
         Errors: a failure ends the whole. ``repeat(0)`` is empty; a negative number is refused with ValueError
         when the flow is built.
         Spark: up to 16 runs of a flow that workers run as a whole are one job, as by `concat`.
@@ -47,7 +47,7 @@ class Recovering(Fluent[T_co]):
         ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It gets the number of
         elements that the run has had, and the number of runs; they are counted anew for each
         subscription.
-        Demand: what one run leaves unmet is asked of the next, once; nothing is buffered.
+        Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
         Errors: a failure of this flow or of ``decide`` ends the whole. An argument that is no function is refused with TypeError
         when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.
@@ -80,7 +80,7 @@ class Recovering(Fluent[T_co]):
         element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries.
         Only for failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
         beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one.
-        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
+        Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
         A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
         Cancel: a wait ends at once.
@@ -128,7 +128,7 @@ class Recovering(Fluent[T_co]):
 
         It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The
         elements of a failed one stay emitted; the next one starts from the beginning.
-        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
+        Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
         raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor: ``retryWhen(Retry.filter)``; RxJava: ``retry(predicate)``.)
@@ -280,7 +280,7 @@ class Recovering(Fluent[T_co]):
         ``decide`` is an ``async def`` that takes the time it needs: it waits for a while, for an event, or for another
         flow by ``await other.first()``. It is asked about failures among ``errors``. Attempts are counted from 1, anew
         for each subscription.
-        Demand: what one attempt leaves unmet is asked of the next, once; nothing is buffered.
+        Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``decide`` was not true; one that is not among ``errors``; what ``decide`` raises,
         with the failure as its context. An argument that is no function is refused with TypeError when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.

@@ -247,9 +247,9 @@ class Sourcing(Computed[T_co]):
         that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
         thread that called.
         Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
-        1 and another ``overflow`` are refused with ValueError when the flow is built. An error of that function fails
-        the flow, or is noted on its failure.
-        Cancel: the function that ``register`` has returned is called, and what waits goes to ``hooks.on_discard``. A
+        1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
+        that ``register`` returned fails the flow, or is noted on its failure.
+        Cancel: the function that ``register`` returned is called. Waiting elements go to ``hooks.on_discard``. A
         ``register`` that is still awaited is cancelled instead. A terminal returns when all has been awaited.
         (Reactor, RxJava: ``create``; Kotlin: ``callbackFlow``; Pekko: ``Source.queue``.)
 
