@@ -5,7 +5,7 @@
     python3 dev.py test                  the daily tests: some minutes (--seed SEED: another draw of them)
     python3 dev.py test --all            every test, on each Python from 3.11 to 3.13 found here: up to an hour
     python3 dev.py test -k arbiter -x    what you hand to pytest, on one Python
-    python3 dev.py ci                    what CI does: lint, the daily tests, and a draw of all others (--seed SEED)
+    python3 dev.py ci                    what CI does: lint, the daily and costly tests, and a draw of the others (--seed SEED)
     python3 dev.py test-spark-cluster    what needs several JVMs or machines, and loses them (SPARK_CLUSTER=master, KILLS=n)
     python3 dev.py lint [--fix] [path]   ruff, mypy, pyright, codespell, and plain English
     python3 dev.py bench                 the benchmarks

@@ -3,10 +3,11 @@
 There are three parts:
 
 - ``all``: every test. pytest takes them all when nothing is said, and so does ``python3 dev.py test --all``.
-- ``daily``: what ``python3 dev.py test`` runs. A test marked ``long`` is left out. A coroutine test runs on one event
-  loop. Of a test with many cases run as many as it takes to have each value of each parameter at least once. Of a test
-  on Spark run a few cases.
-- ``ci``: the daily part, and one in `SHARE` of all other tests.
+- ``ci``: what CI runs. A test marked ``long`` is left out. A coroutine test runs on one event loop. Of a test with many
+  cases run as many as it takes to have each value of each parameter at least once. Of a test on Spark run a few cases.
+  To these comes one in `SHARE` of all other tests.
+- ``daily``: what ``python3 dev.py test`` runs, which is to take minutes. It has the same tests without the last ones, but
+  only one in `EVERY` of the tests on Spark and of those marked ``costly``.
 
 A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here: one without a mark is in
 the daily part.
@@ -27,6 +28,8 @@ FEW: Final = 3
 """A test on Spark runs so many of its cases in the daily part, since each takes seconds."""
 SHARE: Final = 10
 """CI runs one in so many of the tests that the daily part leaves out."""
+EVERY: Final = 2
+"""The daily part runs one in so many of the tests that take seconds."""
 SPARK: Final = ("tests/spark", "reactive_aio/spark")
 """The folders whose tests start a session of Spark."""
 LOOP: Final = "_asyncio_loop_factory"
@@ -91,8 +94,8 @@ def covering(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
             yield item
 
 
-def daily(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
-    """Return the tests of the daily part."""
+def brief(items: Iterable[pytest.Item], seed: str) -> set[pytest.Item]:
+    """Return some cases of each test, but of those that are ``long``."""
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("long") is None:
@@ -100,21 +103,32 @@ def daily(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     found: set[pytest.Item] = set()
     for cases in tests.values():
         here = on_one_loop(cases, seed)
-        if here[0].nodeid.startswith(SPARK):
+        if on_spark(here[0]):
             found.update(sorted(here, key=lambda item: rank(seed, item.nodeid))[:FEW])
         else:
             found.update(here if len(here) <= MANY else covering(here, seed))
     return found
 
 
+def on_spark(item: pytest.Item) -> bool:
+    """Return whether a test needs a session of Spark."""
+    return item.nodeid.startswith(SPARK)
+
+
+def is_drawn(item: pytest.Item, seed: str) -> bool:
+    """Draw one in `EVERY` of the tests that take seconds, with all their cases; others are always in."""
+    costly = on_spark(item) or item.get_closest_marker("costly") is not None
+    return not costly or rank(f"daily {seed}", name_of(item)) % EVERY == 0
+
+
 def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Item]:
     """Return the tests of a part."""
     if part == "all":
         return set(items)
-    found = daily(items, seed)
-    if part == "ci":
-        found.update(item for item in items if rank(f"ci {seed}", item.nodeid) % SHARE == 0)
-    return found
+    found = brief(items, seed)
+    if part == "daily":
+        return {item for item in found if is_drawn(item, seed)}
+    return found.union(item for item in items if rank(f"ci {seed}", item.nodeid) % SHARE == 0)
 
 
 # --- hooks, which conftest.py calls ----------------------------------------------------------------------------------

@@ -301,6 +301,7 @@ def peak(work: Callable[[], object]) -> int:
     return most
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
 )
@@ -319,6 +320,7 @@ def test_a_boundary_holds_no_more_than_its_prefetch() -> None:
     assert held(PREFETCH + more) - held(PREFETCH) <= more * ELEMENT
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "flow", [lambda n: Flow.range(n).map(increment), here, on_a_thread], ids=["fused", "in one loop", "between threads"]
 )

@@ -98,6 +98,7 @@ def check(rows: list[Any], file: Path, expected: pd.DataFrame) -> None:
     assert_frame_equal(written.astype(dict.fromkeys(ADDED, "float64")), expected.reset_index(drop=True))
 
 
+@pytest.mark.costly
 def test_on_asyncio_report_and_file_are_those_of_pandas(
     run: Callable[..., list[Any]], tmp_path: Path, expected: pd.DataFrame
 ) -> None:

@@ -133,6 +133,7 @@ async def test_uploads_have_limits_and_answers_repeat_nothing_of_what_was_sent(t
     assert (0, "") == (code, errors)
 
 
+@pytest.mark.costly
 async def test_a_crawler_finds_the_pages_of_the_service(tmp_path: Path) -> None:
     async with service(tmp_path / "ledger") as running:
         found = await running.load.crawl()

@@ -95,6 +95,7 @@ async def test_ten_thousand_runs_by_combinators_in_each_other() -> None:
         assert [] == await flow.to_list()
 
 
+@pytest.mark.costly
 async def test_a_hundred_thousand_functions_that_fail() -> None:
     def fail(n: int) -> int:
         raise ValueError(n)

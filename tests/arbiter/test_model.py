@@ -326,6 +326,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # -- the arbiter
 
 
+@pytest.mark.costly
 def test_demand_is_neither_lost_nor_asked_for_twice_and_nothing_is_left_uncancelled_in_any_order_of_events() -> None:
     lines = explore_all(SubscriptionArbiter, moves=6)
 

@@ -19,6 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data.made(0.01, tmp_path_factory.mktemp("tpch"))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name.partition(",")[0])
 def test_each_way_gives_the_rows_of_sql(spark: SparkSession, folder: Path, query: Query) -> None:
     ways.tables(spark, folder)
@@ -46,6 +47,7 @@ def test_q1_by_columns_gives_the_rows_of_sql(spark: SparkSession, folder: Path) 
     }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("work", keyed.WORKS, ids=lambda work: work.name.replace(" ", "_"))
 def test_keyed_work_gives_the_same_rows_in_each_way(spark: SparkSession, folder: Path, work: keyed.Work) -> None:
     ways.tables(spark, folder)

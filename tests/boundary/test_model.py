@@ -68,6 +68,7 @@ def explore_all(bounds: Bounds) -> set[str]:
     return explore(run(bounds), f"replay({bounds!r}, {{numbers}})")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "bounds",
     [

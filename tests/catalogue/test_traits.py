@@ -99,6 +99,7 @@ methods = pytest.mark.parametrize("method", list(dict.fromkeys(entry.method for 
 entries = pytest.mark.parametrize("entry", READING, ids=str)
 
 
+@pytest.mark.costly
 @entries
 def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry) -> None:
     traits = TRAITS[entry.method]

@@ -59,10 +59,12 @@ WHOLE_READ: Final = [end for end in ENDS if end not in EARLY]
 WAITING: Final = [end for end in ENDS if end not in EARLY and end != "run_sync"]
 
 
+@pytest.mark.costly
 def test_every_kind_arrives_from_every_place() -> None:
     none_wrong(PlaceCell(place, kind) for place in PLACES if not place.early for kind in ALL_KINDS)
 
 
+@pytest.mark.costly
 @in_parts
 def test_every_kind_arrives_from_every_place_at_every_end_and_over_every_boundary(part: Part) -> None:
     none_wrong(mixed([place for place in PLACES if not place.cleanup], list(ENDS), "plain", part))
@@ -102,6 +104,7 @@ def test_what_cleanup_raises_behind_a_cancel_is_told_at_every_end_and_over_every
     none_wrong(mixed([place for place in PLACES if place.cleanup], WAITING, "cancel", part))
 
 
+@pytest.mark.costly
 def test_every_end_that_waits_can_be_cancelled() -> None:
     """No kind matters here: nothing raises; so the places are run with each end once, and with each placement."""
     rng = random.Random("cancel")

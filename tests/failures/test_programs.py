@@ -393,6 +393,7 @@ def blocks() -> Iterator[Any]:
         yield pytest.param(range(first, min(first + AT_A_TIME, PROGRAMS)), id=f"{first}", marks=pytest.mark.long)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seeds", list(blocks()))
 def test_random_programs_do_what_plain_python_does(seeds: range) -> None:
     none_go_wrong(ProgramCell(program(seed, list(LOOPS))) for seed in seeds)

@@ -185,6 +185,7 @@ def cells(entry: Entry, end: int, apart: bool, turns: Iterator[int]) -> Iterator
 STARTS: Final = range(0, len(ENTRIES), 10) if WHOLE else [0]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("start", STARTS)
 def test_every_kind_arrives_from_every_step_of_every_operator_and_source(start: int) -> None:
     some = list(enumerate(ENTRIES))[start : start + 10] if WHOLE else list(enumerate(ENTRIES))

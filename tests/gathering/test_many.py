@@ -13,12 +13,14 @@ pytestmark = [pytest.mark.stress, pytest.mark.asyncio(loop_factories=["asyncio"]
 OPERATORS = ["flat_map", "concat_map", "concat_map_eager", "switch_map", "exhaust_map"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", OPERATORS)
 async def test_four_thousand_empty_flows(name: str) -> None:
     async with watched(turns=20):
         assert [] == await getattr(Flow.range(MANY // 250), name)(lambda _: Flow.empty()).to_list()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", OPERATORS[:3])
 async def test_of_thirty_thousand_flows_not_one_object_each_is_left(name: str) -> None:
     number = 3 * BLOCKS // 2

@@ -278,6 +278,7 @@ def figures(boundary: Any) -> tuple[int, ...]:
     return boundary.requested, boundary.delivered, boundary.buffered, boundary.processed, boundary.outstanding
 
 
+@pytest.mark.costly
 async def test_the_figures_hold_while_threads_go_on() -> None:
     flow = (
         Flow.range(200_000)

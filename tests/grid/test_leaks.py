@@ -184,6 +184,7 @@ def fused(flow: AnyFlow) -> AnyFlow:
     return flow
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", [fused, Flow.from_publisher], ids=["fused", "apart"])
 @pytest.mark.parametrize("entry", HERE, ids=str)
 async def test_nothing_is_left_however_it_ends(entry: Entry, way: Any) -> None:

@@ -1,4 +1,4 @@
-"""The daily run leaves tests out, and no operator, no way to run it, no value of a parameter with them."""
+"""A run of CI leaves cases out, but no operator, no way to run it, no value of a parameter; the daily run leaves out costly tests, too."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def values(items: Sequence[Any], name: str) -> set[Any]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_a_product_the_daily_run_has_every_operator_and_every_way_on_one_loop(seed: str) -> None:
+def test_of_a_product_a_run_has_every_operator_and_every_way_on_one_loop(seed: str) -> None:
     ways, loops = ["fused", "apart", "by ones"], ["asyncio", "uvloop"]
     items = product_of(**{LOOP: loops}, entry=NAMES, way=ways)
 
-    found = list(selection.daily(items, seed))
+    found = list(selection.brief(items, seed))
 
     assert set(NAMES) == values(found, "entry")
     assert set(ways) == values(found, "way")
@@ -81,7 +81,7 @@ def test_of_a_product_the_daily_run_has_every_operator_and_every_way_on_one_loop
 def test_a_value_that_stands_for_several_parameters_is_taken_for_these() -> None:
     items = product_of(case=[Both(entry, way) for entry in NAMES for way in ("fused", "apart")])
 
-    found = {item.callspec.params["case"] for item in selection.daily(items, "0")}
+    found = {item.callspec.params["case"] for item in selection.brief(items, "0")}
 
     assert set(NAMES) == {case.entry for case in found}
     assert {"fused", "apart"} == {case.way for case in found}
@@ -92,7 +92,7 @@ def test_a_test_with_few_cases_runs_all_of_them_on_one_loop() -> None:
     cases = [str(n) for n in range(MANY // 2)]
     items = product_of(**{LOOP: ["asyncio", "uvloop"]}, n=cases)
 
-    found = [item.callspec.params["n"] for item in selection.daily(items, "0")]
+    found = [item.callspec.params["n"] for item in selection.brief(items, "0")]
 
     assert cases == sorted(found, key=int)
 
@@ -100,7 +100,7 @@ def test_a_test_with_few_cases_runs_all_of_them_on_one_loop() -> None:
 def test_of_a_test_on_spark_a_few_cases_run_and_in_time_all_of_them() -> None:
     items = product_of(folder="tests/spark/sink", n=[str(n) for n in range(MANY // 2)])
 
-    found = [selection.daily(items, str(seed)) for seed in range(100)]
+    found = [selection.brief(items, str(seed)) for seed in range(100)]
 
     assert {FEW} == {len(each) for each in found}
     assert set(items) == set().union(*found)
@@ -110,7 +110,7 @@ def test_the_seed_draws_the_loop() -> None:
     items = product_of(**{LOOP: ["asyncio", "uvloop"]})
 
     assert {"asyncio", "uvloop"} == {
-        item.callspec.params[LOOP] for n in range(20) for item in selection.daily(items, str(n))
+        item.callspec.params[LOOP] for n in range(20) for item in selection.brief(items, str(n))
     }
 
 
@@ -122,7 +122,7 @@ def test_the_loop_that_is_drawn_is_the_same_before_the_cases_are_made() -> None:
     items = product_of(**{LOOP: ["asyncio", "uvloop"]})
     before = Sample("tests/test_it.py::test_it", Callspec({}), config=Config())
 
-    (item,) = selection.daily(items, "5")
+    (item,) = selection.brief(items, "5")
 
     assert {item.callspec.params[LOOP]: None} == selection.loops(cast(Any, before), {"uvloop": None, "asyncio": None})
 
@@ -139,19 +139,38 @@ def test_a_seed_draws_the_same_tests_every_time_and_another_one_others() -> None
 def test_what_takes_long_is_left_to_the_whole_run_and_to_the_draw_of_ci() -> None:
     items = product_of(marks=("long",), entry=NAMES)
 
-    assert set() == selection.daily(items, "0")
+    assert set() == selection.brief(items, "0")
     assert set(items) == selection.chosen(items, "all", "0")
     assert set(items) == {item for n in range(20 * SHARE) for item in selection.chosen(items, "ci", str(n))}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ci_draws_about_one_in_so_many_of_the_rest_beside_the_daily_tests(seed: str) -> None:
+def test_ci_draws_about_one_in_so_many_of_the_rest(seed: str) -> None:
     items = product_of(entry=NAMES, way=["fused", "apart"]) + product_of("test_long", ("long",), n=range(100 * SHARE))
 
-    daily, found = selection.daily(items, seed), selection.chosen(items, "ci", seed)
+    brief, found = selection.brief(items, seed), selection.chosen(items, "ci", seed)
 
-    assert daily < found
-    assert 50 < len(found - daily) < 150
+    assert brief < found
+    assert 50 < len(found - brief) < 150
+
+
+@pytest.mark.parametrize(("folder", "marks"), [("tests/spark/sink", ()), ("tests", ("costly",))])
+def test_of_what_takes_seconds_the_daily_run_has_half_of_the_tests_and_in_time_all(
+    folder: str, marks: tuple[str, ...]
+) -> None:
+    items = [each for n in range(200) for each in product_of(f"test_{n}", marks, folder, n=["1", "2"])]
+
+    found = [selection.chosen(items, "daily", str(seed)) for seed in range(20)]
+
+    assert all(140 < len(each) < 260 for each in found)
+    assert set(items) == set().union(*found)
+    assert set(items) <= selection.chosen(items, "ci", "0")
+
+
+def test_of_other_tests_the_daily_run_has_all() -> None:
+    items = [each for n in range(200) for each in product_of(f"test_{n}", n=["1", "2"])]
+
+    assert set(items) == selection.chosen(items, "daily", "0")
 
 
 def test_a_module_is_run_by_one_process_and_so_is_a_folder_on_spark() -> None:

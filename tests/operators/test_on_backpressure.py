@@ -438,6 +438,7 @@ class Model:
 moves = st.lists(st.tuples(st.sampled_from(["next", "request"]), st.integers(1, 5)), max_size=20)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=100, deadline=None)
 @given(moves)

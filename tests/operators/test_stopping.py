@@ -414,6 +414,7 @@ async def test_what_can_t_say_when_to_stop_is_refused() -> None:
         await Flow.range(3).for_each(print, stop=asyncio.Event(), grace=-1)
 
 
+@pytest.mark.costly
 async def test_a_service_that_reconnects_keeps_nothing_of_what_it_has_left() -> None:
     """The stop knows of the callbacks that are registered, and not of those that were."""
     seen: list[int] = []

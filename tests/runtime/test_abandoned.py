@@ -356,6 +356,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("abandon", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("flow", HOW_MANY, ids=lambda flow: flow.__name__)
 async def test_what_an_abandoned_iterator_has_begun_runs_to_its_end(

@@ -296,6 +296,7 @@ def run(main: Callable[[], Awaitable[None]]) -> list[BaseException]:
     return dropped
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @each_end
 def test_a_cancellation_from_outside_passes_through_unchanged(end: End, way: Way) -> None:

@@ -503,6 +503,7 @@ def test_a_program_that_is_killed_leaves_no_workers(tmp_path: Path) -> None:
     await_end(int(sign.read_text()))
 
 
+@pytest.mark.costly
 def test_a_program_that_is_killed_leaves_no_worker_in_a_function_that_never_returns(tmp_path: Path) -> None:
     sign = tmp_path / "sign"
     code = (

@@ -63,6 +63,7 @@ class Visitor:
 # -- subscribers at once
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", [1000, pytest.param(10_000, marks=stress)])
 async def test_so_many_subscribers_at_once_are_given_each_element(number: int) -> None:
     shared = Flow.range(10).share(lag=8, start=number)

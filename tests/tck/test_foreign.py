@@ -229,6 +229,7 @@ entry(
 )
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("foreign", FOREIGN, ids=str)
 def test_exactly_the_rules_that_a_foreign_stream_breaks_are_named_and_quoted(
     foreign: Foreign, monkeypatch: pytest.MonkeyPatch

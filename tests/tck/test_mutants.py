@@ -31,6 +31,7 @@ def only_mutants_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "time", CLOCK)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_a_mutant_fails_exactly_the_tests_that_are_there_for_it(mutant: Mutant) -> None:
     failed = {

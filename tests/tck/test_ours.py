@@ -107,6 +107,7 @@ def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEvent
     return lambda: [worker.loop]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("case", [marked(case) for case in CASES])
 def test_an_entry_of_the_registry_keeps_all_rules(case: Case, request: pytest.FixtureRequest) -> None:
     entry, settings = case.entry, Settings(case.prefetch)

@@ -7,6 +7,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import reactive_aio
 from reactive_aio.testing import VirtualTimeLoop
 from reactive_aio.testing.plugin import VirtualTime
@@ -84,6 +86,7 @@ ASYNC_TESTS = """
 """
 
 
+@pytest.mark.costly
 def test_with_pytest_asyncio_in_auto_mode(tmp_path: Path) -> None:
     output = pytest_run(tmp_path, ASYNC_TESTS, *AUTO)
 
@@ -93,12 +96,14 @@ def test_with_pytest_asyncio_in_auto_mode(tmp_path: Path) -> None:
     assert "made probes and did not enter them" in output
 
 
+@pytest.mark.costly
 def test_with_pytest_asyncio_in_strict_mode(tmp_path: Path) -> None:
     source = ASYNC_TESTS.replace("@pytest.fixture", "import pytest_asyncio\n    @pytest_asyncio.fixture")
 
     assert "1 failed, 6 passed, 1 error" in pytest_run(tmp_path, source, *STRICT)
 
 
+@pytest.mark.costly
 def test_loops_that_a_conftest_configures_are_not_disturbed(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         textwrap.dedent("""
@@ -139,6 +144,7 @@ WITHOUT = """
 """
 
 
+@pytest.mark.costly
 def test_without_pytest_asyncio(tmp_path: Path) -> None:
     output = pytest_run(tmp_path, WITHOUT, "-p", "no:asyncio", "-p", "no:anyio")
 
@@ -146,6 +152,7 @@ def test_without_pytest_asyncio(tmp_path: Path) -> None:
     assert "LeakError" in output
 
 
+@pytest.mark.costly
 def test_with_the_plugin_of_anyio(tmp_path: Path) -> None:
     source = """
         import asyncio, pytest
@@ -164,6 +171,7 @@ def test_with_the_plugin_of_anyio(tmp_path: Path) -> None:
     assert "1 passed" in pytest_run(tmp_path, source, "-p", "no:asyncio")
 
 
+@pytest.mark.costly
 def test_a_loop_that_is_not_virtual_is_named(tmp_path: Path) -> None:
     source = """
         import asyncio
@@ -179,6 +187,7 @@ def test_a_loop_that_is_not_virtual_is_named(tmp_path: Path) -> None:
     assert "virtual_time needs pytest-asyncio 1.4" in output
 
 
+@pytest.mark.costly
 def test_a_failure_under_a_seed_is_shown_with_the_seed(tmp_path: Path) -> None:
     source = """
         from reactive_aio.testing import adversarial

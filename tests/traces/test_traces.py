@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Final
 
+import pytest
+
 from tests.traces.ends import READS
 from tests.traces.programs import (
     BARE,
@@ -29,6 +31,7 @@ SAMPLE: Final = range(0, len(FILE.read_bytes()) // 2, 50)
 """From everywhere in the record; some ten seconds' worth."""
 
 
+@pytest.mark.costly
 def test_a_sample_of_programs_does_what_the_record_says() -> None:
     with studio():
         found = digests(SAMPLE)

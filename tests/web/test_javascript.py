@@ -151,6 +151,7 @@ async def test_the_vectors_fit() -> None:
     assert [] == await run_node("vectors.mjs", str(HERE / "vectors.json"))
 
 
+@pytest.mark.costly
 async def test_node_reads_a_service_and_publishes_to_it() -> None:
     service = Service()
     async with serving(service) as address:

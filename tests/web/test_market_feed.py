@@ -6,6 +6,8 @@ import asyncio
 import socket
 from typing import Any
 
+import pytest
+
 from reactive_aio import Hub
 from reactive_aio.web import StreamSocket, connect
 
@@ -32,6 +34,7 @@ async def begun(port: int, more: int) -> Raw:
     return client
 
 
+@pytest.mark.costly
 async def test_a_feed_serves_those_who_read_whatever_the_others_do() -> None:
     hub: Hub[dict[str, Any]] = Hub(idle="wait", lag=LAG, evict_after=0.3)
     app = StreamSocket({"prices": lambda _: hub.flow}, send_timeout=0.3)

@@ -55,6 +55,7 @@ UNNOTICED = {"hypercorn": {"falls silent"}}
 """Clients that a server does not notice: hypercorn can send pings, and waits for no answer."""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("server", "count"), [("uvicorn", 200), ("hypercorn", 50)])
 async def test_clients_that_are_killed_leave_nothing(server: str, count: int) -> None:
     possible = [fate for fate in FATES if fate not in UNNOTICED.get(server, ())]

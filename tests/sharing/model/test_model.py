@@ -67,6 +67,7 @@ def tried(bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> set[object]:
     return met
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_invariants_hold_in_every_order_of_events(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tried(WORLDS[name], monkeypatch)) > 40
@@ -159,6 +160,7 @@ PLANTS = {
 }  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant = PLANTS[name]
