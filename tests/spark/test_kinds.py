@@ -137,11 +137,15 @@ async def test_the_workers_of_a_failed_flow_are_used_again(sc: Any) -> None:
 
         return os.getpid()
 
-    (before,) = set(await numbers(sc, None).map(process).to_list())
+    async def idle() -> set[int]:
+        # Spark takes the worker that has been idle for longest, and other tests may have left one for each slot.
+        return {pid for _ in range(4) for pid in await numbers(sc, None).map(process).to_list()}
+
+    before = await idle()
     for kind in ALL:
         await failure(numbers(sc, None).map(partial(raised_at_3, kind)).to_list())
 
-    assert {before} == set(await numbers(sc, None).map(process).to_list())
+    assert await idle() <= before
 
 
 # -- letting go
