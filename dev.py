@@ -293,6 +293,10 @@ def prepare(environment: Environment) -> dict[str, str]:
     setup(environment, java)
     # Spark's workers must be the same Python as the driver.
     variables = os.environ | {"PYSPARK_PYTHON": environment.python, "PYSPARK_DRIVER_PYTHON": environment.python}
+    # Bytecode is kept in the environment: else each of the many processes compiles all it imports, where a machine
+    # wants none beside the sources.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    variables["PYTHONPYCACHEPREFIX"] = str(environment.folder / "bytecode")
     if environment.spark:
         variables["JAVA_HOME"] = str(java or environment.folder / "java")
     return variables
