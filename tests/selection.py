@@ -28,8 +28,10 @@ FEW: Final = 3
 """A test on Spark runs so many of its cases in the daily part, since each takes seconds."""
 SHARE: Final = 10
 """CI runs one in so many of the tests that the daily part leaves out."""
-EVERY: Final = 2
+EVERY: Final = 3
 """The daily part runs one in so many of the tests that take seconds."""
+COSTLY: Final = ("costly", "spark")
+"""The marks of tests that take seconds; so do all those in the folders of `SPARK`."""
 SPARK: Final = ("tests/spark", "reactive_aio/spark")
 """The folders whose tests start a session of Spark."""
 LOOP: Final = "_asyncio_loop_factory"
@@ -117,7 +119,7 @@ def on_spark(item: pytest.Item) -> bool:
 
 def is_drawn(item: pytest.Item, seed: str) -> bool:
     """Draw one in `EVERY` of the tests that take seconds, with all their cases; others are always in."""
-    costly = on_spark(item) or item.get_closest_marker("costly") is not None
+    costly = on_spark(item) or any(item.get_closest_marker(name) is not None for name in COSTLY)
     return not costly or rank(f"daily {seed}", name_of(item)) % EVERY == 0
 
 
