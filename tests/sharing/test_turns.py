@@ -76,3 +76,29 @@ async def test_an_element_for_which_the_task_does_not_come_is_discarded() -> Non
             await cancelled_when_taken(hot, items)
 
     assert [1] == discarded
+
+
+async def take_one(hot: Hot) -> int:
+    async with Taken[int](hot.shared, as_it_is) as items:
+        return await anext(items)
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_an_element_taken_for_one_who_leaves_before_it_is_given_is_discarded() -> None:
+    discarded: list[object] = []
+    hot = Hot.of()
+    with hooks.using(on_discard=discarded.append):
+        first, second = (asyncio.ensure_future(take_one(hot)) for _ in range(2))
+        await idle()
+        run = sharing_of(hot.shared).current
+        assert run is not None
+        (_, leaver) = run.everybody
+        hot.publisher.next(1)
+        while not leaver.delivery.taken:
+            await asyncio.sleep(0)
+        second.cancel()
+        await idle()
+
+    assert 1 == await first
+    assert second.cancelled()
+    assert [1] == discarded

@@ -16,7 +16,7 @@ from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
 from .patience import Patience
-from .reader import End, Reader, Taken
+from .reader import End, Reader, ReaderChunk
 
 Then = Callable[[], object]
 """Work to do when the lock has been released."""
@@ -102,21 +102,23 @@ class Broadcast(ABC):
         do(calls)
         return taken[0][1:] if taken else ([], None)
 
-    def take_due(self, delivery: Delivery) -> list[Taken]:
-        """Take for the readers of one event loop that are due, some of them at a time; nothing where nobody is."""
+    def take_due(self, delivery: Delivery) -> tuple[list[ReaderChunk], bool]:
+        """Take for the readers of one event loop that are due, some of them at a time; True if more of them are."""
         with self.mutex:
-            taken, calls = self._take(delivery.summon())
+            summoned = delivery.summon()
+            more = delivery.posted
+            taken, calls = self._take(summoned)
         do(calls)
-        return taken
+        return taken, more
 
     def put_off(self, delivery: Delivery) -> bool:
         """Have what has been taken wait for a turn; True if that is to be posted."""
         with self.mutex:
             return delivery.put_off()
 
-    def _take(self, readers: Iterable[Reader]) -> tuple[list[Taken], list[Then]]:
+    def _take(self, readers: Iterable[Reader]) -> tuple[list[ReaderChunk], list[Then]]:
         log = self.log
-        taken: list[Taken] = []
+        taken: list[ReaderChunk] = []
         nodes: list[Node | None] = []
         calls: list[Then] = [nodes.clear]  # they are let go of behind the lock
         for reader in readers:

@@ -18,7 +18,7 @@ from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
     from .broadcast import Broadcast
-    from .reader import Reader, Taken
+    from .reader import Reader, ReaderChunk
 
 AT_ONCE: Final = 64
 """For how many readers is taken at most while the lock is held."""
@@ -39,14 +39,12 @@ class Delivery(Taker):
     """Those who have asked for what was there already, and those found to be due since the latest news."""
     news: bool = field(init=False, default=False)
     """Whether the log has grown since it was last looked who is due."""
-    taken: deque[Taken] = field(init=False, factory=deque["Taken"])
+    taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
     """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
     watch: Attachment | None = field(init=False, default=None)
     """Tells that the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
-    again: bool = field(init=False, default=False)
-    """Whether there were more who are due than were summoned."""
     _ident: int = field(init=False, factory=get_ident)
     _budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
 
@@ -83,7 +81,7 @@ class Delivery(Taker):
                     reader.is_due = True
                     due.append(reader)
         summoned = [due.popleft() for _ in range(min(len(due), AT_ONCE))]
-        self.posted = self.again = bool(due)
+        self.posted = bool(due)
         return summoned
 
     def put_off(self) -> bool:
@@ -101,8 +99,8 @@ class Delivery(Taker):
         taken = self.taken
         again = bool(taken)  # others may have become due behind these
         if not again:
-            taken.extend(self.broadcast.take_due(self))
-            again = self.again
+            due, again = self.broadcast.take_due(self)
+            taken.extend(due)
         while taken:
             reader, items, end = taken.popleft()
             reader.context.run(reader.give, items, end)

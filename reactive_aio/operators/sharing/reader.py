@@ -77,7 +77,7 @@ class Reader:
                 self.inlet.on_error(error)
 
 
-Taken = tuple[Reader, list[Any], End | None]
+ReaderChunk = tuple[Reader, list[Any], End | None]
 """A reader, and what has been taken for it: elements, and the end if it is behind them."""
 
 

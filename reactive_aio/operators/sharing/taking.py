@@ -38,7 +38,10 @@ class TaskReader(Reader):
     """Whether the end has been taken."""
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Keep what the task has asked for, and wake it."""
+        """Keep what the task has asked for, and wake it; discard it where the task has left since it was taken."""
+        if self.cancelled:
+            discard(items)
+            return
         self.items += items
         self.take_end(end)
         self._wake()
