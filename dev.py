@@ -344,7 +344,7 @@ def seed_of_commit() -> str:
 def test_part(part: str, arguments: list[str]) -> int:
     """Run a part of the tests (tests/selection.py) on the default Python, and on the others found; the first failure ends it.
 
-    On the others `daily` runs the smoke tests, and `ci` runs the daily part on the last one.
+    On the others run the smoke tests; where the part is `ci`, the last one runs the brief part.
     """
     seed = option("--seed", arguments) or seed_of_commit()
     default = default_environment()
@@ -354,7 +354,7 @@ def test_part(part: str, arguments: list[str]) -> int:
     for environment in [default, *map(environment_for, others)]:
         here, paths = part, list[str]()
         if environment != default and part != "all":
-            here = "daily"
+            here = "brief"
             paths = [] if part == "ci" and environment.version == others[-1] else [*SMOKE]
         without = "" if environment.spark else ", without Spark"
         say(" ".join([f"tests on Python {environment.version}{without}: {here}", *paths]))
@@ -380,7 +380,7 @@ def floors(_: Environment, arguments: list[str]) -> int:
     default = default_environment()
     lowest = Environment(ROOT / ".venv-floors", default.base, default.version, spark=False, lowest=True)
     say(f"tests with the lowest versions: {', '.join(lowest_versions())}")
-    return test(lowest, [*SPREAD, "--part=daily", *(arguments or [*SMOKE, *CONNECTED])])
+    return test(lowest, [*SPREAD, "--part=brief", *(arguments or [*SMOKE, *CONNECTED])])
 
 
 def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:

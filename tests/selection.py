@@ -1,16 +1,16 @@
 """Which tests a run takes, and how they are spread over its processes.
 
-There are three parts:
+There are four parts:
 
 - ``all``: every test. pytest takes them all when nothing is said, and so does ``python3 dev.py test --all``.
-- ``ci``: what CI runs. A test marked ``long`` is left out. A coroutine test runs on one event loop. Of a test with many
-  cases run as many as it takes to have each value of each parameter at least once. Of a test on Spark run a few cases.
-  To these comes one in `SHARE` of all other tests.
-- ``daily``: what ``python3 dev.py test`` runs, which is to take minutes. It has the same tests without the last ones, but
-  only one in `EVERY` of the tests on Spark and of those marked ``costly``.
+- ``brief``: each test but those marked ``long``, with some of its cases. A coroutine test runs on one event loop. Of a
+  test with many cases run as many as it takes to have each value of each parameter at least once. Of a test on Spark
+  run a few cases. CI runs this part where it does not run the next.
+- ``ci``: what CI runs on the default Python. It is the brief part, and one in `SHARE` of all other tests.
+- ``daily``: what ``python3 dev.py test`` runs, which is to take minutes. It is the brief part with only one in `EVERY` of
+  the tests on Spark and of those marked ``costly``.
 
-A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here: one without a mark is in
-the daily part.
+A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, Final, TypeVar
 import pytest
 
 MANY: Final = 24
-"""A test with more cases than this runs some of them in the daily part."""
+"""A test with more cases than this runs some of them in the brief part."""
 FEW: Final = 3
-"""A test on Spark runs so many of its cases in the daily part, since each takes seconds."""
+"""A test on Spark runs so many of its cases in the brief part, since each takes seconds."""
 SHARE: Final = 10
-"""CI runs one in so many of the tests that the daily part leaves out."""
+"""CI runs one in so many of the tests that the brief part leaves out."""
 EVERY: Final = 3
 """The daily part runs one in so many of the tests that take seconds."""
 COSTLY: Final = ("costly", "spark")
@@ -128,6 +128,8 @@ def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Ite
     if part == "all":
         return set(items)
     found = brief(items, seed)
+    if part == "brief":
+        return found
     if part == "daily":
         return {item for item in found if is_drawn(item, seed)}
     return found.union(item for item in items if rank(f"ci {seed}", item.nodeid) % SHARE == 0)
@@ -139,7 +141,7 @@ def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Ite
 def add_options(parser: pytest.Parser) -> None:
     """Let the command say which tests to run."""
     parser.addoption(
-        "--part", default="all", choices=["daily", "ci", "all"], help="the tests to run: tests/selection.py"
+        "--part", default="all", choices=["daily", "brief", "ci", "all"], help="the tests to run: tests/selection.py"
     )
     parser.addoption("--seed", default="0", help="draws the tests of a part that does not have all of them")
 
@@ -147,7 +149,7 @@ def add_options(parser: pytest.Parser) -> None:
 def loops(item: pytest.Item, found: Mapping[str, T]) -> Mapping[str, T]:
     """Leave the loop that is drawn for a test, so that its cases on the others are not even made."""
     marker = item.get_closest_marker("asyncio")
-    if item.config.getoption("--part") != "daily" or (marker is not None and "loop_factories" in marker.kwargs):
+    if item.config.getoption("--part") not in ("daily", "brief") or (marker is not None and "loop_factories" in marker.kwargs):
         return found
     drawn = loop_of(name_of(item), found, item.config.getoption("--seed"))
     return {drawn: found[drawn]}
