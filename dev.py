@@ -296,7 +296,7 @@ def prepare(environment: Environment) -> dict[str, str]:
     # Bytecode is kept in the environment: else each of the many processes compiles all it imports, where a machine
     # wants none beside the sources.
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    variables["PYTHONPYCACHEPREFIX"] = str(environment.folder / "bytecode")
+    variables.setdefault("PYTHONPYCACHEPREFIX", str(environment.folder / "bytecode"))
     if environment.spark:
         variables["JAVA_HOME"] = str(java or environment.folder / "java")
     return variables
