@@ -59,14 +59,18 @@ def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
     return [by_value(value, protocol=5, buffer_callback=aside(buffers))]
 
 
-def by_reference(value: object, buffers: Buffers | None, *, main: bool = True) -> Pieces:
+def by_reference(value: object, buffers: Buffers | None, *, main: bool | Callable[[type[Any]], bool] = True) -> Pieces:
     """Pickle a value whose classes can all be imported; objects of Arrow's as it pickles columns.
 
-    Raises NotImportableError if something is of the main module, unless the other side has that (``main``).
+    Raises NotImportableError if something is of the main module, unless the other side has that (``main``). With a function
+    for ``main`` the other side has the classes for which it returns True.
     """
     written = _Written()
     callback = None if buffers is None else aside(buffers)
-    pickler = (pickle.Pickler if main else _NoMain)(written, 5, buffer_callback=callback)
+    pickler = pickle.Pickler(written, 5, buffer_callback=callback)
+    if main is not True:
+        pickler = _NoMain(written, 5, buffer_callback=callback)
+        pickler.has = main or _has_none
     # Where nobody has imported it, nothing is Arrow's.
     if buffers is not None and sys.modules.get(ARROW) is not None:
         pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
@@ -89,12 +93,20 @@ class NotImportableError(TypeError):
 
 
 class _NoMain(pickle.Pickler):
-    """Refuses what belongs to the main module."""
+    """Refuses what belongs to the main module, but for classes that the other side has."""
+
+    has: Callable[[type[Any]], bool]
 
     def reducer_override(self, value: Any) -> Any:
-        if getattr(value, "__module__", None) == MAIN:
+        if getattr(value, "__module__", None) == MAIN and not self.has(
+            value if isinstance(value, type) else type(value)
+        ):
             raise NotImportableError
         return NotImplemented
+
+
+def _has_none(_: type[Any]) -> bool:
+    return False
 
 
 def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:

@@ -14,7 +14,10 @@ from ..._core.guard import FAILURES
 from ..._fusion import Placed
 from ..._remote.failures import pack
 from ...operators.scheduling.repartition import Repartition
+from .._source.portable import main_classes
 from .._source.source import FromSpark
+from .._task.main_classes import MainClasses
+from .._task.pickling import of_user
 from .._task.shuffled import Shuffling, before_shuffle, told
 from .._task.worker import InputFailed, InputLost
 from ..sink._columns import Columns
@@ -44,9 +47,10 @@ class ShuffleTask(FrameTask):
             yield told(pack(error, self.here), self.parts)
 
 
-def shuffled(before: FromSpark, by: Placed[Shuffling]) -> Any:
+def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses]:
     """Give the frame of the rows behind the shuffle: each partition sorted by key, and by order within a key.
 
+    The classes are those of the main module that elements may be of: what reads the rows is to bring them.
     The elements themselves are sorted by as well, so that a task that is done again has them in the same order.
     """
     session = session_of(before)
@@ -56,12 +60,13 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> Any:
         if isinstance(operator, Repartition)
         else int(session.conf.get("spark.sql.shuffle.partitions"))
     )
-    columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts), by.origin)
+    sources = [source.ready() for source in before.flows]  # a side of a join may have a shuffle of its own
+    classes = of_user(main_classes, [evolve(source, stages=(*source.stages, by)) for source in sources])
+    columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts, classes), by.origin)
 
     def rows_of(source: FromSpark) -> Any:
-        source = source.ready()  # a side of a join may have a shuffle of its own
         source = evolve(source, stages=(*source.stages, step))
         return framed(source, ShuffleTask(str(source), source.pickled(), parts=parts), columns)
 
-    rows = reduce(lambda some, more: some.unionAll(more), map(rows_of, before.flows))
-    return rows.repartitionById(parts, "part").sortWithinPartitions("key", "place", "item")
+    rows = reduce(lambda some, more: some.unionAll(more), map(rows_of, sources))
+    return rows.repartitionById(parts, "part").sortWithinPartitions("key", "place", "item"), classes

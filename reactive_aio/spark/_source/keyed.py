@@ -62,8 +62,11 @@ class SparkKeyed(FromSpark):
         """Give the source of what comes out of the shuffle: lazily, as a part of Spark's plan."""
         from .._frame.shuffling import shuffled
 
-        frame = shuffled(self.before.ready(), self.by)
-        return FromSpark(frame, self.reading, self.prefetch, self.ordered, self.stages, values=self.values)
+        frame, classes = shuffled(self.before.ready(), self.by)
+        first = Placed(behind_shuffle(self.by.operator, classes), self.by.origin)
+        return FromSpark(
+            frame, self.reading, self.prefetch, self.ordered, (first, *self.stages[1:]), values=self.values
+        )
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the JavaRDD whose computation is the task."""

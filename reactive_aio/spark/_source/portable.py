@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,11 +14,15 @@ from pyspark import RDD, Broadcast, SparkContext
 from pyspark import cloudpickle as _untyped
 from pyspark.sql import DataFrame, SparkSession
 
+from ..._remote.pickling import MAIN
 from ..._remote.variables import Variable
 from ...errors import UnsupportedOnSparkError
 from .._job.told import text_of
+from .._task.main_classes import MainClasses
 
 if TYPE_CHECKING:
+    from .source import FromSpark
+
     # The real one is a C class that takes these as methods.
     class _Pickler:
         def __init__(self, file: io.BytesIO) -> None: ...
@@ -64,30 +69,47 @@ WITH_A_JOB: Final[Kinds] = (
 
 
 class _Checker(_Pickler):
-    """Pickles by value, and refuses what has a meaning in this process only."""
+    """Pickles by value, refuses what has a meaning in this process only, and keeps the classes of the main module."""
 
     def __init__(self, refused: Kinds) -> None:
         super().__init__(io.BytesIO())
         self.refused = refused
+        self.main_classes: dict[type[Any], None] = {}
 
     def persistent_id(self, value: object) -> str | None:
         """Look at each thing that is about to be pickled."""
         for words, kinds in self.refused:
             if isinstance(value, kinds):
                 raise TypeError(f"it captures {words} ({type(value).__qualname__})")
+        if isinstance(value, type) and value.__module__ == MAIN:
+            self.main_classes[value] = None
         # Pickled in earnest it would go along with the next job of this thread, whosoever that is.
         return "a broadcast variable" if isinstance(value, Broadcast) else None
 
 
-def check_portable(stage: object, travels: object, *, resident: bool = False) -> None:
-    """Refuse a stage whose parts that travel can't be sent to Spark's workers; ``resident`` ones get them by no job."""
+def check_portable(stage: object, travels: object, *, resident: bool = False) -> dict[type[Any], None]:
+    """Refuse a stage whose parts that travel can't be sent to Spark's workers; ``resident`` ones get them by no job.
+
+    Return the classes of the main module that are among the parts.
+    """
+    checker = _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE)
     try:
-        _Checker(BOUND_HERE + WITH_A_JOB if resident else BOUND_HERE).dump(travels)
+        checker.dump(travels)
     except Exception as error:
         raise UnsupportedOnSparkError(
             f"{stage}, can't be sent to Spark's workers: {text_of(error) or type(error).__name__}. Remove the object that can't be pickled from its "
             "function, or run it in this process, with .publish_on(schedulers.current()) before it"
         ) from error
+    return checker.main_classes
+
+
+def main_classes(sources: Iterable[FromSpark]) -> MainClasses:
+    """Return the classes of the main module that come with the stages of sources; raises where they can't be sent."""
+    found: dict[type[Any], None] = {}
+    for source in sources:
+        for stage in (*source.stages, source.reading):
+            found |= check_portable(stage, stage)
+    return MainClasses(tuple(found))
 
 
 def check_importable(method: str, variables: tuple[Variable, ...]) -> tuple[Variable, ...]:

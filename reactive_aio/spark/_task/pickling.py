@@ -6,7 +6,7 @@ PySpark's cloudpickle does it by value. A class that comes back is recognized an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from pyspark import cloudpickle as _untyped
 
@@ -16,6 +16,7 @@ from ..._remote.pickling import Buffers, Pieces, aside, by_reference
 _cloudpickle: Any = _untyped
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def dumps(value: object, buffers: Buffers) -> Pieces:
@@ -36,7 +37,7 @@ class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
         self.error = error
 
 
-def of_user(pickle: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs) -> bytes:
+def of_user(pickle: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Pickle what is the user's; raises NotPickled from what that raises."""
     try:
         return pickle(*args, **kwargs)

@@ -20,6 +20,7 @@ from ..._remote.pickling import by_reference
 from ...operators.scheduling.repartition import Repartition
 from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair
 from ...operators.windowing.keys import in_bytes
+from .main_classes import MainClasses, is_here
 from .pickling import dumps_by_value
 from .worker import InputFailed
 
@@ -28,18 +29,19 @@ Row = tuple[int, bytes, bytes, bytes]
 
 
 Shuffling = GroupByKey | Repartition[Any]
+NO_CLASSES: Final = MainClasses()
 ANY: Final = b"any"
 """Stands for a key where keys make no difference; not empty, since that marks a failure."""
 
 
-def before_shuffle(by: Shuffling, parts: int) -> Stage[Any, Row]:
-    """Return the stage that makes rows of elements."""
-    return ToShuffle(by, parts) if isinstance(by, GroupByKey) else Spreading(by)
+def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
+    """Return the stage that makes rows of elements, which may be of these classes."""
+    return ToShuffle(by, parts, classes) if isinstance(by, GroupByKey) else Spreading(by, classes)
 
 
-def behind_shuffle(by: Shuffling) -> Stage[Row, Any]:
+def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
     """Return the stage that reads the rows."""
-    return FromShuffle(by) if isinstance(by, GroupByKey) else Spread(by)
+    return FromShuffle(by, classes) if isinstance(by, GroupByKey) else Spread(by, classes)
 
 
 @frozen
@@ -48,6 +50,7 @@ class ToShuffle(Stage[Any, Row]):
 
     by: GroupByKey
     parts: int
+    classes: MainClasses
 
     template: ClassVar[Template | None] = Template("""
         item = $row(item)
@@ -78,6 +81,7 @@ class Spreading(Stage[Any, Row]):
     """Makes rows of elements, for one partition after another or by key."""
 
     by: Repartition[Any]
+    classes: MainClasses
 
     @property
     def name(self) -> str:
@@ -123,6 +127,7 @@ class Spread(Stage[Row, Any]):
     """Makes elements of the rows."""
 
     by: Repartition[Any]
+    classes: MainClasses
 
     template: ClassVar[Template | None] = Template("""
         item = $element(item)
@@ -145,9 +150,9 @@ class Spread(Stage[Row, Any]):
 
 
 def pickled(value: object) -> bytes:
-    """Pickle an element: by value what belongs to the main module, or can't be imported at all."""
+    """Pickle an element: by value what belongs to the main module and was not brought, or can't be imported at all."""
     try:
-        return b"".join(by_reference(value, None, main=False))
+        return b"".join(by_reference(value, None, main=is_here))
     except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
         return dumps_by_value(value)
 
@@ -162,6 +167,7 @@ class FromShuffle(Stage[Row, Pair]):
     """Runs the stages on rows that come sorted, so that one key ends where another begins."""
 
     by: GroupByKey
+    classes: MainClasses
 
     @property
     def name(self) -> str:

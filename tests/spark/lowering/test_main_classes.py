@@ -1,0 +1,172 @@
+"""Elements of a class of the main module are shuffled by name, as those of any other class are."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from reactive_aio import Flow
+
+pytest.importorskip("pyspark")
+
+from reactive_aio.spark._frame import shuffling
+from reactive_aio.spark._frame.shuffling import shuffled as shuffle
+from reactive_aio.spark._task import main_classes
+from reactive_aio.spark._task.main_classes import MainClasses, bring
+from reactive_aio.spark._task.shuffled import pickled
+
+N = 60
+SMALL = 150
+"""Bytes of an element with the name of its class; by value a class has over a thousand."""
+
+
+@frozen
+class Visit:
+    user: int
+    at: int
+
+
+Visit.__module__ = "__main__"
+
+
+def another_visit() -> type[Any]:
+    """Define a class of the same name, as a cell of a notebook does that is run again."""
+
+    @frozen
+    class Visit:
+        user: int
+
+    Visit.__module__, Visit.__qualname__ = "__main__", "Visit"
+    return Visit
+
+
+def by_user(visit: Visit) -> int:
+    return visit.user
+
+
+def by_time(visit: Visit) -> int:
+    return visit.at
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The names of the main module of a worker to which nothing has been brought."""
+    monkeypatch.setattr(main_classes, "_BROUGHT", {})
+    names = vars(sys.modules["__main__"])
+    before = {**names}
+    yield names
+    names.clear()
+    names.update(before)
+
+
+def test_an_element_names_its_class_where_that_has_been_brought(main: dict[str, Any]) -> None:
+    assert len(pickled(Visit(1, 2))) > SMALL
+    bring((Visit,))
+
+    assert len(pickled(Visit(1, 2))) < SMALL
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+    assert Visit is main["Visit"]
+
+
+def test_the_class_that_was_brought_last_is_the_one_that_is_named(main: dict[str, Any]) -> None:
+    later = another_visit()
+    bring((Visit,))
+    bring((later,))
+
+    assert len(pickled(later(1))) < SMALL
+    assert later(1) == pickle.loads(pickled(later(1)))
+    assert len(pickled(Visit(1, 2))) > SMALL
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+
+
+def test_nothing_that_a_worker_has_itself_is_replaced(main: dict[str, Any]) -> None:
+    main["Visit"] = own = object()
+    bring((Visit,))
+
+    assert own is main["Visit"]
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+
+
+def test_what_is_unpickled_brings_its_classes(main: dict[str, Any]) -> None:
+    sent = pickle.loads(pickle.dumps(MainClasses(())))
+
+    assert MainClasses(()) == sent
+
+
+@pytest.fixture
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The frames that flows shuffle."""
+    found: list[Any] = []
+
+    def kept(*args: Any) -> Any:
+        frame, classes = shuffle(*args)
+        found.append(frame)
+        return frame, classes
+
+    monkeypatch.setattr(shuffling, "shuffled", kept)
+    return found
+
+
+def most_bytes(frames: list[Any]) -> list[int]:
+    """Return the most bytes that an element of a frame has."""
+    return [frame.selectExpr("max(length(item))").collect()[0][0] for frame in frames]
+
+
+@pytest.fixture
+def visits(spark: Any) -> Flow[Visit]:
+    frame = spark.range(0, N, 1, 2).selectExpr("id % 3 AS user", "id AS at")
+    return Flow.from_spark(frame, as_=Visit)
+
+
+@pytest.mark.spark
+async def test_a_class_that_rows_become_is_shuffled_by_name(visits: Flow[Visit], shuffled: list[Any]) -> None:
+    flow = visits.group_by_key(by_user, order_by=by_time).take(1).pairs()
+
+    assert {(user, Visit(user, user)) for user in range(3)} == set(await flow.to_list())
+    assert 1 == len(shuffled)
+    assert max(most_bytes(shuffled)) < SMALL
+
+
+@pytest.mark.spark
+async def test_a_class_that_only_a_function_makes_is_shuffled_by_name(spark: Any, shuffled: list[Any]) -> None:
+    flow = Flow.from_spark(spark.range(0, N, 1, 2), as_=tuple).map(lambda row: Visit(row[0] % 3, row[0])).repartition(4)
+
+    assert {Visit(n % 3, n) for n in range(N)} == set(await flow.to_list())
+    assert 1 == len(shuffled)
+    assert max(most_bytes(shuffled)) < SMALL
+
+
+@pytest.mark.spark
+async def test_a_class_is_shuffled_by_name_again_behind_another_shuffle(
+    visits: Flow[Visit], shuffled: list[Any]
+) -> None:
+    flow = visits.repartition(4).group_by_key(by_time).pairs()
+
+    assert {(n, Visit(n % 3, n)) for n in range(N)} == set(await flow.to_list())
+    assert 2 == len(shuffled)
+    assert max(most_bytes(shuffled)) < SMALL
+
+
+@pytest.mark.spark
+async def test_both_sides_of_a_join_are_shuffled_by_name(visits: Flow[Visit], shuffled: list[Any]) -> None:
+    flow = visits.group_by_key(by_user).join(visits.group_by_key(by_time))
+
+    found = await flow.to_list()
+    assert Counter({0: N // 3, 1: N // 3, 2: N // 3}) == Counter(key for key, _ in found)
+    assert all(left.user == right.at for _, (left, right) in found)
+    assert 1 == len(shuffled)
+    assert max(most_bytes(shuffled)) < SMALL
+
+
+@pytest.mark.spark
+async def test_a_class_that_no_function_knows_is_shuffled_whole(sc: Any, shuffled: list[Any]) -> None:
+    flow = Flow.from_spark(sc.parallelize([Visit(n % 3, n) for n in range(N)], 2)).repartition(4)
+
+    assert {Visit(n % 3, n) for n in range(N)} == set(await flow.to_list())
+    assert most_bytes(shuffled)[0] > SMALL
