@@ -149,7 +149,9 @@ def add_options(parser: pytest.Parser) -> None:
 def loops(item: pytest.Item, found: Mapping[str, T]) -> Mapping[str, T]:
     """Leave the loop that is drawn for a test, so that its cases on the others are not even made."""
     marker = item.get_closest_marker("asyncio")
-    if item.config.getoption("--part") not in ("daily", "brief") or (marker is not None and "loop_factories" in marker.kwargs):
+    if item.config.getoption("--part") not in ("daily", "brief") or (
+        marker is not None and "loop_factories" in marker.kwargs
+    ):
         return found
     drawn = loop_of(name_of(item), found, item.config.getoption("--seed"))
     return {drawn: found[drawn]}
