@@ -199,7 +199,7 @@ def test_operators() -> None:
     assert_type(flow.group_by(str).map(lambda group: group.key), Flow[str])
     assert_type(flow.group_by(str).flat_map(lambda group: group.map(float)), Flow[float])
     assert_type(flow.buffer_until_changed(str), Flow[list[int]])
-    keyed = flow.group_by_key(str, order_by=abs, max_keys=8, max_size=64)
+    keyed = flow.group_by_key(str, order_by=abs, max_keys=8, max_size=64, partitions=8)
     assert_type(flow.group_by_key(str), KeyedFlow[str, int])
     assert_type(keyed.map(float).filter(bool).take(2), KeyedFlow[str, float])
     assert_type(keyed.scan(lambda text, n: text + str(n), "").pairs(), Flow[tuple[str, str]])

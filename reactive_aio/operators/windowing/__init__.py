@@ -190,6 +190,7 @@ class Windowing(Fluent[T_co]):
         order_by: Callable[[T_co], Any] | None = None,
         max_keys: int = 65_536,
         max_size: int = 65_536,
+        partitions: int | None = None,
     ) -> KeyedFlow[K, T_co]:
         """Give operators that work on the elements of each ``key`` as on a flow of their own, where the elements are.
 
@@ -202,7 +203,8 @@ class Windowing(Fluent[T_co]):
         the operators hold goes to ``hooks.on_discard``. An ``async def`` and numbers below 1 are refused when the flow is
         built.
         Spark: the elements are shuffled by key and sorted there, without a limit of keys and sizes, and the same
-        operators run in the workers. Keys are what ``order_by`` may give. Operators that depend on the order of the
+        operators run in the workers. They are shuffled into so many ``partitions``, or as many as
+        ``spark.sql.shuffle.partitions`` says. Of a join the larger number holds. Keys are what ``order_by`` may give. Operators that depend on the order of the
         elements need ``order_by``; without it they are refused by name. Elements for which it gives the same come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
 
@@ -221,5 +223,8 @@ class Windowing(Fluent[T_co]):
             check_function("group_by_key", order_by, "an ordinary function is needed")
         check_count("group_by_key", "max_keys", max_keys, 1)
         check_count("group_by_key", "max_size", max_size, 1)
+        if partitions is not None:
+            check_count("group_by_key", "partitions", partitions, 1)
+        stage = GroupByKey(key, order_by, max_keys, max_size, calling_line(), partitions=partitions)
         flow = self._as_flow()
-        return KeyedFlow(flow, GroupByKey(key, order_by, max_keys, max_size, calling_line()), flow.empty())
+        return KeyedFlow(flow, stage, flow.empty())

@@ -69,6 +69,8 @@ class GroupByKey(Stage[Any, Pair]):
     steps: Steps = ()
     any_order: bool = False
     """Whether the last step says that the order of the elements makes no difference to it."""
+    partitions: int | None = field(kw_only=True, default=None)
+    """Into how many the elements are shuffled; None leaves that to the session."""
 
     needs_whole_stream = True
 
@@ -81,6 +83,8 @@ class GroupByKey(Stage[Any, Pair]):
     def arguments(self) -> str:
         """The functions, and the stages for each key."""
         order = "" if self.order_by is None else f", order_by={label(self.order_by)}"
+        if self.partitions is not None:
+            order += f", partitions={self.partitions}"
         stages = "".join(f" -> {placed.operator}" for placed in self.steps)
         return f"{label(self.key)}{order}{stages}"
 

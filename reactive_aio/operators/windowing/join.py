@@ -125,6 +125,7 @@ class JoinByKey(GroupByKey):
             max_size,
             origin,
             (Placed(joined, origin),),
+            partitions=max(filter(None, (left.partitions, right.partitions)), default=None),
             sides=(right, left),
             how=how,
         )

@@ -13,7 +13,6 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from ..._core.guard import FAILURES
 from ..._fusion import Placed
 from ..._remote.failures import pack
-from ...operators.scheduling.repartition import Repartition
 from .._source.portable import main_classes
 from .._source.source import FromSpark
 from .._task.main_classes import MainClasses
@@ -55,11 +54,7 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses
     """
     session = session_of(before)
     operator = by.operator
-    parts = (
-        operator.partitions
-        if isinstance(operator, Repartition)
-        else int(session.conf.get("spark.sql.shuffle.partitions"))
-    )
+    parts = operator.partitions or int(session.conf.get("spark.sql.shuffle.partitions"))
     sources = [source.ready() for source in before.flows]  # a side of a join may have a shuffle of its own
     classes = of_user(main_classes, [evolve(source, stages=(*source.stages, by)) for source in sources])
     columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts, classes), by.origin)

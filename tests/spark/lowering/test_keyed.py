@@ -265,3 +265,27 @@ async def test_a_failure_of_a_side_arrives_as_itself(spark: Any, side: str) -> N
     with pytest.raises(OddError, match="ninety-nine") as failed:
         await joined.to_list()
     assert any(each.startswith("in map(odd)") for each in failed.value.__notes__)
+
+
+def partitions_of(flow: Flow[tuple[int, Any]]) -> int:
+    found: int = flow.map(lambda pair: (pair[0],)).to_frame("key long").rdd.getNumPartitions()
+    return found
+
+
+@pytest.mark.parametrize(("left", "right", "found"), [(3, None, 3), (None, 6, 6), (3, 6, 6), (7, 2, 7)])
+def test_elements_are_shuffled_into_so_many_partitions(
+    spark: Any, left: int | None, right: int | None, found: int
+) -> None:
+    keyed = on_spark(spark).group_by_key(value_of, partitions=left)
+    other = on_spark(spark).group_by_key(value_of, partitions=right)
+
+    assert found == partitions_of(keyed.join(other))
+    assert (left or int(spark.conf.get("spark.sql.shuffle.partitions"))) == partitions_of(keyed.count())
+
+
+def test_it_is_shown_and_below_one_refused() -> None:
+    flow = Flow.of("a").group_by_key(str, partitions=3).count()
+
+    assert "group_by_key(str, partitions=3 -> count())" in flow.describe()
+    with pytest.raises(ValueError, match="partitions must be at least 1"):
+        Flow.of("a").group_by_key(str, partitions=0)
