@@ -300,14 +300,19 @@ class RegionRun(Passes):
         was applied as a whole, or else the source.
         """
         before: int | None = None
-        fused = self._fused or self._all()
-        known = (fused,) if self._gathering is None else (self._gathering, fused)
-        for unit, offset in (pair for fused in known for pair in zip(fused.units, fused.offsets, strict=True)):
+        for unit, offset in self._units():
             if not isinstance(unit, Unit):
                 before = offset
             elif unit.code is frame.f_code:
                 return unit.stage_of_line.get(line, before)
         return before
+
+    def _units(self) -> Iterator[tuple[object, int]]:
+        """Give the parts of the generated functions; the function that does not gather is made only if it has to be looked at."""
+        if self._gathering is not None:
+            yield from zip(self._gathering.units, self._gathering.offsets, strict=True)
+        fused = self._fused or self._all()
+        yield from zip(fused.units, fused.offsets, strict=True)
 
     def _index(self, traceback: TracebackType | None) -> int | None:
         """Return the place of the current element in the input of the region, where it is known."""

@@ -73,7 +73,7 @@ WHOLE = {
     "replay": {"share"},
     "stop": {"range"},
     "index": {"element_at"},
-    "partitions": {"repartition"},
+    "partitions": {"repartition", "group_by_key"},
     "offset": {"to_spark"},
     "seed": {"sample_fraction"},
     "level": {"log"},
