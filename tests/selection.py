@@ -28,7 +28,7 @@ FEW: Final = 3
 """A test on Spark runs so many of its cases in the brief part, since each takes seconds."""
 SHARE: Final = 10
 """CI runs one in so many of the tests that the brief part leaves out."""
-EVERY: Final = 3
+EVERY: Final = 4
 """The daily part runs one in so many of the tests that take seconds."""
 COSTLY: Final = ("costly", "spark")
 """The marks of tests that take seconds; so do all those in the folders of `SPARK`."""
@@ -167,9 +167,8 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def unit(nodeid: str) -> str:
-    """Return what a process runs as a whole: a module; or a folder on Spark, since each process starts a session.
+    """Return what a process runs as a whole: a module.
 
     Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
     """
-    path = nodeid.partition("::")[0]
-    return path.rpartition("/")[0] if path.startswith(SPARK) else path
+    return nodeid.partition("::")[0]
