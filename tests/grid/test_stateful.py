@@ -8,10 +8,18 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+import pytest
 from attrs import frozen
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from reactive_aio import UNBOUNDED, Flow, hooks, schedulers
 from reactive_aio.spec import RULES
@@ -248,5 +256,8 @@ class Subscription(RuleBasedStateMachine):
         assert violations(self.trace.trace(facts), JUDGED) == []
 
 
-TestSubscription = Subscription.TestCase
-TestSubscription.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+@pytest.mark.usefixtures(
+    "still"
+)  # else a turn on a busy machine may end early, and a repeated example goes another way
+def test_subscription() -> None:
+    run_state_machine_as_test(Subscription, settings=settings(max_examples=150, stateful_step_count=30, deadline=None))
