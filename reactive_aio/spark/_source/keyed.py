@@ -70,4 +70,7 @@ class SparkKeyed(FromSpark):
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the JavaRDD whose computation is the task."""
-        return self.ready().java_rdd(task)
+        ready = self.ready()
+        return ready.java_rdd(
+            evolve(task, stages=ready.pickled())
+        )  # which bring classes that only the shuffle knows of

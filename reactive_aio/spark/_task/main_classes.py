@@ -27,6 +27,13 @@ class MainClasses:
     def __reduce__(self) -> tuple[Any, ...]:
         return bring, (self.found,)
 
+    def has(self, kind: type[Any]) -> bool:
+        """Return whether elements may name a class: it is one of these, and in the main module here.
+
+        Another one may be there by an earlier task, and not where the elements are read.
+        """
+        return kind in self.found and _BROUGHT.get(kind.__qualname__) is kind
+
 
 def bring(found: tuple[type[Any], ...]) -> MainClasses:
     """Put classes into the main module, but in place of nothing that is its own."""
@@ -36,8 +43,3 @@ def bring(found: tuple[type[Any], ...]) -> MainClasses:
         if name not in main or main[name] is _BROUGHT.get(name, MAIN):
             main[name] = _BROUGHT[name] = each
     return MainClasses(found)
-
-
-def is_here(kind: type[Any]) -> bool:
-    """Return whether a class has been brought, and not replaced by another of its name since."""
-    return _BROUGHT.get(kind.__qualname__) is kind

@@ -20,7 +20,7 @@ from ..._remote.pickling import by_reference
 from ...operators.scheduling.repartition import Repartition
 from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair
 from ...operators.windowing.keys import in_bytes
-from .main_classes import MainClasses, is_here
+from .main_classes import MainClasses
 from .pickling import dumps_by_value
 from .worker import InputFailed
 
@@ -73,7 +73,7 @@ class ToShuffle(Stage[Any, Row]):
         key = by.key(item)
         mark = in_bytes(key)
         place = b"" if by.order_by is None else in_bytes(by.order_by(item))
-        return crc32(mark) % self.parts, mark, place, pickled((key, item))
+        return crc32(mark) % self.parts, mark, place, pickled((key, item), self.classes)
 
 
 @frozen
@@ -98,7 +98,7 @@ class Spreading(Stage[Any, Row]):
         from pyspark import TaskContext
 
         task = TaskContext.get()
-        return Dealing(self.by, 0 if task is None else task.partitionId())
+        return Dealing(self.by, self.classes, 0 if task is None else task.partitionId())
 
 
 @define(eq=False)
@@ -106,6 +106,7 @@ class Dealing(Transform[Any, Row]):
     """The partition that is next, in one task."""
 
     by: Repartition[Any]
+    classes: MainClasses
     next: int
 
     template: ClassVar[Template | None] = Template("""
@@ -118,8 +119,8 @@ class Dealing(Transform[Any, Row]):
         by = self.by
         if by.key is None:
             self.next += 1
-            return self.next % by.partitions, ANY, b"", pickled((None, item))
-        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", pickled((None, item))
+            return self.next % by.partitions, ANY, b"", pickled((None, item), self.classes)
+        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", pickled((None, item), self.classes)
 
 
 @frozen
@@ -149,10 +150,10 @@ class Spread(Stage[Row, Any]):
         return looked_at(row)[2]
 
 
-def pickled(value: object) -> bytes:
-    """Pickle an element: by value what belongs to the main module and was not brought, or can't be imported at all."""
+def pickled(value: object, classes: MainClasses) -> bytes:
+    """Pickle an element: by value what belongs to the main module and is none of these classes, or can't be imported at all."""
     try:
-        return b"".join(by_reference(value, None, main=is_here))
+        return b"".join(by_reference(value, None, main=classes.has))
     except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
         return dumps_by_value(value)
 

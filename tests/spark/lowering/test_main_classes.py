@@ -17,6 +17,7 @@ pytest.importorskip("pyspark")
 
 from reactive_aio.spark._frame import shuffling
 from reactive_aio.spark._frame.shuffling import shuffled as shuffle
+from reactive_aio.spark._source.source import FromSpark
 from reactive_aio.spark._task import main_classes
 from reactive_aio.spark._task.main_classes import MainClasses, bring
 from reactive_aio.spark._task.shuffled import pickled
@@ -33,6 +34,9 @@ class Visit:
 
 
 Visit.__module__ = "__main__"
+
+
+BROUGHT = MainClasses((Visit,))
 
 
 def another_visit() -> type[Any]:
@@ -66,23 +70,29 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
 
 
 def test_an_element_names_its_class_where_that_has_been_brought(main: dict[str, Any]) -> None:
-    assert len(pickled(Visit(1, 2))) > SMALL
+    assert len(pickled(Visit(1, 2), BROUGHT)) > SMALL
     bring((Visit,))
 
-    assert len(pickled(Visit(1, 2))) < SMALL
-    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+    assert len(pickled(Visit(1, 2), BROUGHT)) < SMALL
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2), BROUGHT))
     assert Visit is main["Visit"]
+
+
+def test_a_class_that_an_earlier_task_has_brought_is_not_named(main: dict[str, Any]) -> None:
+    bring((Visit,))
+
+    assert len(pickled(Visit(1, 2), MainClasses())) > SMALL
 
 
 def test_the_class_that_was_brought_last_is_the_one_that_is_named(main: dict[str, Any]) -> None:
     later = another_visit()
     bring((Visit,))
-    bring((later,))
+    brought = bring((later,))
 
-    assert len(pickled(later(1))) < SMALL
-    assert later(1) == pickle.loads(pickled(later(1)))
-    assert len(pickled(Visit(1, 2))) > SMALL
-    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+    assert len(pickled(later(1), brought)) < SMALL
+    assert later(1) == pickle.loads(pickled(later(1), brought))
+    assert len(pickled(Visit(1, 2), BROUGHT)) > SMALL
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2), BROUGHT))
 
 
 def test_nothing_that_a_worker_has_itself_is_replaced(main: dict[str, Any]) -> None:
@@ -90,7 +100,7 @@ def test_nothing_that_a_worker_has_itself_is_replaced(main: dict[str, Any]) -> N
     bring((Visit,))
 
     assert own is main["Visit"]
-    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2)))
+    assert Visit(1, 2) == pickle.loads(pickled(Visit(1, 2), BROUGHT))
 
 
 def test_what_is_unpickled_brings_its_classes(main: dict[str, Any]) -> None:
@@ -131,6 +141,24 @@ async def test_a_class_that_rows_become_is_shuffled_by_name(visits: Flow[Visit],
     assert {(user, Visit(user, user)) for user in range(3)} == set(await flow.to_list())
     assert 1 == len(shuffled)
     assert max(most_bytes(shuffled)) < SMALL
+
+
+@pytest.mark.spark
+async def test_the_tasks_that_read_what_was_shuffled_bring_the_class(
+    visits: Flow[Visit], main: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+
+    def kept(source: FromSpark, task: Any) -> Any:
+        found.append(pickle.loads(task.stages)[0][0].operator)
+        return java_rdd(source, task)
+
+    java_rdd = FromSpark.java_rdd
+    monkeypatch.setattr(FromSpark, "java_rdd", kept)
+
+    assert N == len(await visits.group_by_key(by_time).pairs().to_list())
+    (behind,) = found
+    assert behind.classes == BROUGHT
 
 
 @pytest.mark.spark
