@@ -71,6 +71,5 @@ class SparkKeyed(FromSpark):
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the JavaRDD whose computation is the task."""
         ready = self.ready()
-        return ready.java_rdd(
-            evolve(task, stages=ready.pickled())
-        )  # which bring classes that only the shuffle knows of
+        # Its stages bring classes that only the shuffle knows of.
+        return ready.java_rdd(evolve(task, stages=ready.pickled()))
