@@ -20,6 +20,7 @@ from reactive_aio.spark._frame.shuffling import shuffled as shuffle
 from reactive_aio.spark._source.source import FromSpark
 from reactive_aio.spark._task import main_classes
 from reactive_aio.spark._task.main_classes import MainClasses, bring
+from reactive_aio.spark._task.pickling import dumps_by_value
 from reactive_aio.spark._task.shuffled import pickled
 
 N = 60
@@ -104,9 +105,11 @@ def test_nothing_that_a_worker_has_itself_is_replaced(main: dict[str, Any]) -> N
 
 
 def test_what_is_unpickled_brings_its_classes(main: dict[str, Any]) -> None:
-    sent = pickle.loads(pickle.dumps(MainClasses(())))
+    packed = dumps_by_value(BROUGHT)
+    assert "Visit" not in main
 
-    assert MainClasses(()) == sent
+    assert BROUGHT == pickle.loads(packed)
+    assert Visit is main["Visit"]
 
 
 @pytest.fixture
