@@ -119,11 +119,10 @@ def test_a_worker_does_not_look_through_the_archives_that_the_daemon_has_read(
 
 
 def test_a_worker_does_not_look_through_the_objects_that_it_has_inherited(sc: Any) -> None:
-    def collected(_: int) -> tuple[int, int]:
+    def aside(_: int) -> int:
         import gc
 
-        return len(gc.get_objects()), gc.get_freeze_count()
+        return gc.get_freeze_count()
 
-    looked_at, put_aside = sc.parallelize([0], 1).map(collected).first()
-
-    assert put_aside > 2 * looked_at
+    # The worker may have imported more by itself, so only what the daemon had is counted: PySpark's modules at least.
+    assert sc.parallelize([0], 1).map(aside).first() > 10_000
