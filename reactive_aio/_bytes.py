@@ -49,7 +49,7 @@ def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
 def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable[[bytes], T] = json.loads) -> Flow[T]:
     r"""Read lines of JSON (NDJSON). Empty lines are left out.
 
-    ``decode`` makes an element of a line; `json.loads` does.
+    ``decode`` makes an element of a line. `json.loads` does.
     Demand: that of `split_lines`.
     Errors: those of `split_lines`, and what ``decode`` raises, with the number of the line in the note.
 
@@ -64,7 +64,7 @@ def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable
 
 
 def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[bytes]:
-    """Decompress bytes whose Content-Encoding is "gzip" or "deflate"; "identity" and "" leave them as they are.
+    """Decompress bytes whose Content-Encoding is "gzip" or "deflate". "identity" and "" leave them as they are.
 
     Demand: one chunk is asked for when what the one before has given has been emitted, in pieces of at most 64 KiB. Nothing is
     decompressed ahead, so that a small body that stands for a large one costs no memory.

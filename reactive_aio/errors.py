@@ -72,7 +72,7 @@ class HubClosedError(FlowError):
 
 
 class SlowSubscriberError(FlowError):
-    """A subscriber of a shared flow held up the others for longer than they were to wait; it fails alone."""
+    """A subscriber of a shared flow held up the others for longer than they were to wait. It fails alone."""
 
 
 class StalledError(FlowError):

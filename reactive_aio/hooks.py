@@ -95,7 +95,7 @@ def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
 
 
 def drop_error(error: BaseException) -> None:
-    """Tell the hook of an error that reaches nobody else; a failing hook falls back to the default."""
+    """Tell the hook of an error that reaches nobody else. A failing hook falls back to the default."""
     error = as_failure(error)
     try:
         _on_error_dropped.get()(error)

@@ -60,7 +60,7 @@ class Strict:
 
     recorder: Recorder
     broken: str | None = field(init=False, default=None)
-    """How a signal broke a rule before the stream was over; nothing is passed on from then on."""
+    """How a signal broke a rule before the stream was over. Nothing is passed on from then on."""
     _over: bool = field(init=False, default=False)
     """Whether there was an end or a cancel."""
     _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=dict[int, "tuple[Signal, ...]"])
@@ -86,7 +86,7 @@ class Strict:
         self._over = self._over or signal.kind in TERMINALS or signal.kind is Kind.CANCEL
 
     def leave(self, signal: Signal) -> None:
-        """Raise where what a call raised breaks a rule; forget what later calls are not judged by."""
+        """Raise where what a call raised breaks a rule. Forget what later calls are not judged by."""
         with self._lock:
             if signal.call not in self._calls:  # it was refused
                 return

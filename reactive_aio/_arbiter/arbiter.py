@@ -1,10 +1,9 @@
 """The subscription arbiter: carries demand and cancellation from one source over to the next.
 
-The idea is David Karnok's, from his posts on the arbitration of ``java.util.concurrent.Flow``; there it is a
-queue-drain over five atomic variables. Here all state is confined to one event loop, and a handful of
-straight lines are left. They are re-entrant all the same: any call may come from inside any other, since a
-publisher may deliver from within ``request``. Hence one rule, kept in every method: the state is complete
-before anybody else is called.
+The idea is David Karnok's, from his posts on the arbitration of ``java.util.concurrent.Flow``. There it is a
+queue-drain over five atomic variables. Here all state is confined to one event loop, and a handful of straight lines
+are left. They are re-entrant all the same: any call may come from inside any other, since a publisher may deliver from
+within ``request``. Hence one rule, kept in every method: the state is complete before anybody else is called.
 
 Invariants, whenever no method is on the stack:
 

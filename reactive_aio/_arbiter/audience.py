@@ -14,7 +14,7 @@ class Listener(Protocol):
     """One of an audience."""
 
     def end(self, error: BaseException | None, /) -> None:
-        """Take the end of the run, or its failure; it has left by then."""
+        """Take the end of the run, or its failure. It has left by then."""
 
 
 L = TypeVar("L", bound=Listener)
@@ -46,7 +46,7 @@ class Audience(Generic[L]):
     over: bool = field(init=False, default=False)
 
     def join(self, member: L) -> None:
-        """Have somebody be there; there is no joining an audience that is over, but a new run."""
+        """Have somebody be there. There is no joining an audience that is over, but a new run."""
         if self.over:
             raise RuntimeError("the run is over: nobody can join it any more")
         self.members[member] = None

@@ -1,7 +1,7 @@
 """The coordinator: subscribes to one source after another, each through a subscriber of its own.
 
-concat, repeat, retry, on_error_resume_next and defer are coordinators; they differ only in what they do when a
-source ends.
+concat, repeat, retry, on_error_resume_next and defer are coordinators. They differ only in what they do when a source
+ends.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from .._plan.source import Feed
 class Drain(ABC):
     """Works by steps, one after another and never one inside another.
 
-    A call from inside a step only leaves a note, and the loop that is at work goes on for it; so the stack does not
+    A call from inside a step only leaves a note, and the loop that is at work goes on for it. So the stack does not
     grow. When the time is up, after one step at least, the rest waits for a turn of the event loop.
     """
 

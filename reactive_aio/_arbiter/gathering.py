@@ -72,7 +72,7 @@ class Gathering(Drain):
         return demand
 
     def start(self, flows: Iterable[FlowLike], prefetch: int | None) -> None:
-        """Subscribe to flows whose number is known; the key of each is its place."""
+        """Subscribe to flows whose number is known. The key of each is its place."""
         self._unread = iter([(flow, self.enter(prefetch, place)) for place, flow in enumerate(flows)])
         self._start(None)
 

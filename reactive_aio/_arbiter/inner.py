@@ -91,7 +91,7 @@ class Inner:
         self.kept.extend(items)
 
     def take(self, n: int) -> list[Any]:
-        """Give the oldest elements, ``n`` at most; then it may be `hungry`."""
+        """Give the oldest elements, ``n`` at most. Then it may be `hungry`."""
         kept = self.kept
         if len(kept) <= n:
             taken = list(kept)
@@ -120,7 +120,7 @@ class Inner:
         return error
 
     def abandon(self) -> None:
-        """Hear of nothing any more; the flow counts as failed."""
+        """Hear of nothing any more. The flow counts as failed."""
         subscription = self._subscription
         self.cancel()
         if isinstance(subscription, Abandonable):

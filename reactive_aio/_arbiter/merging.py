@@ -20,7 +20,7 @@ class Merging(Gathering):
 
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
-    """The flows that have elements kept here, each once; the first has its turn next."""
+    """The flows that have elements kept here, each once. The first has its turn next."""
     _errors: list[BaseException] = field(
         init=False, factory=list[BaseException]
     )  # bounded by the flows that have failed

@@ -8,7 +8,7 @@ from attrs import frozen
 
 
 class Completes(Enum):
-    """When a flow completes; the value is how the page says it."""
+    """When a flow completes. The value is how the page says it."""
 
     WITH_SOURCE = "with its source"
     BEHIND = "behind what it keeps"
@@ -20,7 +20,7 @@ class Completes(Enum):
 
 
 class Fails(Enum):
-    """The effect of a failure of the source; the value is how the page says it."""
+    """The effect of a failure of the source. The value is how the page says it."""
 
     AT_ONCE = "ends it at once"
     BEHIND = "ends it behind what it keeps"

@@ -21,7 +21,7 @@ AnyFlow = Flow[Any]
 
 
 class TargetError(Exception):
-    """There is no such flow; the message says what is wrong and what to do."""
+    """There is no such flow. The message says what is wrong and what to do."""
 
 
 def load(target: str) -> object:
@@ -41,7 +41,7 @@ def load(target: str) -> object:
 
 
 def build(target: str, candidate: object, run: Callable[[Coroutine[Any, Any, object]], object]) -> AnyFlow:
-    """Give the flow that a target is or, called without arguments, returns; ``run`` runs a coroutine."""
+    """Give the flow that a target is or, called without arguments, returns. ``run`` runs a coroutine."""
     if isinstance(candidate, Flow):
         return candidate  # pyright: ignore[reportUnknownVariableType] - of what type its elements are, nobody knows
     if not callable(candidate) or isinstance(candidate, type):

@@ -59,7 +59,7 @@ class Watcher(Protocol):
 
 
 async def drive(flow: AnyFlow, run: Run, watcher: Watcher) -> None:
-    """Run a flow to its end; ``run`` is kept up to date, also when the flow fails or is cancelled."""
+    """Run a flow to its end. ``run`` is kept up to date, also when the flow fails or is cancelled."""
     begun = perf_counter()
     async with Opened(flow) as items:
 

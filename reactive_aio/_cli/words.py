@@ -14,7 +14,7 @@ from .._core.notes import notes_of
 from .._plan import RegionSnapshot, Snapshot, TasksSnapshot
 
 WIDEST: Final = 60
-"""Characters of a cell; the rest is cut."""
+"""Characters of a cell. The rest is cut."""
 
 
 def progress(snapshot: Snapshot, seconds: float) -> str:

@@ -62,8 +62,8 @@ class _Selector(selectors.BaseSelector):
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock jumps to the next timer when nothing else can run.
 
-    ``asyncio.sleep``, timeouts and ``call_later`` of any code that runs on it take no time, however long they
-    are; ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order.
+    ``asyncio.sleep``, timeouts and ``call_later`` of any code that runs on it take no time, however long they are.
+    ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order.
 
     The clock never jumps over a thread at work. That is an executor's job, a region on ``schedulers.thread``, a thread
     that was started while the loop was there, or any holder of a ``hold()``. Nor does it jump over an open socket,
@@ -146,7 +146,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Run a function in an executor; the clock does not jump until it has ended, cancelled or not."""
+        """Run a function in an executor. The clock does not jump until it has ended, cancelled or not."""
         if executor is None:
             if self._executor_shutdown_called:
                 raise RuntimeError("Executor shutdown has been called")

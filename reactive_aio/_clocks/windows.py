@@ -1,7 +1,7 @@
 """Whether an event loop has anything to run: asked on the loop itself, of any kind of loop.
 
-asyncio's own loops show the queue of their ready callbacks. uvloop does not; there a profile function listens for
-a few passes of the loop, and hears every Python function that anything but the question itself runs.
+asyncio's own loops show the queue of their ready callbacks. uvloop does not. There a profile function listens for a few
+passes of the loop, and hears every Python function that anything but the question itself runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
 
 
 def callback_of(handle: asyncio.Handle) -> Any:
-    """Give what a handle will call; there is no public way to ask."""
+    """Give what a handle will call. There is no public way to ask."""
     return getattr(handle, "_callback", None)
 
 

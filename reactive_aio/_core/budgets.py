@@ -31,7 +31,7 @@ SHORT = 2e-4
 """Seconds that work has which begins late in a turn."""
 
 SHARES: Final = 10
-"""Into how many parts a turn is divided at most; a shorter part would cost more than is done in it."""
+"""Into how many parts a turn is divided at most. A shorter part would cost more than is done in it."""
 
 BUDGET: Final = "_reactive_aio_budget"
 """The attribute of an event loop that holds its budget."""
@@ -95,7 +95,7 @@ class Budget:
     _end: float = field(init=False, default=0.0)
     """When the callback that is running is to end."""
     _waiting: deque[Taker] = field(init=False, factory=deque[Taker])
-    """Threads append to it; only the loop takes from it."""
+    """Threads append to it. Only the loop takes from it."""
     _due: Lock = field(init=False, factory=Lock)
     """Held while a callback is scheduled, or running: so there is never more than one."""
     _context: Context = field(init=False, factory=Context)
@@ -119,7 +119,7 @@ class Budget:
     # -- those who wait
 
     def add(self, taker: Taker, schedule: Callable[..., object] | None = None) -> None:
-        """Have a turn come; another thread hands over what wakes the loop, ``call_soon_threadsafe``."""
+        """Have a turn come. Another thread hands over what wakes the loop, ``call_soon_threadsafe``."""
         self._waiting.append(taker)
         try:
             if self._due.acquire(blocking=False):
@@ -173,7 +173,7 @@ class Budget:
     # -- time
 
     def lend(self) -> float:
-        """Give away the turn that is running, to be used outside of the callback; return how long it is to last."""
+        """Give away the turn that is running, to be used outside of the callback. Return how long it is to last."""
         self._end -= self.part
         return self.part
 

@@ -50,7 +50,7 @@ class Failed:
 
 
 def guarded(context: Context, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | Failed:
-    """Call a user's function in a copy of a context; return what it returns, or its failure.
+    """Call a user's function in a copy of a context. Return what it returns, or its failure.
 
     >>> from contextvars import copy_context
     >>> guarded(copy_context(), int, "12")

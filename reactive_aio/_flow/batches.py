@@ -85,7 +85,7 @@ class Batches(Generic[B_co]):
         return Batches(self.flow.then(FilterBatches[B_co](predicate)))
 
     def take(self, n: int) -> Batches[B_co]:
-        """Emit the first ``n`` elements; the batch in which the last of them is, is cut there.
+        """Emit the first ``n`` elements. The batch in which the last of them is, is cut there.
 
         Demand: no more than ``n`` batches are asked for. Completes with the ``n``-th element, and cancels the source.
         Errors: an ``n`` below 0 is refused with ValueError when the flow is built.
@@ -101,7 +101,7 @@ class Batches(Generic[B_co]):
         return Batches(self.flow.then(TakeOfBatches[B_co](n)))
 
     def skip(self, n: int) -> Batches[B_co]:
-        """Drop the first ``n`` elements; the batch in which the last of them is, is cut there.
+        """Drop the first ``n`` elements. The batch in which the last of them is, is cut there.
 
         Demand: one for one, and another for each batch that is dropped as a whole.
         Errors: an ``n`` below 0 is refused with ValueError when the flow is built.

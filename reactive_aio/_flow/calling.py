@@ -71,9 +71,9 @@ class Calling(Reductions[T_co]):
         one element for each call, asked for when the call before it has ended.
         Errors: a failure of ``fn`` cancels the flow and the other calls under way. A failure of one of these goes to
         ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        Behind ``grace`` the call raises TimeoutError. An exception that ``stop`` raises stops the flow too; the call raises it when the flow has ended.
-        ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused with
-        ValueError.
+        Behind ``grace`` the call raises TimeoutError. An exception that ``stop`` raises stops the flow too. The call
+        raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused
+        with ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
 
         >>> import asyncio
@@ -144,8 +144,9 @@ class Calling(Reductions[T_co]):
         last list has what is left, if there is any. ``stop`` and ``grace`` are those of ``for_each``: when the service is to stop, the
         last list is called with before the call returns.
 
-        Demand: ``size`` elements, asked for when the call before has ended; no more are outstanding and held. Where
-        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next one.
+        Demand: ``size`` elements, asked for when the call before has ended. No more are outstanding and held. Where
+        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next
+        one.
         Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
         that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
         ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.

@@ -57,7 +57,7 @@ class Ends(Calling[T_co]):
         """Start a stream for ``subscriber``, whose signals come on the event loop of the last region.
 
         Demand: as the subscriber requests.
-        Errors: TypeError for what is no subscriber, RuntimeError without an event loop to run on; all else is
+        Errors: TypeError for what is no subscriber, RuntimeError without an event loop to run on. All else is
         signalled. An element that is None can't leave the flow: on_error gets a TypeError that names rule 2.13.
         (Reactive Streams 1.9.)
 
@@ -83,14 +83,14 @@ class Ends(Calling[T_co]):
     def __aiter__(self) -> FlowIterator[T_co]:
         """Iterate over a subscription of its own, asking for one element at a time.
 
-        Leaving the loop by ``break`` cancels at once; ``async with flow.open()`` also waits for the cleanup.
+        Leaving the loop by ``break`` cancels at once. ``async with flow.open()`` also waits for the cleanup.
         """
         from .._runtime.iterating import Iteration
 
         return Iteration.over(self._as_flow())
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
-        """Subscribe for the length of an ``async with`` block; behind it all has been cleaned up.
+        """Subscribe for the length of an ``async with`` block. Behind it all has been cleaned up.
 
         The block is given an iterator over the elements, whose ``snapshot()`` tells how far each region has come
         and what waits at each boundary.
@@ -115,7 +115,7 @@ class Ends(Calling[T_co]):
     async def to_list(self) -> list[T_co]:
         """Give all elements.
 
-        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
+        Demand: unbounded. The list is the caller's to bound, for instance by ``take``.
         Errors: when the flow fails or the wait is cancelled, what was gathered goes to ``hooks.on_discard``.
         (Reactor: ``collectList``.)
 
@@ -135,7 +135,7 @@ class Ends(Calling[T_co]):
 
         Demand: one element.
         Errors: EmptyFlowError without an element, unless a default is given.
-        Spark: in parts; no task gives more than one.
+        Spark: in parts. No task gives more than one.
         (Reactor: ``next``; RxJava: ``first``.)
 
         >>> import asyncio
@@ -152,10 +152,10 @@ class Ends(Calling[T_co]):
     async def last(self, default: Any = MISSING) -> Any:
         """Give the last element.
 
-        Demand: unbounded; one element is kept.
+        Demand: unbounded. One element is kept.
         Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is cancelled,
         the element that is kept goes to ``hooks.on_discard``; those before it have had their turn, and do not.
-        Spark: in parts; only the last element of each partition leaves the workers.
+        Spark: in parts. Only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
         >>> import asyncio
@@ -183,9 +183,9 @@ class Ends(Calling[T_co]):
         makes a container for each. ``combine``, if it is given, makes one value of two: those of two stretches of the
         stream that follow each other. Each stretch has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a,
         fn(b, c))`` are the same for all elements, that is ``fn`` itself.
-        Demand: unbounded; one value is kept.
-        Errors: what a function raises; EmptyFlowError without an element and ``initial``; an ``async def`` is refused with
-        TypeError.
+        Demand: unbounded. One value is kept.
+        Errors: what a function raises; EmptyFlowError without an element and ``initial``. An ``async def`` is refused
+        with TypeError.
         Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
         (Reactor, RxJava: ``reduce``; Pekko, Kotlin: ``reduce``, ``fold``; Spark: ``RDD.aggregate``.)
 
@@ -213,8 +213,8 @@ class Ends(Calling[T_co]):
         element in. Of no elements the container is given as it was made. ``combine(container, later)``, if it is given,
         puts what another container has into the first. The two hold stretches of the stream that follow each other, and
         both orders of doing things come to the same.
-        Demand: unbounded; nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises; an ``async def`` is refused with TypeError. Elements that are in the container
+        Demand: unbounded. Nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
+        Errors: what a function raises. An ``async def`` is refused with TypeError. Elements that are in the container
         by then go to no hook.
         Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
         the order of the whole.
@@ -236,8 +236,8 @@ class Ends(Calling[T_co]):
     async def count(self) -> int:
         """Give the number of elements.
 
-        Demand: unbounded; nothing is kept.
-        Spark: in parts; each partition is counted in the workers.
+        Demand: unbounded. Nothing is kept.
+        Spark: in parts. Each partition is counted in the workers.
         (Reactor, RxJava: ``count``.)
 
         >>> import asyncio
@@ -280,7 +280,7 @@ class Ends(Calling[T_co]):
         what is committed. An argument that is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
         leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches. With ``size=None`` these three are
         refused, and UnsupportedOnSparkError names what ``to_frame`` can't run. FileExistsError tells that ``mode="error"`` has found data.
-        Cancel: stops the Spark job; the batch at hand is committed as a whole or not at all.
+        Cancel: stops the Spark job. The batch at hand is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
 
         .. code-block:: python

@@ -52,8 +52,8 @@ class Flow(
 ):
     """An immutable, lazy description of a stream of elements of type ``T_co``.
 
-    Chaining an operator gives a new flow and runs nothing; a flow can be subscribed to any number of times. It
-    is a Publisher in the sense of Reactive Streams.
+    Chaining an operator gives a new flow and runs nothing. A flow can be subscribed to any number of times. It is a
+    Publisher in the sense of Reactive Streams.
 
     >>> from reactive_aio import Flow
     >>> Flow.range(10).filter(lambda n: n % 3 == 0).map(str).take(2).run_sync()
@@ -134,7 +134,7 @@ class Flow(
         return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
-        """Draw the plan as a picture, in SVG; a notebook shows it by itself.
+        """Draw the plan as a picture, in SVG. A notebook shows it by itself.
 
         ``end`` names what consumes the flow, which is no part of it, to have that shown as well.
 

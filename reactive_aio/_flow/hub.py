@@ -100,7 +100,7 @@ class Hub(Generic[T]):
         self._emission.submit(item, timeout)
 
     async def feed(self, flow: Flow[T]) -> None:
-        """Emit the elements of a flow, each when there is room; several may be fed at a time, and take turns.
+        """Emit the elements of a flow, each when there is room. Several may be fed at a time, and take turns.
 
         Raises the failure of the flow, which does not end the hub, and HubClosedError if the hub has ended.
         """

@@ -82,7 +82,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.buffer_until_changed(key, max_size=max_size))
 
     def take(self, n: int) -> KeyedFlow[K_co, T_co]:
-        """Keep the first ``n`` elements of each key; the others are read all the same."""
+        """Keep the first ``n`` elements of each key. The others are read all the same."""
         return self._with(self._chain.take(n))
 
     def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> KeyedFlow[K_co, list[T_co]]:

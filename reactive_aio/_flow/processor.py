@@ -27,12 +27,12 @@ R_co = TypeVar("R_co", covariant=True)
 def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) -> Processor[T, R]:
     """Make a Processor of a chain of operators: it subscribes to a publisher, and publishes what the chain makes of it.
 
-    It takes one publisher and one subscriber, in either order; each further subscription is cancelled, each
-    further subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as
-    `Flow.share` does. The slowest lets the others be so many elements ahead, and a subscriber that comes behind the end
-    is given the end. None is refused at both edges (rule 2.13).
+    It takes one publisher and one subscriber, in either order. Each further subscription is cancelled, each further
+    subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as `Flow.share`
+    does. The slowest lets the others be so many elements ahead, and a subscriber that comes behind the end is given the
+    end. None is refused at both edges (rule 2.13).
 
-    Demand: what the chain asks for; nothing is buffered but in the operators that say so.
+    Demand: what the chain asks for. Nothing is buffered but in the operators that say so.
     Errors: those of upstream go through the chain, which may recover; those of its functions cancel upstream. An object
     that is no function from flow to flow is refused with TypeError at once.
     Cancel: passed on to upstream, by the last of several subscribers, also when it comes before upstream does.
@@ -115,7 +115,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
             let_go(subscription)
 
     def on_next(self, item: T_contra) -> None:
-        """Pass an element on; where nobody listens, none was requested."""
+        """Pass an element on. Where nobody listens, none was requested."""
         listener = self._listener
         if listener is not None:
             listener.on_next(item)
@@ -153,7 +153,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     # -- the Publisher of the subscriber
 
     def subscribe(self, subscriber: Subscriber[R_co]) -> None:
-        """Serve one subscriber; its signals come where the last region of the chain runs."""
+        """Serve one subscriber. Its signals come where the last region of the chain runs."""
         from .._runtime.ends import subscribe
 
         if self.flow is None:

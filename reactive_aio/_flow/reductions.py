@@ -40,7 +40,7 @@ class Reductions(Fluent[T_co]):
     async def to_set(self) -> set[T_co]:
         """Give the different elements.
 
-        Demand: unbounded; the set is the caller's to bound, for instance by ``take``.
+        Demand: unbounded. The set is the caller's to bound, for instance by ``take``.
         Errors: TypeError for an element that can't be hashed.
         Spark: in parts; only different elements of each partition leave the workers.
         (Kotlin: ``toSet``; RxPY: ``to_set``.)
@@ -66,9 +66,9 @@ class Reductions(Fluent[T_co]):
         """Give the elements by ``key``, or ``value(item)`` instead of them; without functions, of a flow of pairs.
 
         Of several elements with one key the last counts, as in ``dict``.
-        Demand: unbounded; the dict is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises; an ``async def``, and a ``value`` without a ``key``, is refused with TypeError.
-        Spark: in parts; only the latest value for each key leaves a partition.
+        Demand: unbounded. The dict is the caller's to bound, for instance by ``take``.
+        Errors: what a function raises. An ``async def``, and a ``value`` without a ``key``, is refused with TypeError.
+        Spark: in parts. Only the latest value for each key leaves a partition.
         (Reactor: ``collectMap``; RxJava: ``toMap``; RxPY: ``to_dict``.)
 
         >>> import asyncio
@@ -96,7 +96,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: two elements.
         Errors: LimitExceededError at a second element; EmptyFlowError without one, unless a default is given.
-        Spark: in parts; no task gives more than two elements.
+        Spark: in parts. No task gives more than two elements.
         (Reactor, RxJava, Kotlin: ``single``.)
 
         >>> import asyncio
@@ -118,7 +118,7 @@ class Reductions(Fluent[T_co]):
         Demand: the elements up to and with it.
         Errors: EmptyFlowError where there are not so many, unless a default is given. A negative ``index`` is refused
         with ValueError.
-        Spark: in parts; no task goes further than the element would be.
+        Spark: in parts. No task goes further than the element would be.
         (Reactor, RxJava: ``elementAt``.)
 
         >>> import asyncio
@@ -143,9 +143,9 @@ class Reductions(Fluent[T_co]):
     async def sum(self, start: Any = 0) -> Any:
         """Give the sum of the elements, added to ``start`` from the left, as the builtin ``sum`` does.
 
-        Demand: unbounded; one value is kept.
+        Demand: unbounded. One value is kept.
         Errors: TypeError where there is no such sum.
-        Spark: in parts, where ``start`` is a number; the sums of the partitions are added in their order. The result
+        Spark: in parts, where ``start`` is a number. The sums of the partitions are added in their order. The result
         must not depend on how elements are grouped: floats differ in the last digits from a sum in one go.
         (RxPY, reactor-extra: ``sum``.)
 
@@ -165,10 +165,10 @@ class Reductions(Fluent[T_co]):
     async def min(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
         """Give the least element, by itself or by its ``key``; of several the first.
 
-        Demand: unbounded; one element is kept.
+        Demand: unbounded. One element is kept.
         Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
         refused with TypeError.
-        Spark: in parts; the least of each partition leaves it, and ``key`` is called for it here once more.
+        Spark: in parts. The least of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``min``.)
 
         >>> import asyncio
@@ -189,10 +189,10 @@ class Reductions(Fluent[T_co]):
     async def max(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
         """Give the greatest element, by itself or by its ``key``; of several the first.
 
-        Demand: unbounded; one element is kept.
+        Demand: unbounded. One element is kept.
         Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
         refused with TypeError.
-        Spark: in parts; the greatest of each partition leaves it, and ``key`` is called for it here once more.
+        Spark: in parts. The greatest of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``max``.)
 
         >>> import asyncio
@@ -210,10 +210,11 @@ class Reductions(Fluent[T_co]):
         """Give the ``k`` greatest elements, by themselves or by their ``key``, the greatest first; of equal ones the first.
 
         As ``heapq.nlargest`` does, of elements in a total order: a NaN makes the result depend on how it comes.
-        Demand: unbounded; about twice ``k`` elements are kept.
-        Errors: what ``key`` or a comparison raises; a negative ``k`` is refused with ValueError, an ``async def`` with
+        Demand: unbounded. About twice ``k`` elements are kept.
+        Errors: what ``key`` or a comparison raises. A negative ``k`` is refused with ValueError, an ``async def`` with
         TypeError.
-        Spark: in parts; only the greatest of each partition leave the workers; ``key`` is called for those here once more.
+        Spark: in parts; only the greatest of each partition leave the workers. ``key`` is called for those here once
+        more.
         (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)
 
         >>> import asyncio
@@ -231,9 +232,9 @@ class Reductions(Fluent[T_co]):
     async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
         """Give all elements in order, by themselves or by their ``key``, as the builtin ``sorted`` does.
 
-        Demand: unbounded; the list is the caller's to bound, for instance by ``take``.
-        Errors: what ``key`` or a comparison raises; an ``async def`` is refused with TypeError.
-        Spark: in parts; each partition is sorted in the workers, and what comes of them merged here, where ``key`` is
+        Demand: unbounded. The list is the caller's to bound, for instance by ``take``.
+        Errors: what ``key`` or a comparison raises. An ``async def`` is refused with TypeError.
+        Spark: in parts. Each partition is sorted in the workers, and what comes of them merged here, where ``key`` is
         called once more.
         (Reactor: ``collectSortedList``; RxJava: ``toSortedList``.)
 
@@ -252,10 +253,10 @@ class Reductions(Fluent[T_co]):
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
         """Give the number of elements of each key, in the order in which the keys came.
 
-        Demand: unbounded; a number is kept for each key.
+        Demand: unbounded. A number is kept for each key.
         Errors: what ``key`` raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
-        Spark: in parts; each partition is counted in the workers.
+        Spark: in parts. Each partition is counted in the workers.
         (Spark: ``countByKey``; Kotlin: ``groupingBy().eachCount()``; the builtin ``collections.Counter``.)
 
         >>> import asyncio
@@ -280,7 +281,7 @@ class Reductions(Fluent[T_co]):
 
         ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is given, makes one value of
         those of two stretches of the stream that follow each other. Each stretch has begun with ``initial``.
-        Demand: unbounded; a value is kept for each key.
+        Demand: unbounded. A value is kept for each key.
         Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
         Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
@@ -302,7 +303,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another; of no element it is true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
-        Spark: in parts; each task tells of its partition.
+        Spark: in parts. Each task tells of its partition.
         (Reactor, RxJava: ``all``; Pekko: ``forall``.)
 
         >>> import asyncio
@@ -320,7 +321,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another; of no element it is not true.
         Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
-        Spark: in parts; each task tells of its partition.
+        Spark: in parts. Each task tells of its partition.
         (Reactor, RxJava: ``any``; Pekko: ``exists``.)
 
         >>> import asyncio
@@ -338,7 +339,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element after another.
         Errors: what a comparison raises.
-        Spark: in parts; each task tells of its partition.
+        Spark: in parts. Each task tells of its partition.
         (RxJava, RxPY: ``contains``; Reactor: ``hasElement``.)
 
         >>> import asyncio
@@ -355,7 +356,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: one element.
         Errors: those of the flow.
-        Spark: in parts; each task tells of its partition.
+        Spark: in parts. Each task tells of its partition.
         (RxJava, RxPY: ``isEmpty``; Reactor: ``hasElements``, the other way round.)
 
         >>> import asyncio
@@ -372,7 +373,7 @@ class Reductions(Fluent[T_co]):
 
         Demand: unbounded.
         Errors: those of the flow.
-        Spark: in parts; no element leaves the workers.
+        Spark: in parts. No element leaves the workers.
         (Reactor: ``then``; Pekko: ``Sink.ignore``; Kotlin: ``collect`` without a function.)
 
         >>> import asyncio

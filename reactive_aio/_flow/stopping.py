@@ -115,7 +115,7 @@ async def _holds(condition: Condition) -> None:
 
 @define(eq=False)
 class Stop:
-    """Tells the sources of one subscription to give nothing more; they may be on any thread."""
+    """Tells the sources of one subscription to give nothing more. They may be on any thread."""
 
     requested: bool = field(init=False, default=False)
     emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])

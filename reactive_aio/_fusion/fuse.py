@@ -6,10 +6,10 @@ that gives two things for nothing. The line on which an exception left the gener
 raised it. A StopIteration from a user's function can't be mistaken for the end of the stream, because Python turns it
 into a RuntimeError (PEP 479).
 
-The first function of a region is *paced*. It takes its input in short slices and looks at the clock between
-them; when its time is up it returns, and the driver calls it again later. That bounds how long the event
-loop is held even where a filter lets nothing through. Slices start at one element and double only while
-elements are quick, so that nobody waits for a slow function to fill one.
+The first function of a region is *paced*. It takes its input in short slices and looks at the clock between them. When
+its time is up it returns, and the driver calls it again later. That bounds how long the event loop is held even where a
+filter lets nothing through. Slices start at one element and double only while elements are quick, so that nobody waits
+for a slow function to fill one.
 
 A stage without a template ends the function; what follows it goes into a second one that reads the first.
 
@@ -117,7 +117,7 @@ class Fused:
     """For each generated function, the function with what its parameters are bound to."""
 
     def paced(self, items: Iterator[Any], pace: Pace, made: list[Iterator[Any]] | None = None) -> Iterator[Any]:
-        """Apply all to a stretch of input, on the terms of ``pace``; the iterators are listed in ``made``."""
+        """Apply all to a stretch of input, on the terms of ``pace``. The iterators are listed in ``made``."""
         for unit, call in zip(self.units, self._calls, strict=True):
             if call is not None:
                 items = call[0](items, pace, *call[1])
@@ -145,7 +145,7 @@ def fuse(
     counted: bool = True,
     awaited: bool = False,
 ) -> Fused:
-    """Fuse ``transforms[first:]``; the function is generated once for each row of templates and then reused.
+    """Fuse ``transforms[first:]``. The function is generated once for each row of templates and then reused.
 
     ``counted`` says that the place in the input can be read off the input itself, as for a list; else the
     generated loop counts. ``awaited`` says that the input is a coroutine, which gives elements, and in between what it awaits.

@@ -64,7 +64,7 @@ class Passes(ABC):
 
     @abstractmethod
     def starting(self, until: float = inf) -> Iterator[Any]:
-        """Return what the stages have before any input; soon after ``until`` it stops, with ``paused`` set."""
+        """Return what the stages have before any input. Soon after ``until`` it stops, with ``paused`` set."""
 
     @abstractmethod
     def finishing(self, until: float = inf) -> Iterator[Any]:

@@ -30,8 +30,8 @@ NO_STRETCHES: Final[Iterator[tuple[int, Iterator[Any]]]] = iter(())
 class RegionRun(Passes):
     """The state of one region in one subscription.
 
-    A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when
-    its time is up, or when a stage needs no more; ``pace`` then tells which.
+    A *pass* is an iterator that applies the region to a stretch of input. It ends when the input does, when its time is
+    up, or when a stage needs no more. ``pace`` then tells which.
     """
 
     __slots__ = (
@@ -138,7 +138,7 @@ class RegionRun(Passes):
         """Yield what the stages have before any input, each through those that follow it.
 
         Elements that the last stage holds come first, since those of the others are input to it. Soon after ``until``,
-        by `budgets.clock`, it stops, with ``paused`` set; the next call goes on.
+        by `budgets.clock`, it stops, with ``paused`` set. The next call goes on.
         """
         yield from self._give(self._preludes(), until)
         self._fused = None

@@ -1,8 +1,8 @@
 """Stages: synchronous operators as values.
 
-A stage is frozen and picklable; it belongs to a flow. For each subscription it gives a *transform*: itself
-where it keeps no state, else a small object of its own that holds the state. Neither knows of signals,
-demand or event loops: a transform turns an iterator into an iterator.
+A stage is frozen and picklable. It belongs to a flow. For each subscription it gives a *transform*: itself where it
+keeps no state, else a small object of its own that holds the state. Neither knows of signals, demand or event loops: a
+transform turns an iterator into an iterator.
 
 There are two ways to write one.
 
@@ -44,7 +44,7 @@ class Transform(Generic[T, R]):
         return fuse((self,)).unpaced(items)
 
     def paced(self, items: Iterator[T], pace: Pace) -> Iterator[R]:
-        """As `apply`; a transform that may give many elements for one looks at the clock here.
+        """As `apply`. A transform that may give many elements for one looks at the clock here.
 
         Where ``pace.resumes`` it may return once ``pace.deadline`` has passed, and is called again with the same
         input, to go on from where it stopped.
@@ -52,7 +52,7 @@ class Transform(Generic[T, R]):
         return self.apply(items)
 
     def prelude(self) -> Iterable[R]:
-        """Return what comes before any input; until all of it has been given, ``pending`` is true."""
+        """Return what comes before any input. Until all of it has been given, ``pending`` is true."""
         return ()
 
     def finish(self) -> Iterable[R]:

@@ -111,7 +111,7 @@ def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | No
 
 
 def moved_by(steps: tuple[Step, ...]) -> Scheduler | None:
-    """Return where `subscribe_on` has moved the last region; of several the one nearest to the source counts."""
+    """Return where `subscribe_on` has moved the last region. Of several the one nearest to the source counts."""
     moved: Scheduler | None = None
     for step in reversed(steps):
         if isinstance(step.operator, PublishOn):

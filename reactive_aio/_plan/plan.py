@@ -1,6 +1,7 @@
 """The plan of a flow: its steps, rewritten for the engines that will run them, and cut into regions at the boundaries.
 
-Two stages share a region unless a boundary stands between them; whether an engine fuses, ships or draws a region is its own affair.
+Two stages share a region unless a boundary stands between them. Whether an engine fuses, ships or draws a region is its
+own affair.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Plan:
 
 
 def _cut(nodes: Nodes, rewrites: tuple[str, ...]) -> Plan:
-    """Cut a flow at its boundaries; of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
+    """Cut a flow at its boundaries. Of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""
     source = nodes.source.operator
     stages: list[Any] = []
     rows: list[tuple[object, list[Any], PublishOn | None]] = [(nodes.source, stages, None)]

@@ -8,7 +8,7 @@ They run in this order, once for each flow that is planned:
 4. `divide`: a stage that needs the whole stream becomes two, one that runs on its parts and one that combines what comes of them.
 
 Each is a function from nodes to nodes, or to None where there is nothing to do. `Capabilities` say what an engine can
-run; only its source knows how.
+run. Only its source knows how.
 """
 
 from __future__ import annotations

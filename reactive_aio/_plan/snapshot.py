@@ -127,4 +127,4 @@ class SharedSnapshot:
     kept: int
     """Elements that are kept, for subscribers and for those who come later."""
     subscribers: tuple[SubscriberSnapshot, ...]
-    """Those who are there, in no certain order; the slowest is the one that is most behind."""
+    """Those who are there, in no certain order. The slowest is the one that is most behind."""

@@ -1,7 +1,8 @@
 """Sources as values: where the elements of a region come from.
 
-A *pulled* source is an iterator, and is fused with the stages that follow it; an *awaited* one is an async iterator. A *pushed* one (a producer
-coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to the region through an inlet.
+A *pulled* source is an iterator, and is fused with the stages that follow it. An *awaited* one is an async iterator. A
+*pushed* one (a producer coroutine, a publisher of somebody else's, a combinator, a cluster) speaks to the region
+through an inlet.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Receiver(Protocol[T]):
     """A subscriber inside the library: takes elements by the list, all on one event loop."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the subscription; nothing else comes before it."""
+        """Take the subscription. Nothing else comes before it."""
 
     def on_chunk(self, items: list[T], /) -> None:
         """Take elements, no more of them than were requested."""
@@ -78,7 +79,7 @@ class Outlet(Protocol[T]):
     """Where a source delivers, on the event loop of the region that it feeds."""
 
     def on_chunk(self, items: list[T], /) -> None:
-        """Deliver elements; no more of them than were requested."""
+        """Deliver elements. No more of them than were requested."""
 
     def on_error(self, error: BaseException, /) -> None:
         """Deliver the failure that ends the source."""
@@ -122,11 +123,11 @@ class Host(Protocol):
     def cleanup_failed(self, error: BaseException) -> None:
         """Pass on what a cleanup behind the end of the region has raised, from any thread.
 
-        The awaited end raises it, unless the flow has failed before; the hook hears of what nobody can raise.
+        The awaited end raises it, unless the flow has failed before. The hook hears of what nobody can raise.
         """
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that nobody will raise; it is noted on what the end raises, if it does."""
+        """Tell the hook of a failure that nobody will raise. It is noted on what the end raises, if it does."""
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of an inner flow of given ones, ``most`` of them at most, that can be passed on now.
@@ -197,7 +198,7 @@ class Source(ABC, Generic[T_co]):
     __slots__ = ()
 
     capabilities: Capabilities = LOOP
-    """The capabilities of the engine that makes the elements, behind the source; an event loop runs every stage."""
+    """The capabilities of the engine that makes the elements, behind the source. An event loop runs every stage."""
 
     @property
     def name(self) -> str:
@@ -301,4 +302,4 @@ class Pushed(Source[T_co]):
 
     @abstractmethod
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Start delivering to ``inlet`` on its event loop; ``request`` and ``cancel`` are called there too."""
+        """Start delivering to ``inlet`` on its event loop. ``request`` and ``cancel`` are called there too."""

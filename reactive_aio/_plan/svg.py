@@ -21,7 +21,7 @@ NOTE: Final = 14
 HEAD: Final = 46
 PAD: Final = 14
 LONGEST: Final = 44
-"""Characters of a step; a longer one is cut, and shown whole when it is pointed at."""
+"""Characters of a step. A longer one is cut, and shown whole when it is pointed at."""
 
 STYLE: Final = (
     "text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2933}"

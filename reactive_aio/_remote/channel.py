@@ -22,7 +22,7 @@ AHEAD: Final = 65_536
 
 
 class Channel:
-    """One end of the connection; with memory that the other end has too, what is large travels by that."""
+    """One end of the connection. With memory that the other end has too, what is large travels by that."""
 
     def __init__(self, connection: socket.socket, memory: Memory | None = None) -> None:
         connection.setblocking(False)
@@ -37,7 +37,7 @@ class Channel:
         self._ahead = memoryview(bytearray(AHEAD))
 
     def send(self, frame: Frame) -> None:
-        """Send a frame, as much of it as goes out at once; `flush` sends the rest."""
+        """Send a frame, as much of it as goes out at once. `flush` sends the rest."""
         if self._memory is not None and not frame.is_small:
             frame = self._memory.lend(frame)
         freed, self._freed = self._freed, b""

@@ -23,7 +23,7 @@ AnyGroup = BaseExceptionGroup[BaseException]
 ByValue = Callable[[Any], bytes]
 
 DEEPEST: Final = 8
-"""Exceptions behind one another, each led to by the next or a member of it, that go along; the traceback has all."""
+"""Exceptions behind one another, each led to by the next or a member of it, that go along. The traceback has all."""
 
 
 def pack(
@@ -32,7 +32,7 @@ def pack(
     locate: Callable[[BaseException], object] | None = None,
     by_value: ByValue = dumps_by_value,
 ) -> bytes:
-    """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
+    """Pack an exception caught by the caller. ``where`` is the place in words, ``locate`` adds the operator."""
     try:
         if locate is not None:
             locate(error)

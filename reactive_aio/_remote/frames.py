@@ -56,7 +56,7 @@ LARGE_PICKLE: Final = 65_536
 
 @define
 class Frame:
-    """A message in one piece; the meaning of the numbers depends on its kind."""
+    """A message in one piece. The meaning of the numbers depends on its kind."""
 
     kind: int
     number: int = 0
@@ -68,7 +68,7 @@ class Frame:
     pickled: bytes | bytearray = b""
     buffers: Sequence[pickle.PickleBuffer | bytearray] = ()
     more: Sequence[bytes] = ()
-    """The rest of a pickle that is sent in several pieces; it arrives in one."""
+    """The rest of a pickle that is sent in several pieces. It arrives in one."""
 
     def loads(self) -> Any:
         """Unpickle what it carries."""
@@ -98,7 +98,7 @@ class Frame:
         return self.length() + sum(view.nbytes for view in self.views())
 
     def encoded(self) -> Iterator[memoryview]:
-        """Give the pieces of memory that are to be sent, in order; none is empty."""
+        """Give the pieces of memory that are to be sent, in order. None is empty."""
         if self.is_small:
             yield memoryview(self.whole())
             return

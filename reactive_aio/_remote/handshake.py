@@ -89,7 +89,7 @@ class Guard:
 
     @property
     def wants(self) -> int:
-        """The bytes to wait for; to read more would take what comes behind."""
+        """The bytes to wait for. To read more would take what comes behind."""
         return (GREETING.size if self._expected is None else PROOF.size) - len(self._got)
 
     def feed(self, data: bytes) -> bytes:

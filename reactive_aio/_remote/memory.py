@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from .frames import SHARED, Frame
 
 HALF: Final = 2**26
-"""Bytes that may lie there at a time, each way; the system provides what is used of them."""
+"""Bytes that may lie there at a time, each way. The system provides what is used of them."""
 
 KEPT: Final = 2**24
 """Bytes that are kept for the next region."""

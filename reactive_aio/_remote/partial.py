@@ -93,7 +93,7 @@ def _unframed(pickled: bytes, frames: list[int]) -> bytes:
 
 
 def _after(opcode: Any, depth: int, marks: list[int]) -> int:
-    """Tell how much lies on the stack behind an opcode; ``marks`` are the places of those that do."""
+    """Tell how much lies on the stack behind an opcode. ``marks`` are the places of those that do."""
     taken = [each.name for each in opcode.stack_before]
     if opcode.name == "MARK":
         marks.append(depth)

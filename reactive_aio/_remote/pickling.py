@@ -1,7 +1,7 @@
 """Pickling for another process: by reference where it can import what is meant, else by value.
 
 Functions at the top level of a module travel by name. Lambdas, local functions and what was defined in an interactive
-session can't be imported anywhere else; they travel by value, by cloudpickle, where that is installed (PySpark brings
+session can't be imported anywhere else. They travel by value, by cloudpickle, where that is installed (PySpark brings
 it too).
 """
 

@@ -24,7 +24,7 @@ class Variable:
 
     @staticmethod
     def of(method: str, variable: ContextVar[Any]) -> Variable:
-        """Find a variable; refuse at once what no worker could find."""
+        """Find a variable. Refuse at once what no worker could find."""
         if not isinstance(variable, ContextVar):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"{method}(context=...) takes context variables, not {type(variable).__name__}")
         for module_name, module in tuple(sys.modules.items()):

@@ -160,7 +160,7 @@ class Worker:
 
 @define(eq=False)
 class Region:
-    """One region in this worker; it ends when its event loop says so or hangs up."""
+    """One region in this worker. It ends when its event loop says so or hangs up."""
 
     worker: Worker
     channel: Channel

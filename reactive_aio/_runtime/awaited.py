@@ -145,7 +145,7 @@ class AwaitedInput:
         return self.begun()
 
     def used_up(self) -> bool:
-        """Note that the iterator has ended; True since the stages have to hear of it."""
+        """Note that the iterator has ended. True since the stages have to hear of it."""
         if self._answering:
             self._answering = False
         else:
@@ -172,7 +172,7 @@ class AwaitedInput:
         return not self.ended
 
     def close(self) -> None:
-        """Let go of what has come; the owner closes the iterator."""
+        """Let go of what has come. The owner closes the iterator."""
         self.left = self.ended = True
         self._discard()
 
@@ -197,7 +197,7 @@ class AwaitedInput:
         self._step(self.begun().throw, error)
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
-        """Tell the iterator, which waits for demand, of a cancel; an element that it answers with comes next."""
+        """Tell the iterator, which waits for demand, of a cancel. An element that it answers with comes next."""
         if not self.ended:
             self.interrupted = not self.suspended
             self.throw(cancelled if self.suspended else Interrupted(cancelled))
@@ -339,7 +339,7 @@ async def _answer(iterator: AsyncIterator[Any], cancelled: asyncio.CancelledErro
 
 
 async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:
-    """Close an iterator; a failure of that is noted on the one before it, or raised where there is none."""
+    """Close an iterator. A failure of that is noted on the one before it, or raised where there is none."""
     close = getattr(iterator, "aclose", None)
     if close is None:
         return

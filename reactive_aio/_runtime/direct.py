@@ -164,13 +164,13 @@ class Direct:
         self._signal([*failures, *self.close()])
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
-        """End with a failure; with ``locate`` it is one of the region's own functions."""
+        """End with a failure. With ``locate`` it is one of the region's own functions."""
         if locate:
             self._run.locate(error)
         self._signal([error, *self.close()])
 
     def _signal(self, failures: list[BaseException]) -> None:
-        """Keep the first of several failures for the end; the others are noted on it."""
+        """Keep the first of several failures for the end. The others are noted on it."""
         if not failures:
             return
         first, *others = map(as_failure, failures)

@@ -77,7 +77,7 @@ class RegionDriver(Emission):
         self._demand = add_demand(self._demand, n)
 
     def cancel(self) -> None:
-        """Stop; cleaning up is a scheduled callback."""
+        """Stop. Cleaning up is a scheduled callback."""
         self.cancelled = True
         if not self.closed:
             self.post(self._note, None)
@@ -100,7 +100,7 @@ class RegionDriver(Emission):
             self.caught(error)
 
     def arrive(self, items: list[Any]) -> None:
-        """Take elements over a boundary, from any thread; a turn sees to them, which comes only if any are wanted.
+        """Take elements over a boundary, from any thread. A turn sees to them, which comes only if any are wanted.
 
         On the loop they are taken at once, but not before what has been posted: a turn whose time was up may have left some of that.
         """
@@ -114,11 +114,11 @@ class RegionDriver(Emission):
             self._wake_here()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the failure of upstream; it stays behind the elements."""
+        """Take the failure of upstream. It stays behind the elements."""
         self._take_end_here(error)
 
     def on_complete(self) -> None:
-        """Take the end of upstream; it stays behind the elements."""
+        """Take the end of upstream. It stays behind the elements."""
         self._take_end_here(None)
 
     def _take_end_here(self, error: BaseException | None) -> None:
@@ -270,7 +270,7 @@ class RegionDriver(Emission):
     # -- the end
 
     def broken(self, error: BaseException) -> None:
-        """Fail with what has left a turn; where the region has ended, its reader fails instead."""
+        """Fail with what has left a turn. Where the region has ended, its reader fails instead."""
         if self.closed:
             self.host.fail_reader(as_failure(error))
         else:
@@ -325,7 +325,7 @@ class RegionDriver(Emission):
             self._done()
 
     def _signal(self, receiver: Receiver[Any] | None, failures: list[BaseException]) -> None:
-        """Signal the first of several failures; the others are noted on it."""
+        """Signal the first of several failures. The others are noted on it."""
         self.host.failed = True
         first, *others = map(as_failure, failures)
         try:
@@ -353,7 +353,7 @@ class RegionDriver(Emission):
         return [] if error is None else [error]
 
     def _end(self) -> list[BaseException]:
-        """Stop upstream and forget downstream; return what the cleanup of the source raises."""
+        """Stop upstream and forget downstream. Return what the cleanup of the source raises."""
         self.life = CLOSED
         self.receiver = self._open_source = None
         self._demand = 0

@@ -1,7 +1,7 @@
 """Emission: what a region makes of its input, under demand.
 
-A turn works until demand or input is used up, or for its part of the loop's time; then the loop has its turn. These are the few
-lines that every chunk comes through, so they are written with an eye to the number of calls.
+A turn works until demand or input is used up, or for its part of the loop's time. Then the loop has its turn. These are
+the few lines that every chunk comes through, so they are written with an eye to the number of calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .turns import Turns
 NOTHING: Final = object()
 
 MANY: Final = 8
-"""From how much demand on a list is filled by a call; fewer are taken of a generator, which can be suspended."""
+"""From how much demand on a list is filled by a call. Fewer are taken of a generator, which can be suspended."""
 
 
 def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
@@ -84,7 +84,7 @@ class Emission(Turns):
 
     @abstractmethod
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
-        """End with a failure; with ``locate`` it is one of the region's own functions."""
+        """End with a failure. With ``locate`` it is one of the region's own functions."""
 
     @abstractmethod
     def _close(self) -> None:
@@ -262,7 +262,7 @@ class Emission(Turns):
         return False
 
     def let_turn(self) -> Awaitable[None]:
-        """Let the event loop have a turn in the task of a consumer; then `poll` goes on."""
+        """Let the event loop have a turn in the task of a consumer. Then `poll` goes on."""
         return asyncio.sleep(0)
 
     def poll(self) -> Any:

@@ -42,7 +42,7 @@ ATOMS: Final = frozenset({int, str, bool, NoneType})
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
-    """Subscribe somebody else's subscriber; its signals come where the last region runs.
+    """Subscribe somebody else's subscriber. Its signals come where the last region runs.
 
     ``ended`` is called when everything has been cleaned up, on whatever thread that is.
     """
@@ -126,7 +126,7 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
 
 
 def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> Nodes:
-    """Return a flow with an end; the latest is kept, with its plan, as a service may run one flow for each request."""
+    """Return a flow with an end. The latest is kept, with its plan, as a service may run one flow for each request."""
     nodes, line = flow.__nodes__, calling_line(4)
     if nodes.scheduler is not None and not is_home(nodes):
         nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), line))

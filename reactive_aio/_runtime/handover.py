@@ -70,7 +70,7 @@ class Handover:
             self._loop.call_soon_threadsafe(self._wind, context=self._context)
 
     def rest(self, made: list[Any]) -> list[Any]:
-        """Return what of a list has not been handed over; it is the region's to give."""
+        """Return what of a list has not been handed over. It is the region's to give."""
         with self._lock:
             self._list = None
             return made[self._handed :] if self._handed else made

@@ -109,7 +109,7 @@ class PulledInput:
         return chunk or None
 
     def used_up(self) -> bool:
-        """Note that the stretch has ended, and with it the source; True since the stages have to hear of it."""
+        """Note that the stretch has ended, and with it the source. True since the stages have to hear of it."""
         self.ended = True
         return True
 

@@ -171,7 +171,7 @@ class Steps(Held):
             self._pulling = False
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
-        """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
+        """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
         self.driver.cancel()
         self._over = True
         self.clear = False
@@ -290,14 +290,14 @@ class Iteration:
         return snapshot(self._steps.driver)
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up; a task that asks for an element then hears of the end.
+        """Cancel, and wait until everything has been cleaned up. A task that asks for an element then hears of the end.
 
         Raises what the cleanup has raised.
         """
         await self._steps.close()
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
-        """Cancel, and wait for the cleanup; return what is to be raised, which is ``error`` if there is one."""
+        """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
         return await self._steps.finished(error)
 
     def __del__(self) -> None:

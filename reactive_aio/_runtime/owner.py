@@ -1,9 +1,9 @@
 """Regions that read an async iterator: it is pulled through the stages like any iterator, and may suspend in between.
 
-An async generator that is advanced or closed by another task than the one that started it breaks its own timeouts, scopes and
-context variables. So one task, the *owner* of the iterator, does all three, in one context; it is never cut off. The stages work
-in the owner's task too, in the middle of its step. So an element that is there costs no switch of tasks. Nothing is
-read ahead: the pass of the region asks for the next element, as it does of a list.
+An async generator that is advanced or closed by another task than the one that started it breaks its own timeouts,
+scopes and context variables. So one task, the *owner* of the iterator, does all three, in one context. It is never cut
+off. The stages work in the owner's task too, in the middle of its step. So an element that is there costs no switch of
+tasks. Nothing is read ahead: the pass of the region asks for the next element, as it does of a list.
 
 ::
 
@@ -67,7 +67,7 @@ class AwaitedDriver(RegionDriver):
         self._out: list[Any] = []
         """The elements that it has gathered."""
         self._taken = 0
-        """The number of elements that have been taken from there while it waits; it gets the number when it goes on."""
+        """The number of elements that have been taken from there while it waits. It gets the number when it goes on."""
         self._told = False
         """Whether the iterator, which waits for something, has been told that it is left."""
         self._unreleased: Callable[[], None] | None = None
@@ -249,7 +249,7 @@ class AwaitedDriver(RegionDriver):
             self.context.copy().run(self.host.dropped, late)
 
     def _rest(self, late: bool) -> Generator[Any, None, None]:
-        """Wait until there is something to be done; where the time is up, the region's turn sees to the rest."""
+        """Wait until there is something to be done. Where the time is up, the region's turn sees to the rest."""
         if self.closed or self.run.pace.awaiting is not None:
             return
         self._going = self.loop.create_future()

@@ -49,12 +49,12 @@ class SharedHost(ABC, Generic[L]):
     # -- the listeners, on the event loop of the run
 
     def join(self, listener: L) -> None:
-        """Have somebody listen; the run begins with the first one, if it has not begun."""
+        """Have somebody listen. The run begins with the first one, if it has not begun."""
         self.audience.join(listener)
         self.begin()
 
     def leave(self, listener: L) -> None:
-        """Have somebody not listen any more; with the last one the run is cancelled."""
+        """Have somebody not listen any more. With the last one the run is cancelled."""
         self.audience.leave(listener)
 
     # -- the run

@@ -30,7 +30,7 @@ Event = tuple[Callable[[Any], None], Any]
 
 @define(eq=False)
 class Company(Taker):
-    """Regions of one subscription that share an event loop; all of it is confined to that loop's thread.
+    """Regions of one subscription that share an event loop. All of it is confined to that loop's thread.
 
     However many of them wait for their turns, to the budget of the loop they are one. Whom a member wakes has its turn in the
     same callback.
@@ -117,7 +117,7 @@ class Turns(Taker):
         """Give up: there will be no turns any more."""
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the loop; any number of posts cost one wake-up."""
+        """Have ``handle(value)`` called on the loop. Any number of posts cost one wake-up."""
         self._events.put((handle, value))
         if not self._awake:
             self._wake()

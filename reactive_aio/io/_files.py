@@ -114,7 +114,7 @@ def tail(
     max_line: int = 1_048_576,
     limiter: CapacityLimiter | None = None,
 ) -> Flow[str]:
-    """Emit the lines that come to a file, as ``tail -F`` does; it never completes.
+    """Emit the lines that come to a file, as ``tail -F`` does. It never completes.
 
     It begins at the end of the file, or with ``from_start`` at its beginning. A file that is not there is waited for, and read from its
     beginning. When another file has come in its place (rotation), the old one is read to its end first. When it has become shorter
@@ -123,7 +123,7 @@ def tail(
     Demand: the file is looked at when a line is wanted, every ``interval`` seconds while there is none, up to 64 KiB at a time. A file is its
     own buffer: a reader may stop for as long as it likes. Of several rotations meanwhile it sees the last.
     Errors: those of `read_lines`. An ``interval`` that is not above 0 is refused with ValueError.
-    Cancel: at once, or behind the look at hand; the file is closed.
+    Cancel: at once, or behind the look at hand. The file is closed.
     (coreutils: ``tail -F``.)
 
     >>> from reactive_aio.io import tail
@@ -152,8 +152,8 @@ async def write_file(
 
     With ``atomic`` the chunks go to a file beside it, which takes its name when all of them are on the disk. A failure or a cancel leaves the
     file as it was. It is not for ``append``.
-    Demand: up to ``max_batch`` chunks, written in one call on a thread, and at the latest ``seconds`` after the first of them came; no more are
-    asked for meanwhile.
+    Demand: up to ``max_batch`` chunks, written in one call on a thread, and at the latest ``seconds`` after the first
+    of them came. No more are asked for meanwhile.
     Errors: OSError of the file, and those of the flow. A ``max_batch`` below 1, ``seconds`` not above 0 and ``atomic`` with ``append`` are refused with
     ValueError.
     Cancel: waits for the write at hand, then the file is closed.

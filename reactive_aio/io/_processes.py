@@ -21,7 +21,7 @@ SELDOM = 3600.0
 
 
 class ProcessError(RuntimeError):
-    """A process has ended with a ``returncode`` that is not 0; ``stderr`` is the end of what it wrote there.
+    """A process has ended with a ``returncode`` that is not 0. ``stderr`` is the end of what it wrote there.
 
     A negative one is the number of the signal that has ended it.
     """
@@ -52,9 +52,10 @@ def from_process(
     Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
     Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and what the event loop reads
     ahead: twice ``size`` bytes, and up to 256 KiB more on uvloop. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
-    Errors: ProcessError, behind all output, when it ends with another code than 0; the last ``max_stderr`` bytes of its standard error are in
-    it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such program. A process that does not read all
-    of ``stdin`` is no error. A text for the command, numbers below 1 and a ``grace`` that is negative are refused when the flow is built.
+    Errors: ProcessError, behind all output, when it ends with another code than 0. The last ``max_stderr`` bytes of its
+    standard error are in it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such
+    program. A process that does not read all of ``stdin`` is no error. A text for the command, numbers below 1 and a
+    ``grace`` that is negative are refused when the flow is built.
     Cancel: the process is terminated, and killed ``grace`` seconds later if it is still there. It has ended, and ``stdin`` has been cleaned up,
     when a terminal returns.
     (Python: ``asyncio.create_subprocess_exec``; fs2: ``Process``.)
@@ -88,7 +89,7 @@ class _Program:
 
     @asynccontextmanager
     async def started(self) -> AsyncGenerator[_Running, None]:
-        """Start a process; it has ended when this is left."""
+        """Start a process. It has ended when this is left."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(
             lambda: SubprocessStreamProtocol(limit=self.size, loop=loop),
@@ -131,7 +132,7 @@ class _Running:
             self.feeding = asyncio.create_task(self._feed(self.program.stdin))
 
     async def fetch(self, _: int) -> Sequence[bytes]:
-        """Read one chunk; behind the last one, look how it has ended."""
+        """Read one chunk. Behind the last one, look how it has ended."""
         assert self.process.stdout is not None
         chunk = await self.process.stdout.read(self.program.size)
         if chunk:

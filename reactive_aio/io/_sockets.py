@@ -30,8 +30,8 @@ CLOSING = 1.0
 class Peer:
     r"""The other side of a connection: what it sends is a flow, and it is sent flows.
 
-    ``stream`` is a byte stream of anyio; ``Peer.of(reader, writer)`` takes the streams of asyncio. Reading and sending may go on at the
-    same time, in two tasks. The streams stay open until they are closed by who has opened them.
+    ``stream`` is a byte stream of anyio. ``Peer.of(reader, writer)`` takes the streams of asyncio. Reading and sending
+    may go on at the same time, in two tasks. The streams stay open until they are closed by who has opened them.
 
     >>> import asyncio
     >>> from reactive_aio import Flow
@@ -60,8 +60,8 @@ class Peer:
     def chunks(self, *, size: int = 65_536) -> Flow[bytes]:
         """Read what the peer sends, in chunks of at most ``size`` bytes, until it sends no more.
 
-        Demand, errors and cancel are those of `from_stream`. A peer that is not read can't send more than the sockets hold; asyncio itself
-        may hold one read more, up to 256 KiB.
+        Demand, errors and cancel are those of `from_stream`. A peer that is not read can't send more than the sockets
+        hold. The loop itself may hold one read more, up to 256 KiB.
         """
         return from_stream(self.stream, size=size)
 
@@ -74,7 +74,7 @@ class Peer:
         return split_lines(self.chunks(), max_line=max_line)
 
     async def send(self, flow: Flow[bytes], *, send_timeout: float | None = None) -> None:
-        """Send the chunks of a flow, one after another; each is awaited until the operating system has it.
+        """Send the chunks of a flow, one after another. Each is awaited until the operating system has it.
 
         Demand, errors and cancel are those of `send_to`. A peer that goes is noticed by the chunk that is sent to it next.
         """
@@ -115,7 +115,7 @@ class _AsyncioStream(ByteStream):
 async def connect(
     host: str, port: int, *, ssl: SSLContext | None = None, server_hostname: str | None = None
 ) -> AsyncGenerator[Peer, None]:
-    """Connect to a TCP port, by TLS with an ``ssl`` context, and give the Peer; leaving closes the connection.
+    """Connect to a TCP port, by TLS with an ``ssl`` context, and give the Peer. Leaving closes the connection.
 
     ``server_hostname`` is the name that the certificate has to bear, if it is not ``host``.
     Errors: OSError where there is no connection, ssl.SSLError where the certificate is refused.
@@ -133,7 +133,7 @@ async def connect(
 
 @asynccontextmanager
 async def connect_unix(path: str | PathLike[str]) -> AsyncGenerator[Peer, None]:
-    """Connect to a Unix socket, and give the Peer; leaving closes the connection.
+    """Connect to a Unix socket, and give the Peer. Leaving closes the connection.
 
     Errors: OSError where there is no connection.
     (asyncio: ``open_unix_connection``.)
@@ -220,7 +220,7 @@ def _hold(stream: ByteStream) -> None:
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
-    """Wait for a cancelled task to its end; a cancel is put off till then."""
+    """Wait for a cancelled task to its end. A cancel is put off till then."""
     await settled(task)
     with suppress(asyncio.CancelledError):
         task.result()

@@ -87,10 +87,10 @@ async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = 
 
     The stream stays yours: close it, or call ``send_eof()``, behind this.
     Demand: one element is asked for when the stream has taken the one before, so a reader that stops stops the source.
-    Errors: those of the stream, and those of the flow; both close the flow. TimeoutError when the stream takes longer than
-    ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 is refused with ValueError, and what is no such
-    stream with TypeError.
-    Cancel: ``send()`` is cancelled and the flow is closed; a part of the element may have been sent.
+    Errors: those of the stream, and those of the flow. Both close the flow. TimeoutError when the stream takes longer
+    than ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 is refused with ValueError, and
+    what is no such stream with TypeError.
+    Cancel: ``send()`` is cancelled and the flow is closed. A part of the element may have been sent.
     (anyio: ``await stream.send(item)``.)
 
     >>> import anyio

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
-    """Call on a thread, as one of those that ``limiter`` allows; a cancel waits until it has returned.
+    """Call on a thread, as one of those that ``limiter`` allows. A cancel waits until it has returned.
 
     A file that a thread works at can't be closed beside it.
     """

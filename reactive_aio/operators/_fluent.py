@@ -21,7 +21,7 @@ U = TypeVar("U")
 
 
 class Fluent(ABC, Generic[T_co]):
-    """The core that every family inherits; `Flow` implements it."""
+    """The core that every family inherits. `Flow` implements it."""
 
     __slots__ = ()
 

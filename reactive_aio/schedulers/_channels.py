@@ -59,7 +59,7 @@ class WatchedChannel:
             self.loop.add_writer(self.channel.socket.fileno(), self._write)
 
     def say_goodbye(self) -> None:
-        """Say that nothing more will be said; the other side then hangs up when it has said the rest."""
+        """Say that nothing more will be said. The other side then hangs up when it has said the rest."""
         try:
             self.channel.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -119,7 +119,7 @@ def chunk_frame(
 
 
 def report(frame: Frame, failing: BaseException | None) -> Report:
-    """Read what a worker says of a chunk; ``failing`` is why the chunk lacks the rest of its elements, if it does."""
+    """Read what a worker says of a chunk. ``failing`` is why the chunk lacks the rest of its elements, if it does."""
     items: list[Any] = []
     failure: BaseException | None = None
     over = frame.kind in {LAST, FAILED}

@@ -21,7 +21,7 @@ from .._core.guard import as_failure
 
 
 class Released(Protocol):
-    """A callback for the end of what was started for a region; it is called once, from any thread."""
+    """A callback for the end of what was started for a region. It is called once, from any thread."""
 
     def __call__(self, join: Callable[[], None] | None = None) -> None:
         """Take note of it; ``join``, where something is still in its last act, waits for the very end and takes no time."""
@@ -37,7 +37,7 @@ class Attachment(Protocol):
         ...
 
     def detach(self, released: Released) -> None:
-        """Let go; ``released`` is called when what was started for the region has ended."""
+        """Let go. ``released`` is called when what was started for the region has ended."""
 
 
 def nobody(_: BaseException) -> None:
@@ -109,7 +109,7 @@ class Run(Protocol):
 
 
 class Work(Protocol):
-    """The function of a region; it can be pickled if the user's functions can."""
+    """The function of a region. It can be pickled if the user's functions can."""
 
     @property
     def region(self) -> str:
@@ -139,10 +139,10 @@ class Reports(Protocol):
     """Who hears from the workers, on any thread."""
 
     def reported(self, report: Report) -> None:
-        """Take what has come of a chunk; the reports on one chunk come in order."""
+        """Take what has come of a chunk. The reports on one chunk come in order."""
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Take what the letting go of a chunk has raised; nothing of the kind comes behind ``released``."""
+        """Take what the letting go of a chunk has raised. Nothing of the kind comes behind ``released``."""
 
     def lost(self, error: BaseException) -> None:
         """Take note that no more reports will come."""
@@ -152,17 +152,17 @@ class WorkerRegion(Protocol):
     """A region on workers, as the event loop that reads it sees it; to be used on one thread."""
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
-        """Submit a chunk, with the number under which it is to be reported; later ones have to wait for it."""
+        """Submit a chunk, with the number under which it is to be reported. Later ones have to wait for it."""
 
     def go_on(self, chunk: int) -> None:
         """Let a chunk go on that has given as many results as it may without being told to."""
 
     def leave(self, released: Released) -> None:
-        """Let go, and drop what is not over; ``released`` is called when nothing of the region is left."""
+        """Let go, and drop what is not over. ``released`` is called when nothing of the region is left."""
 
 
 class Workers(Protocol):
-    """Where a region runs that is applied to chunks; implement these four to have regions run elsewhere."""
+    """Where a region runs that is applied to chunks. Implement these four to have regions run elsewhere."""
 
     @property
     def name(self) -> str:

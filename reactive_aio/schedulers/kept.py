@@ -39,10 +39,10 @@ class Kept(Here, ABC):
 
     @abstractmethod
     def _shut(self, told: Callable[[], None]) -> Sequence[Ending]:
-        """Begin to end for good; ``told`` is called, on any thread, as the last act of the last, or now."""
+        """Begin to end for good. ``told`` is called, on any thread, as the last act of the last, or now."""
 
     def close(self) -> None:
-        """End it for good and wait for that; flows that still run there end with SchedulerClosedError.
+        """End it for good and wait for that. Flows that still run there end with SchedulerClosedError.
 
         Called there, by a function of such a flow, it does not wait: that would be for itself.
         """

@@ -37,7 +37,7 @@ class _Watched:
             self.timer = self.watcher.call_later(WATCH, self.watch)
 
     def detach(self, released: Released) -> None:
-        """Stop looking; nothing else was started."""
+        """Stop looking. Nothing else was started."""
         self.detached = True
         self.lost = nobody  # who holds this, and would be held by it
         timer, self.timer = self.timer, None

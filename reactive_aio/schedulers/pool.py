@@ -19,7 +19,7 @@ class Team(Protocol):
     """Running workers."""
 
     def stop(self, told: Callable[[], None]) -> None:
-        """End all workers; ``told`` is called, on any thread, as the last act of the last one, or now.
+        """End all workers. ``told`` is called, on any thread, as the last act of the last one, or now.
 
         Called again, that goes for each call.
         """
@@ -108,7 +108,7 @@ class Pool(Kept, Generic[TeamT]):
         return not kept and all(each is not team for other, each in self._members.items() if other is not member)
 
     def let_go(self, member: Member, team: TeamT, released: Released) -> None:
-        """Let a member go that is not worked for any more; the last one ends the workers."""
+        """Let a member go that is not worked for any more. The last one ends the workers."""
         with self._lock:
             # One that is not there has been expelled by `close`, which ends the workers itself.
             last = member in self._members and self._last(member, team)

@@ -161,7 +161,7 @@ class ProcessPool(Pool[Team]):
             ) from error
 
     def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
-        """Take a region in; the first one starts the processes."""
+        """Take a region in. The first one starts the processes."""
         if worker.starting:
             raise RuntimeError(
                 f"{worker.starting[0]} runs a flow on processes while a worker process imports it. Put the code of the "
@@ -201,10 +201,10 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     cloudpickle is installed. A value that can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
     context the variables in ``context`` are current in the functions, with values that can be pickled.
 
-    The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns; a
+    The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them in the middle of a function. ``async with schedulers.processes(2) as pool:`` keeps them for many
-    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions of microseconds want a prefetch
-    of thousands. Raises NotImplementedError on Windows, where no socket carries another. (Pekko: none; Python:
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions of microseconds want a
+    prefetch of thousands. Raises NotImplementedError on Windows, where no socket carries another. (Pekko: none; Python:
     ``ProcessPoolExecutor``.)
 
     >>> import math

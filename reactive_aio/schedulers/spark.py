@@ -1,4 +1,4 @@
-"""The scheduler that runs functions on a Spark cluster; PySpark is imported when it is made."""
+"""The scheduler that runs functions on a Spark cluster. PySpark is imported when it is made."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spark(
 
     A task that is lost is replaced, and its work is done again. No element is lost, doubled or out of place, and
     effects of the functions may happen again. A chunk that is lost four times fails the flow with WorkerDiedError, a
-    job that can't be run with SparkJobError. Needs a classic session; Spark Connect is refused. (Reactor, RxJava:
+    job that can't be run with SparkJobError. Needs a classic session. Spark Connect is refused. (Reactor, RxJava:
     none.)
 
     >>> from reactive_aio import Flow, schedulers

@@ -81,7 +81,7 @@ class _LoopThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs; a process that has been forked has none of the threads of the other."""
+        """Whether it runs. A process that has been forked has none of the threads of the other."""
         return self._thread.is_alive()
 
     def is_here(self) -> bool:
@@ -153,7 +153,7 @@ class ThreadScheduler(Kept):
             return self._worker is not None and self._worker.loop is _running_loop()
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Return the thread's loop; the first region starts the thread."""
+        """Return the thread's loop. The first region starts the thread."""
         with self._lock:
             if self._closed:
                 raise SchedulerClosedError(f"{self.name} has been closed. Build the flow with a new scheduler")
@@ -215,11 +215,11 @@ class ThreadScheduler(Kept):
 def thread(name: str) -> ThreadScheduler:
     """Run the region on a thread named ``name`` that has an event loop of its own (uvloop where installed).
 
-    The thread starts with the first region placed on it and ends with the last, before the terminal
-    returns. ``async with schedulers.thread("io") as io:`` keeps it for many flows; leaving the block, or
-    ``close()``, ends the thread, and flows that still run on it end with SchedulerClosedError. A function on it that
-    raises SystemExit or KeyboardInterrupt fails its flow, and the thread goes on. Regions of several flows share the
-    thread. (Reactor: ``Schedulers.single``.)
+    The thread starts with the first region placed on it and ends with the last, before the terminal returns. ``async
+    with schedulers.thread("io") as io:`` keeps it for many flows. Leaving the block, or ``close()``, ends the thread,
+    and flows that still run on it end with SchedulerClosedError. A function on it that raises SystemExit or
+    KeyboardInterrupt fails its flow, and the thread goes on. Regions of several flows share the thread. (Reactor:
+    ``Schedulers.single``.)
 
     >>> from reactive_aio import Flow, schedulers
     >>> Flow.range(3).subscribe_on(schedulers.thread("numbers")).map(lambda n: n * n).run_sync()

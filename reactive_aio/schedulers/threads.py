@@ -109,7 +109,7 @@ class _Team:
 
 @define(eq=False, repr=False)
 class _Chunk:
-    """A chunk on its way; each has a context of its own, since several are worked on at a time."""
+    """A chunk on its way. Each has a context of its own, since several are worked on at a time."""
 
     number: int
     items: list[Any]
@@ -247,7 +247,7 @@ class ThreadPool(Pool[_Team]):
         """Refuse nothing: a function is called as it is."""
 
     def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
-        """Take a region in; threads start as there is work for them."""
+        """Take a region in. Threads start as there is work for them."""
         hired: list[_Member] = []
 
         def make(team: _Team) -> _Member:
@@ -268,7 +268,7 @@ def threads(n: int) -> ThreadPool:
     one element at first and more as long as the functions are quick. Operators that depend on an element's place in the
     stream, such as ``take``, run with what follows them on the event loop that reads.
 
-    The threads start as there is work and end with the last flow on them, before its terminal returns; a function that
+    The threads start as there is work and end with the last flow on them, before its terminal returns. A function that
     blocks is waited for. ``async with schedulers.threads(8) as pool:`` keeps them for many flows. (Reactor:
     ``Schedulers.boundedElastic``.)
 

@@ -1,9 +1,9 @@
 """PySpark's daemon, whose workers end without a word when Spark hangs up on them: ``spark.python.daemon.module``.
 
-Spark hangs up on the worker of a task that it has cancelled. PySpark has the worker find out when it next reads or writes,
-and say on stderr that a pipe is broken; until then it goes on with what nobody wants. Here a thread of the worker
-waits for that, and ends it. Tasks of this library see to it themselves, once they run. This is for all the others, such
-as those before a shuffle, and for workers that are just being started.
+Spark hangs up on the worker of a task that it has cancelled. PySpark has the worker find out when it next reads or
+writes, and say on stderr that a pipe is broken. Until then it goes on with what nobody wants. Here a thread of the
+worker waits for that, and ends it. Tasks of this library see to it themselves, once they run. This is for all the
+others, such as those before a shuffle, and for workers that are just being started.
 
 A worker collects garbage behind each task, and looks at every object that it has inherited: that is most of what a small
 task costs it. So the daemon puts its own objects aside before it forks.

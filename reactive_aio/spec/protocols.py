@@ -1,8 +1,7 @@
 """The four types of the Reactive Streams contract, as structural protocols.
 
-Every method is an ordinary one that returns nothing: the two ends of a stream are coroutines, the
-signals between them are not. A class of any library that has these methods takes part; nothing has
-to be inherited.
+Every method is an ordinary one that returns nothing: the two ends of a stream are coroutines, the signals between them
+are not. A class of any library that has these methods takes part. Nothing has to be inherited.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ class Subscription(Protocol):
     """The link between one publisher and one subscriber, held by the subscriber (rules 3.1 to 3.17)."""
 
     def request(self, n: int, /) -> None:
-        """Ask for ``n`` more elements, ``n`` at least 1; ``UNBOUNDED`` and more mean without end."""
+        """Ask for ``n`` more elements, ``n`` at least 1. ``UNBOUNDED`` and more mean without end."""
 
     def cancel(self) -> None:
         """Ask the publisher to stop and to forget the subscriber; may be called again without effect."""
@@ -29,7 +28,7 @@ class Subscriber(Protocol[T_contra]):
     """A receiver of a stream: ``on_subscribe on_next* (on_error | on_complete)?`` (rules 2.1 to 2.13)."""
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the subscription; nothing else comes before it."""
+        """Take the subscription. Nothing else comes before it."""
 
     def on_next(self, item: T_contra, /) -> None:
         """Take one element; never more of them than were requested."""

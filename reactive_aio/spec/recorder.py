@@ -52,7 +52,7 @@ class Recorder:
     _entries: int = field(init=False, default=0)
 
     def subscriber(self, subscriber: Subscriber[Any], judge: Judge | None = None) -> RecordedSubscriber:
-        """Stand in front of a subscriber; the pair it makes with its publisher is a stream of the trace."""
+        """Stand in front of a subscriber. The pair it makes with its publisher is a stream of the trace."""
         return RecordedSubscriber(self, subscriber, self.new_stream(), judge)
 
     def publisher(self, publisher: Publisher[Any]) -> RecordedPublisher:

@@ -1,8 +1,8 @@
 """Traces: what passed between publishers and subscribers, call by call.
 
-Each call of the contract is two entries, one when it is made and one when it returns or raises, so that a trace
-tells what happened inside of what. The rules read traces and nothing else (`predicates`); the way to take a
-trace is described in `recorder`.
+Each call of the contract is two entries, one when it is made and one when it returns or raises, so that a trace tells
+what happened inside of what. The rules read traces and nothing else (`predicates`). The way to take a trace is
+described in `recorder`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Call:
 
 @frozen
 class Facts:
-    """Facts about a recording that can't be seen in the signals; unknown ones are not judged."""
+    """Facts about a recording that can't be seen in the signals. Unknown ones are not judged."""
 
     at_rest: bool = False
     """Nothing was left to run when the recording ended, so that what has not come will not come."""

@@ -1,6 +1,6 @@
 """The verification suite: learn which rules of Reactive Streams a publisher, subscriber or processor breaks.
 
-Subclass one of the verifications in a test module and give it the factories it asks for; pytest does the rest.
+Subclass one of the verifications in a test module and give it the factories it asks for. Pytest does the rest.
 """
 
 from .blackbox import SubscriberBlackboxVerification as SubscriberBlackboxVerification

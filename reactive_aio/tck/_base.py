@@ -21,7 +21,7 @@ class PublisherBase(Verification):
     __test__ = False
 
     max_elements_from_publisher: int = UNBOUNDED - 1
-    """The most elements that ``create_publisher`` can be asked for; tests that need more are not verified."""
+    """The most elements that ``create_publisher`` can be asked for. Tests that need more are not verified."""
     bounded_depth_of_on_next_and_request_recursion: int = 1
     """How deep on_next may be inside itself when request is called from it (rule 3.3); 1 means not at all."""
 

@@ -174,7 +174,7 @@ class PublisherTests(PublisherBase):
     async def test_optional_spec108_possiblyCanceledSubscriptionShouldNotReceiveOnErrorOrOnCompleteSignals(
         self, run: Run
     ) -> None:
-        """After cancel no end is signalled; a late one is tolerated by the specification."""
+        """After cancel no end is signalled. A late one is tolerated by the specification."""
         probe = await self.subscribed(run, 5)
         await self.ask(run, probe, 2)
         run.need(not probe.over, "the stream ended before it could be cancelled")
@@ -263,7 +263,7 @@ class PublisherTests(PublisherBase):
 
     @verifies("1.11", optional=True)
     async def test_optional_spec111_maySupportMultiSubscribe(self, run: Run) -> None:
-        """A second subscriber is served; a publisher may reject it."""
+        """A second subscriber is served. A publisher may reject it."""
         probes = await self._several(run)
         if any(probe.error is not None or probe.subscription is None for probe in probes):
             raise DoesNotHoldError(f"§1.11 it serves one subscriber only\n{run.trace().tail()}")

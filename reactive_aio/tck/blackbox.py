@@ -53,7 +53,7 @@ class SubscriberBlackboxVerification(SubscriberExercises):
 
     @verifies("2.2", jvm="untested_spec202_blackbox_shouldAsynchronouslyDispatch", optional=True)
     async def test_optional_spec202_blackbox_shouldAsynchronouslyDispatch(self, run: Run) -> None:
-        """on_next returns quickly; slow work is done elsewhere."""
+        """on_next returns quickly. Slow work is done elsewhere."""
         await self._202(run)
 
     @verifies("2.3")

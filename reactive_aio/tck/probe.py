@@ -78,7 +78,7 @@ class Probe:
 
 @define(eq=False)
 class HandPublisher:
-    """A publisher of the verification's own, which keeps to the rules; elements are sent by hand.
+    """A publisher of the verification's own, which keeps to the rules. Elements are sent by hand.
 
     With ``feed`` it answers each request from inside the call, which rules 3.10 and 3.11 allow.
     """

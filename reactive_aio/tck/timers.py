@@ -15,7 +15,7 @@ NAMES = ("call_later", "call_at")
 
 @define(eq=False)
 class Timers:
-    """Knows which timers of a loop are still to come; it keeps none of them alive."""
+    """Knows which timers of a loop are still to come. It keeps none of them alive."""
 
     loop: asyncio.AbstractEventLoop
     _handles: dict[int, weakref.ref[asyncio.TimerHandle]] = field(

@@ -16,7 +16,7 @@ from .run import Run
 class Verification(ABC):  # noqa: B024 - what is to be written differs by role
     """A class of tests, to be subclassed with factories for what is to be verified.
 
-    pytest collects a subclass as usual; ``verify(subclass)`` gives the results to a program.
+    pytest collects a subclass as usual. ``verify(subclass)`` gives the results to a program.
     """
 
     __test__: ClassVar[bool] = False

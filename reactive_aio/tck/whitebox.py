@@ -118,7 +118,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
 
     @verifies("2.2", jvm="untested_spec202_shouldAsynchronouslyDispatch", optional=True)
     async def test_optional_spec202_shouldAsynchronouslyDispatch(self, run: Run) -> None:
-        """on_next returns quickly; slow work is done elsewhere."""
+        """on_next returns quickly. Slow work is done elsewhere."""
         await self._202(run)
 
     @verifies("2.3")

@@ -10,8 +10,8 @@ not promise which of two tasks proceeds first. So:
 - A task that waited for a future, and a region, may also sit out some passes, as if what they wait for had come
   later. So one can get ahead of another by any number of steps.
 
-trio shuffles each batch of its tasks likewise; the holding back is after the randomized schedulers of Burckhardt
-and others (PCT).
+trio shuffles each batch of its tasks likewise. The holding back is after the randomized schedulers of Burckhardt and
+others (PCT).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Permuted:
 
 
 class _Shuffled(deque[asyncio.Handle]):
-    """The queue of ready callbacks; each batch that the loop is about to run is put in a new order first."""
+    """The queue of ready callbacks. Each batch that the loop is about to run is put in a new order first."""
 
     def __init__(self, rng: random.Random, hold: float) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class AdversarialLoop(VirtualTimeLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """Schedule a callback, from any thread; from another one it comes in no fixed order with the tasks here."""
+        """Schedule a callback, from any thread. From another one it comes in no fixed order with the tasks here."""
         here = get_ident()
         if here != self._home:
             callback = cast("Callable[[Unpack[Ts]], object]", _Call(here, callback))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class LeakError(AssertionError):
-    """Something that was started in a block was left behind it; the message says what."""
+    """Something that was started in a block was left behind it. The message says what."""
 
 
 class LeakCheck:

@@ -1,8 +1,8 @@
 """Marble notation, both ways: one line of text is a test, a documentation and a picture.
 
-As in RxJS: ``-`` lets one unit of time pass, any other sign is an element and takes one unit too, ``|`` is the end
-and ``#`` a failure. Signs in parentheses come at once, at the time of the opening one; the group takes as many units as
-it has signs. Blanks are for alignment. Without an end the stream goes on for ever.
+As in RxJS: ``-`` lets one unit of time pass, any other sign is an element and takes one unit too, ``|`` is the end and
+``#`` a failure. Signs in parentheses come at once, at the time of the opening one. The group takes as many units as it
+has signs. Blanks are for alignment. Without an end the stream goes on for ever.
 """
 
 from __future__ import annotations
@@ -67,11 +67,8 @@ def from_marbles(
     Time counts from the first demand. The flow is under demand as any other. An element that is not wanted when its
     time has come waits, and those behind it come at their times, or at once where those have passed.
 
-    Args:
-        text: the diagram.
-        values: what the signs stand for; a sign that is not among them stands for itself.
-        error: what ``#`` fails with; else a MarbleError.
-        unit: the seconds of one sign.
+    Args: text: the diagram. values: what the signs stand for. A sign that is not among them stands for itself. error:
+        what ``#`` fails with; else a MarbleError. unit: the seconds of one sign.
 
     >>> from reactive_aio.testing import from_marbles, record, run_virtual
     >>> run_virtual(record(from_marbles("-a-b--(c|)").map(str.upper)))
@@ -110,12 +107,9 @@ async def record(
 
     It runs to its end, or for ``until`` seconds, or on virtual time until nothing can come any more.
 
-    Args:
-        flow: a flow, or any other publisher.
-        values: the signs of elements, as for `from_marbles`; an element of one letter is its own sign.
-        unit: the seconds of one sign; times are rounded to it.
-        request: the demand.
-        until: seconds after which to cancel.
+    Args: flow: a flow, or any other publisher. values: the signs of elements, as for `from_marbles`. An element of one
+        letter is its own sign. unit: the seconds of one sign. Times are rounded to it. request: the demand. until:
+        seconds after which to cancel.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.testing import record, run_virtual

@@ -107,7 +107,7 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[LeakCheck]:
 
 @pytest.fixture
 def probe() -> Iterator[Callable[..., StreamProbe[Any]]]:
-    """Provide `reactive_aio.testing.probe`; the test fails if it makes a probe and does not use it."""
+    """Provide `reactive_aio.testing.probe`. The test fails if it makes a probe and does not use it."""
     made: list[StreamProbe[Any]] = []
 
     def make(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:

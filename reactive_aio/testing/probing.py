@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ProbeError(AssertionError):
-    """An expectation of a probe did not hold; the message ends with all that the probe has seen."""
+    """An expectation of a probe did not hold. The message ends with all that the probe has seen."""
 
 
 class StreamProbe(Generic[T]):
@@ -103,7 +103,7 @@ class StreamProbe(Generic[T]):
     async def expect_error(
         self, kind: type[BaseException] | tuple[type[BaseException], ...] = Exception, *, match: str | None = None
     ) -> BaseException:
-        """Wait for the failure of the stream and give it; ``match`` is searched for in its text."""
+        """Wait for the failure of the stream and give it. ``match`` is searched for in its text."""
         names = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
         expected = f"error {names}" + ("" if match is None else f" matching {match!r}")
         event = await self._next_event(expected)

@@ -13,8 +13,8 @@ from .._clocks.windows import settle_here
 async def settle(*, within: float = 30.0) -> None:
     """Return when nothing is scheduled for now except the caller: all others wait for time, or for each other.
 
-    Timers that are not due are left alone: on virtual time ``asyncio.sleep`` lets them pass. Threads at work are
-    waited for. It works on any event loop; on a VirtualTimeLoop sockets are the only thing it can't see through.
+    Timers that are not due are left alone: on virtual time ``asyncio.sleep`` lets them pass. Threads at work are waited
+    for. It works on any event loop. On a VirtualTimeLoop sockets are the only thing it can't see through.
 
     After ``within`` real seconds TimeoutError says what is still at work. (trio: ``wait_all_tasks_blocked``.)
 

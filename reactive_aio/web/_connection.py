@@ -75,7 +75,7 @@ class Serving:
     task: asyncio.Task[None] = field(init=False)
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
     begun: bool = field(init=False, default=False)
-    """Whether the task has run; one that is cancelled before never does."""
+    """Whether the task has run. One that is cancelled before never does."""
     cleaned: bool = field(init=False, default=False)
     """Whether the source has been closed, and only the end is still to be sent."""
     stopped: bool = field(init=False, default=False)
@@ -147,7 +147,7 @@ class Connection:
         await self._put(write_frame(type="limits", frame=self._takes.frame, credit=self._takes.credit))
 
     def read(self, stream: str, args: object = None, *, prefetch: int = 64) -> Flow[Any]:
-        """Read a stream of the other side; each subscription begins it anew.
+        """Read a stream of the other side. Each subscription begins it anew.
 
         Elements are JSON values, and bytes where the other side sends a binary frame.
         Demand: ``prefetch`` elements are requested ahead, or as many as the other side allows; more when three quarters of them have been taken.
@@ -196,7 +196,7 @@ class Connection:
     # -- what the other side says
 
     def hear(self, message: Message) -> None:
-        """See to a frame; raise FrameError for what is none."""
+        """See to a frame. Raise FrameError for what is none."""
         if self._closed:
             return
         if size_of(message) > self._takes.frame:

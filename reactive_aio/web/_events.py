@@ -24,8 +24,9 @@ COMMENT: Final = b":\n\n"
 class Event:
     r"""An event of an event stream.
 
-    ``data`` may have several lines. ``event`` is its type, which is "message" where there is none. ``id`` is what the client sends back as
-    ``Last-Event-ID`` when it connects again; ``retry`` tells it after how many milliseconds to do so.
+    ``data`` may have several lines. ``event`` is its type, which is "message" where there is none. ``id`` is what the
+    client sends back as ``Last-Event-ID`` when it connects again. ``retry`` tells it after how many milliseconds to do
+    so.
     Errors: a line break in ``event`` or ``id``, which would be another field, a NUL in ``id``, which clients ignore, and a negative
     ``retry`` are refused with ValueError. (HTML: Server-sent events.)
 

@@ -45,12 +45,12 @@ def follow_events(
 ) -> Flow[Event]:
     """Read the Server-Sent Events of a service; connect again where the connection is lost, and go on behind the last event.
 
-    ``open(headers)`` gives the async context manager of a response of httpx, httpx2 or aiohttp, which is entered for each connection. Its
-    request has these headers; the id of the last event is among them as ``Last-Event-ID``, and before the first event it is ``last_id``.
-    A service that has `Resumable` loses and repeats no event over that, or says so by an event of the type "reset".
-    The flow ends when the service answers with the status 204; a body that ends is a lost connection. Before it connects again it waits for the
-    ``retry`` that the service has asked for, up to ``backoff.max_delay``, and then for the time of ``backoff``. That is `Backoff(1.0)` unless
-    said otherwise.
+    ``open(headers)`` gives the async context manager of a response of httpx, httpx2 or aiohttp, which is entered for
+    each connection. Its request has these headers. The id of the last event is among them as ``Last-Event-ID``, and
+    before the first event it is ``last_id``. A service that has `Resumable` loses and repeats no event over that, or
+    says so by an event of the type "reset". The flow ends when the service answers with the status 204. A body that
+    ends is a lost connection. Before it connects again it waits for the ``retry`` that the service has asked for, up to
+    ``backoff.max_delay``, and then for the time of ``backoff``. That is `Backoff(1.0)` unless said otherwise.
     Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
     Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are tried again. TooLargeError for an event
     of more than ``max_event`` bytes. The error of the connection, or DisconnectedError for a body that ended, when ``backoff`` gives up. A connection that falls

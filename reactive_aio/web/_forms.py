@@ -17,7 +17,7 @@ TYPE: Final = "multipart/form-data"
 LONGEST_BOUNDARY: Final = 70
 """That of RFC 2046."""
 MOST_HEADERS: Final = 16
-"""Of a part; browsers send two."""
+"""Of a part. Browsers send two."""
 
 
 @frozen
@@ -57,13 +57,13 @@ def form_parts(
     max_part: int | None = None,
     max_header: int = 4096,
 ) -> Flow[Part]:
-    r"""Read the parts of a form, ``multipart/form-data``, one after another; the body of each is a flow of bytes.
+    r"""Read the parts of a form, ``multipart/form-data``, one after another. The body of each is a flow of bytes.
 
     ``content_type`` is the header of the request, which has the boundary. Read one part at a time: by ``async for``, ``for_each`` or
     ``concat_map``.
-    Demand: a chunk of ``body`` is asked for when a part or bytes of one are wanted and those of the chunk before have been emitted. A client that
-    is not read is stopped. When the next part is asked for, what is unread of the one before is skipped; while somebody reads it, that is
-    waited for. Kept is one chunk.
+    Demand: a chunk of ``body`` is asked for when a part or bytes of one are wanted and those of the chunk before have
+    been emitted. A client that is not read is stopped. When the next part is asked for, what is unread of the one
+    before is skipped. While somebody reads it, that is waited for. Kept is one chunk.
     Errors: TooLargeError for more than ``max_parts`` parts, a header of more than ``max_header`` bytes, or a part of more than ``max_part``. ValueError
     for what is no such form, or ends too early; SourceConsumedError for a part that is read when the next one has been asked for, or once more.
     A content type that is another one is refused with ValueError when it is called. ImportError without the extra ``multipart``.

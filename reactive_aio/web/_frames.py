@@ -28,7 +28,7 @@ FIELDS: Final[dict[str, dict[str, type[object]]]] = {
     "complete": {"id": int},
     "error": {"id": int, "message": str},
 }
-"""The fields that each type of frame has to have, and what they are; an object stands for any JSON value."""
+"""The fields that each type of frame has to have, and what they are. An object stands for any JSON value."""
 
 MAY_HAVE: Final[dict[str, dict[str, type[object]]]] = {
     "limits": {"frame": int, "credit": int},
@@ -125,7 +125,7 @@ def binary_frame(message: bytes) -> Frame:
 
 
 def write_frame(**fields: object) -> str:
-    """Return the text of a frame; raise what `json.dumps` raises for an item that is no JSON."""
+    """Return the text of a frame. Raise what `json.dumps` raises for an item that is no JSON."""
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 

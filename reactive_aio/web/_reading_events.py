@@ -17,14 +17,15 @@ from ._events import Event
 BREAK: Final = re.compile(b"\r\n|\r|\n")
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MOST_DIGITS: Final = 12
-"""Of a number of milliseconds; a longer one is no time to wait."""
+"""Of a number of milliseconds. A longer one is no time to wait."""
 
 
 def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event]:
     r"""Read the events of a body that is a ``text/event-stream``, as a browser does.
 
-    The ``id`` of an event is the last one that the stream has given up to there. An event that has no data is none, and one that the
-    body ends in is dropped. `follow_events` connects again by itself; this is for a body that is read once, such as the answer to a POST.
+    The ``id`` of an event is the last one that the stream has given up to there. An event that has no data is none, and
+    one that the body ends in is dropped. `follow_events` connects again by itself. This is for a body that is read
+    once, such as the answer to a POST.
     Demand: one chunk is asked for when the events of the one before have been emitted. One chunk and the beginning of
     an event are kept.
     Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event that has more data.

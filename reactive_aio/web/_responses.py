@@ -17,7 +17,8 @@ class FlowResponse:
     r"""Answer a request by the elements of a flow, chunk by chunk.
 
     ``flow`` gives bytes, or text, which is sent as UTF-8. It is subscribed to when a request comes, for each one anew.
-    Demand: one chunk is asked for when the client has been sent the one before; where the client does not read, nothing is made.
+    Demand: one chunk is asked for when the client has been sent the one before. Where the client does not read, nothing
+    is made.
     Cancel: when the client disconnects, when it takes longer than ``send_timeout`` seconds for a chunk, and when the server cancels the
     request. The flow has been closed, and its cleanup has ended, when the call returns.
     Errors: a failure before the first chunk is raised before anything is sent, so that the server answers with a 500. A later one is raised
@@ -58,8 +59,8 @@ class FlowResponse:
 class JSONLinesResponse(FlowResponse):
     """Answer a request by the elements of a flow as JSON, one on each line (NDJSON).
 
-    ``encode`` makes the text of an element, without line breaks; `json.dumps` does.
-    Demand, cancel and errors are those of `FlowResponse`; what ``encode`` raises is a failure of the flow.
+    ``encode`` makes the text of an element, without line breaks. `json.dumps` does. Demand, cancel and errors are those
+    of `FlowResponse`; what ``encode`` raises is a failure of the flow.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import JSONLinesResponse

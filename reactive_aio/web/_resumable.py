@@ -31,14 +31,14 @@ MOST_DIGITS: Final = 20
 class Resumable(Openable, Generic[T]):
     """Share one stream with all clients, number its events, and let each client go on behind the last that it has had.
 
-    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``; ``event`` makes an Event of an element, once for all,
-    and its ``id`` is set here. The latest ``replay`` events are kept for those who come back, as long as some client is there. Opened by ``async with``, as in
-    the lifespan of an application, it keeps them also while none is.
-    A client that comes first gets what comes from then on. One that comes back goes on behind its last event if that is
-    still kept. Events may be missing, because they are kept no more or because another run has begun. Then it first
-    gets an Event of the type "reset", and then the events that are kept. A gap is never silent.
-    Demand: the slowest client has the others wait when it is ``lag`` events behind. With ``evict_after`` it does so for so many seconds, and then
-    its response ends; it comes back, and goes on or is reset.
+    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``. ``event`` makes an Event of an
+    element, once for all, and its ``id`` is set here. The latest ``replay`` events are kept for those who come back, as
+    long as some client is there. Opened by ``async with``, as in the lifespan of an application, it keeps them also
+    while none is. A client that comes first gets what comes from then on. One that comes back goes on behind its last
+    event if that is still kept. Events may be missing, because they are kept no more or because another run has begun.
+    Then it first gets an Event of the type "reset", and then the events that are kept. A gap is never silent.
+    Demand: the slowest client has the others wait when it is ``lag`` events behind. With ``evict_after`` it does so for
+    so many seconds, and then its response ends. It comes back, and goes on or is reset.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import Event, EventStream, Resumable

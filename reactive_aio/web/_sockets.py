@@ -22,17 +22,20 @@ POLICY = 1008
 class StreamSocket:
     """Offer streams on a WebSocket, with demand, and read those that the client offers.
 
-    ``offers`` has a function for each name of a stream. It is called with what the client says for ``args``, a JSON value, for each subscription, and
-    returns a flow whose elements are JSON values or bytes. ``on_connect(connection)`` runs beside, for as long as the client is there;
-    ``connection.read(name, args)`` is a flow of a stream that the client offers. The protocol is on the page "The WebSocket protocol".
-    Demand: an element is asked for when the client has requested it, and sent then; a client that requests and does not read stops the source too.
-    It may want ``max_credit`` elements of a stream at a time.
+    ``offers`` has a function for each name of a stream. It is called with what the client says for ``args``, a JSON
+    value, for each subscription, and returns a flow whose elements are JSON values or bytes. ``on_connect(connection)``
+    runs beside, for as long as the client is there. ``connection.read(name, args)`` is a flow of a stream that the
+    client offers. The protocol is on the page "The WebSocket protocol".
+    Demand: an element is asked for when the client has requested it, and sent then. A client that requests and does not
+    read stops the source too. It may want ``max_credit`` elements of a stream at a time.
     Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns. A client that
     takes longer than ``send_timeout`` seconds for a frame has stalled, which ends the connection.
-    Errors: a client hears that a stream has failed, and not why, unless the flow fails with StreamError; the failure goes to
-    ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end the connection. More than
-    ``max_streams`` subscriptions at a time are refused. An exception that ``on_connect`` raises ends the connection, and is raised.
-    Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in "https://example.org"; "*" lets all in.
+    Errors: a client hears that a stream has failed, and not why, unless the flow fails with StreamError. The failure
+    goes to ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end
+    the connection. More than ``max_streams`` subscriptions at a time are refused. An exception that ``on_connect``
+    raises ends the connection, and is raised.
+    Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in
+    "https://example.org". "*" lets all in.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import StreamSocket
@@ -123,7 +126,7 @@ class StreamSocket:
 
 
 async def heard(connection: Connection, receive: Receive) -> tuple[int, str]:
-    """Hear a client until the end; return how it is to be closed, as above."""
+    """Hear a client until the end. Return how it is to be closed, as above."""
     try:
         await connection.greet()
         while True:

@@ -41,7 +41,7 @@ class Awaiting(Fluent[T_co]):
         cancelled and have ended before it is signalled, behind the results that could be delivered before it. An error
         that they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
         ``max_concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
-        Cancel: cancels what is under way, in the same turn; a terminal returns when it has ended. The elements that
+        Cancel: cancels what is under way, in the same turn. A terminal returns when it has ended. The elements that
         were not finished with, and results not delivered, go to ``hooks.on_discard``.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
@@ -76,7 +76,7 @@ class Awaiting(Fluent[T_co]):
         place of each that is dropped. No more than four times ``max_concurrency`` are buffered.
         Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``max_concurrency``
         below 1 is refused with ValueError when the flow is built.
-        Cancel: cancels what is under way; a terminal returns when it has ended.
+        Cancel: cancels what is under way. A terminal returns when it has ended.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: in the workers, as `map_async` does.
         (Reactor: ``filterWhen``.)

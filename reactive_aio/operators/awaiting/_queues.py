@@ -48,7 +48,7 @@ class ElementQueue(ABC):
         """Give the results that are to be delivered next, ``n`` at most."""
 
     def cut(self) -> list[Any]:
-        """Hold nothing but what can be delivered without any further result; give the rest, but not what is begun."""
+        """Hold nothing but what can be delivered without any further result. Give the rest, but not what is begun."""
         left = [ticket[1] for ticket in self.waiting]
         self.waiting.clear()
         return left
@@ -119,7 +119,7 @@ class AsGiven(ElementQueue):
 
 @define(eq=False)
 class ByKey(AsCompleted):
-    """Elements of one key are begun with one after another; results are delivered in the order in which they come."""
+    """Elements of one key are begun with one after another. Results are delivered in the order in which they come."""
 
     key: Callable[[Any], Hashable]
     _behind: dict[Hashable, deque[Ticket]] = field(init=False, factory=dict[Hashable, deque[Ticket]])

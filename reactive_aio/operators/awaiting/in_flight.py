@@ -88,7 +88,7 @@ class InFlight(Gathering):
         self._staff()
 
     def on_end(self, inner: Inner) -> None:
-        """Let what has come be seen to; the failure stands behind it."""
+        """Let what has come be seen to. The failure stands behind it."""
         self._ended = True
         self._failure = inner.take_error()
         self.remove(inner)
@@ -140,7 +140,7 @@ class InFlight(Gathering):
     # -- awaiting
 
     def _staff(self) -> None:
-        """Have workers for what waits; they use the turn of the region, in steps of their own."""
+        """Have workers for what waits. They use the turn of the region, in steps of their own."""
         self.budget.lend()
         missing = len(self.queue.waiting) - self._call(len(self.queue.waiting))
         for _ in range(min(missing, self.max_concurrency - self._workers)):
@@ -151,7 +151,7 @@ class InFlight(Gathering):
             task.add_done_callback(self._gone)
 
     def _call(self, n: int) -> int:
-        """Have idle workers look again, ``n`` at most; tell how many do."""
+        """Have idle workers look again, ``n`` at most. Tell how many do."""
         called = self._idle[-n:] if n else []
         del self._idle[len(self._idle) - len(called) :]
         for each in called:
@@ -210,7 +210,7 @@ class InFlight(Gathering):
             self._fail(error, ticket[0])
 
     def _gone(self, task: asyncio.Task[None]) -> None:
-        """See to the end of a worker; one that has not seen to it itself was cancelled too early, or interrupted."""
+        """See to the end of a worker. One that has not seen to it itself was cancelled too early, or interrupted."""
         self._tasks.pop(task, None)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:

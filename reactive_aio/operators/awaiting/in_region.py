@@ -1,7 +1,7 @@
 """The same operators as stages, for regions that no event loop runs: they await on an event loop of the worker's own.
 
 A worker runs the function of a region over an iterator, on its main thread. Beside it, on a thread of its own, the
-machine of `in_flight` awaits; so what is awaited goes on while the worker computes, waits for input, or for demand.
+machine of `in_flight` awaits. So what is awaited goes on while the worker computes, waits for input, or for demand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PATIENCE: Final = 0.02
 
 
 class Gate:
-    """Lets ``n`` at a time await, in all chunks that a worker has in hand; each worker has its own."""
+    """Lets ``n`` at a time await, in all chunks that a worker has in hand. Each worker has its own."""
 
     def __init__(self) -> None:
         self._semaphore: asyncio.Semaphore | None = None
@@ -199,7 +199,7 @@ class Awaiting(Transform[Any, Any]):
         return self._side
 
     def _wait(self, pace: Pace | None, seconds: float) -> bool:
-        """Wait until there is something to be given; tell whether there is, or may be."""
+        """Wait until there is something to be given. Tell whether there is, or may be."""
         side = self._side
         assert side is not None
         if pace is None or not pace.resumes:

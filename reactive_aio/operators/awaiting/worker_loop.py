@@ -58,7 +58,7 @@ class WorkerLoop:
             return _LOOPS[0]
 
     def run(self) -> None:
-        """Run while it is the one of the process; an exit or an interrupt of a task's is passed on to its waiter."""
+        """Run while it is the one of the process. An exit or an interrupt of a task's is passed on to its waiter."""
         asyncio.set_event_loop(self.loop)
         while self in _LOOPS:
             with suppress(SystemExit, KeyboardInterrupt):
@@ -85,7 +85,7 @@ class Side:
     # -- for the worker, on its thread
 
     def begin(self, machine: InFlight) -> None:
-        """Have the machine begin; it may give all that it has."""
+        """Have the machine begin. It may give all that it has."""
         self._call(lambda: self._begin(machine))
 
     def _begin(self, machine: InFlight) -> None:
@@ -143,7 +143,7 @@ class Side:
         return lambda join=None: self._released.set()
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
-        """Run a coroutine on the loop; the machine keeps the task."""
+        """Run a coroutine on the loop. The machine keeps the task."""
         return self.loop.create_task(coroutine, context=context or self.context.copy())
 
     def cleanup_failed(self, error: BaseException) -> None:

@@ -27,8 +27,8 @@ class Combining(Fluent[T_co]):
     def concat(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit this flow to its end, then each of ``others`` in order.
 
-        Demand: what one flow leaves unmet is asked of the next, once; a flow is subscribed to when the one
-        before it has completed, also without demand. Nothing is buffered.
+        Demand: what one flow leaves unmet is asked of the next, once. A flow is subscribed to when the one before it
+        has completed, also without demand. Nothing is buffered.
         Errors: the failure of a flow ends the whole. An argument that is no flow is refused with TypeError when the flow
         is built.
         Spark: flows on Spark in order, all of whose operators run in the workers, are one job, whose partitions are
@@ -50,9 +50,9 @@ class Combining(Fluent[T_co]):
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
         been emitted. At most ``prefetch`` elements of each are buffered until it is their turn and they are wanted.
-        Errors: the failure of a flow comes at its place and ends the whole; the others are cancelled, and what is
-        buffered goes to ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch`` below 1
-        with ValueError when the flow is built.
+        Errors: the failure of a flow comes at its place and ends the whole. The others are cancelled, and what is
+        buffered goes to ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch``
+        below 1 with ValueError when the flow is built.
         (RxJava: ``concatEager``; Reactor: ``mergeSequential``.)
 
         >>> import asyncio
@@ -79,9 +79,9 @@ class Combining(Fluent[T_co]):
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
         been emitted. At most ``prefetch`` elements of each are buffered until they are wanted.
-        Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled,
+        Errors: the failure of a flow, behind the elements that came of it, ends the whole. The others are cancelled,
         and what is buffered goes to ``hooks.on_discard``. With ``delay_errors`` the others are read to their ends
-        first; several failures are an ExceptionGroup then. An argument that is no flow is refused with TypeError and a
+        first. Several failures are an ExceptionGroup then. An argument that is no flow is refused with TypeError and a
         ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava: ``merge``, ``mergeWith``; Pekko, RxPY, aiostream: ``merge``.)
 
@@ -101,7 +101,7 @@ class Combining(Fluent[T_co]):
     def start_with(self, *items: U) -> Flow[T_co | U]:
         """Emit ``items``, then the elements of this flow.
 
-        Demand: passed on one for one; this flow is asked for nothing before ``items`` have been emitted.
+        Demand: passed on one for one. This flow is asked for nothing before ``items`` have been emitted.
         Errors: those of this flow, behind ``items``.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava, RxPY: ``startWith``; Pekko: ``prepend``.)
@@ -118,7 +118,7 @@ class Combining(Fluent[T_co]):
     def default_if_empty(self, default: U) -> Flow[T_co | U]:
         """Emit the elements of this flow, or ``default`` if it completes without one.
 
-        Demand: passed on one for one; ``default`` takes one too. Nothing is buffered.
+        Demand: passed on one for one. ``default`` takes one too. Nothing is buffered.
         Errors: those of this flow.
         Spark: runs after the boundary, since it depends on the whole.
         (Reactor, RxJava, RxPY: ``defaultIfEmpty``; Pekko: ``orElse``.)
@@ -135,8 +135,8 @@ class Combining(Fluent[T_co]):
     def switch_if_empty(self, other: Flow[U]) -> Flow[T_co | U]:
         """Emit the elements of this flow, or those of ``other`` if it completes without one.
 
-        Demand: what was asked of this flow is asked of ``other``, once; ``other`` is not subscribed to where it is
-        not needed. Nothing is buffered.
+        Demand: what was asked of this flow is asked of ``other``, once. ``other`` is not subscribed to where it is not
+        needed. Nothing is buffered.
         Errors: those of the flow that is read. An argument that is no flow is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``switchIfEmpty``; Pekko: ``orElse``.)
 
@@ -152,10 +152,10 @@ class Combining(Fluent[T_co]):
     def race(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit the elements of the flow that signals first: an element, a failure or its end.
 
-        Demand: every flow is asked for all of it until one has signalled, and that one alone from then on; the others
+        Demand: every flow is asked for all of it until one has signalled, and that one alone from then on. The others
         are cancelled. Nothing is buffered; what they had made by then goes to ``hooks.on_discard``. The flows are
         subscribed to in order, up to one that ends at once.
-        Errors: the failure of the flow that was first; one that fails before any has signalled is the first. An
+        Errors: the failure of the flow that was first. One that fails before any has signalled is the first. An
         argument that is no flow is refused with TypeError when the flow is built.
         (Reactor: ``firstWithSignal``; RxJava, RxPY: ``amb``.)
 
@@ -225,7 +225,7 @@ class Combining(Fluent[T_co]):
         when all flows have, or one of them without having emitted.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
         used. At most ``prefetch`` elements of each are buffered until they are wanted.
-        Errors: the failure of a flow, behind the elements that came of it, ends the whole; the others are cancelled.
+        Errors: the failure of a flow, behind the elements that came of it, ends the whole. The others are cancelled.
         Elements that are buffered, and those that were replaced before they were in a tuple, go to
         ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch`` below 1 with
         ValueError when the flow is built.
@@ -246,10 +246,10 @@ class Combining(Fluent[T_co]):
     def with_latest_from(self, other: Flow[U]) -> Flow[tuple[T_co, U]]:
         """Emit each element of this flow with the latest one of ``other``.
 
-        This flow is asked for elements when ``other`` has emitted, and not sooner; so none has to be left out.
-        It completes when this flow does, or when ``other`` does without having emitted.
-        Demand: passed to this flow one for one; a source that can't be slowed needs an ``on_backpressure_`` operator
-        before this one. ``other`` is asked for all it has, whatever the demand; the latest element is kept.
+        This flow is asked for elements when ``other`` has emitted, and not sooner. So none has to be left out. It
+        completes when this flow does, or when ``other`` does without having emitted.
+        Demand: passed to this flow one for one. A source that can't be slowed needs an ``on_backpressure_`` operator
+        before this one. ``other`` is asked for all it has, whatever the demand. The latest element is kept.
         Errors: the failure of either flow ends the whole at once. An element of ``other`` that was in no pair goes to
         ``hooks.on_discard``. An argument that is no flow is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``withLatestFrom``, which leave out what comes before; RxPY: ``with_latest_from``.)

@@ -51,7 +51,7 @@ class Racing(Gathering):
             inner.request(n)
 
     def step(self) -> bool:
-        """Ask for what was wanted before all were in the race; nothing is kept."""
+        """Ask for what was wanted before all were in the race. Nothing is kept."""
         if self.started and self.demand:
             wanted = self.take_demand()
             self.request(wanted)

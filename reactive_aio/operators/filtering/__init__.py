@@ -33,9 +33,9 @@ class Filtering(Fluent[T_co]):
     def filter(self, predicate: Callable[[T_co], object]) -> Flow[Any]:
         """Emit the elements for which ``predicate`` is true.
 
-        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
-        refused with TypeError when the flow is built.
+        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``filter``.)
 
@@ -49,9 +49,9 @@ class Filtering(Fluent[T_co]):
     def take(self, n: int) -> Flow[T_co]:
         """Emit the first ``n`` elements, cancel the source and complete, all without further demand.
 
-        Demand: passed on, but never more than ``n`` in all; ``take(0)`` completes without opening the source.
+        Demand: passed on, but never more than ``n`` in all. ``take(0)`` completes without opening the source.
         Errors: a negative ``n`` is refused with ValueError when the flow is built.
-        Spark: in parts; no task gives more than ``n``, and what they give is counted here.
+        Spark: in parts. No task gives more than ``n``, and what they give is counted here.
         (Reactor 3.5, RxJava: ``take``; Pekko: ``take``.)
 
         >>> from reactive_aio import Flow
@@ -64,7 +64,7 @@ class Filtering(Fluent[T_co]):
     def skip(self, n: int) -> Flow[T_co]:
         """Drop the first ``n`` elements and emit the rest.
 
-        Demand: the first request is enlarged by ``n``, once; nothing is buffered.
+        Demand: the first request is enlarged by ``n``, once. Nothing is buffered.
         Errors: a negative ``n`` is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``skip``; Pekko: ``drop``.)
@@ -81,7 +81,7 @@ class Filtering(Fluent[T_co]):
     def take_last(self, n: int) -> Flow[T_co]:
         """Emit the last ``n`` elements, once the source has completed.
 
-        Demand: unbounded as soon as anything is wanted; the latest ``n`` elements are kept.
+        Demand: unbounded as soon as anything is wanted. The latest ``n`` elements are kept.
         Errors: when the source fails nothing is emitted; what is kept then, or on cancel, goes to
         ``hooks.on_discard``. A negative ``n`` is refused with ValueError when the flow is built.
         Spark: in parts; only the last ``n`` elements of each partition leave the workers.
@@ -97,12 +97,12 @@ class Filtering(Fluent[T_co]):
         return self.then(TakeLast(n))
 
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Emit elements as long as ``predicate`` is true of them; at the first other one cancel and complete.
+        """Emit elements as long as ``predicate`` is true of them. At the first other one cancel and complete.
 
-        Demand: passed on one for one. Nothing is buffered; the element that ends it is read and dropped.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
-        refused with TypeError when the flow is built.
-        Spark: in parts; a task stops where its partition would end it, and the first such place is the end.
+        Demand: passed on one for one. Nothing is buffered. The element that ends it is read and dropped.
+        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        TypeError when the flow is built.
+        Spark: in parts. A task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava, Pekko: ``takeWhile``; the builtin ``itertools.takewhile``.)
 
         >>> from reactive_aio import Flow
@@ -117,11 +117,11 @@ class Filtering(Fluent[T_co]):
     def take_until(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """Emit elements up to and with the first for which ``predicate`` is true, then cancel and complete.
 
-        Demand: passed on one for one; the end follows the last element without further demand. Nothing is
-        buffered, and nothing is read beyond that element.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it; an ``async def`` is
-        refused with TypeError when the flow is built.
-        Spark: in parts; a task stops where its partition would end it, and the first such place is the end.
+        Demand: passed on one for one. The end follows the last element without further demand. Nothing is buffered, and
+        nothing is read beyond that element.
+        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        TypeError when the flow is built.
+        Spark: in parts. A task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava: ``takeUntil``.)
 
         >>> from reactive_aio import Flow
@@ -141,11 +141,11 @@ class Filtering(Fluent[T_co]):
         ``other`` is a flow, an event or a function. An event ends this flow when it is set. A function, such as an ``async def``, is called for
         each subscription and gives what is awaited. A coroutine, task or future will do for one subscription.
 
-        Demand: passed on one for one; ``other`` is asked for one element, before this flow is subscribed to. Nothing
-        is buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
-        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``; the result of
-        a function is no matter. SourceConsumedError for the next subscription to an awaitable. An argument that is none of these is refused
-        with TypeError when the flow is built.
+        Demand: passed on one for one. ``other`` is asked for one element, before this flow is subscribed to. Nothing is
+        buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
+        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. The result
+        of a function is no matter. SourceConsumedError for the next subscription to an awaitable. An argument that is
+        none of these is refused with TypeError when the flow is built.
         (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
         >>> from reactive_aio import Flow
@@ -163,7 +163,7 @@ class Filtering(Fluent[T_co]):
     def skip_last(self, n: int) -> Flow[T_co]:
         """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.
 
-        Demand: the first request is enlarged by ``n``, once; ``n`` elements are held back.
+        Demand: the first request is enlarged by ``n``, once. ``n`` elements are held back.
         Errors: what is held back at the end, at a failure or on cancel goes to ``hooks.on_discard``. A negative
         ``n`` is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
@@ -181,9 +181,9 @@ class Filtering(Fluent[T_co]):
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """Drop elements as long as ``predicate`` is true of them; emit the first other one and all that follow.
 
-        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``predicate`` raises ends the flow; an ``async def`` is refused with TypeError when the
-        flow is built.
+        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what ``predicate`` raises ends the flow. An ``async def`` is refused with TypeError when the flow is
+        built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``skipWhile``; Pekko: ``dropWhile``; the builtin ``itertools.dropwhile``.)
 
@@ -228,9 +228,9 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit the elements that have not come before, by themselves or by their ``key``.
 
-        Demand: passed on; a dropped element is replaced by asking on. At most ``max_keys`` keys are remembered.
-        Errors: LimitExceededError when one key more comes; with ``evict`` the oldest is forgotten instead, and
-        passes when it comes again. An exception that ``key`` raises, and a key that can't be hashed, ends the flow.
+        Demand: passed on. A dropped element is replaced by asking on. At most ``max_keys`` keys are remembered.
+        Errors: LimitExceededError when one key more comes. With ``evict`` the oldest is forgotten instead, and passes
+        when it comes again. An exception that ``key`` raises, and a key that can't be hashed, ends the flow.
         ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: in parts; what a partition has had already stays there. With ``evict`` it runs after the boundary.
         (Reactor, RxJava: ``distinct``, of unbounded memory.)
@@ -260,10 +260,10 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Drop elements that equal the one before, by themselves or by their ``key``, and emit the others.
 
-        ``comparer(before, now)`` tells whether two keys are equal; by default it is ``==``.
-        Demand: passed on; a dropped element is replaced by asking on. One key is kept.
-        Errors: what ``key`` or ``comparer`` raises ends the flow, after the elements before it; an ``async def``
-        is refused with TypeError when the flow is built.
+        ``comparer(before, now)`` tells whether two keys are equal. By default it is ``==``.
+        Demand: passed on. A dropped element is replaced by asking on. One key is kept.
+        Errors: what ``key`` or ``comparer`` raises ends the flow, after the elements before it. An ``async def`` is
+        refused with TypeError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``distinctUntilChanged``; Pekko: ``dropRepeated``.)
 
@@ -283,7 +283,7 @@ class Filtering(Fluent[T_co]):
     def of_type(self, kind: type[S]) -> Flow[S]:
         """Emit the elements that are instances of ``kind``.
 
-        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
+        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
         Errors: what is no type is refused with TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``ofType``; Pekko: ``collectType``.)
@@ -307,7 +307,7 @@ class Filtering(Fluent[T_co]):
         its ``key``. Its place and its partition make no difference. So equal elements are drawn all or not at all,
         and with a key all of a user's, say, or none. For elements that come up again and are to be drawn one by one give
         a key that differs, or number them before.
-        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
+        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
         Errors: TypeError for elements, or keys, whose text differs from process to process: sets, and objects that are
         shown by their address. An exception that ``key`` raises ends the flow. A ``fraction`` outside of 0 to 1 is refused with
         ValueError when the flow is built.
@@ -329,9 +329,9 @@ class Filtering(Fluent[T_co]):
         return self.then(SampleFraction[T_co](fraction, seed, key))
 
     def ignore_elements(self) -> Flow[NoReturn]:
-        """Read all elements and emit none; only the end or the failure comes through.
+        """Read all elements and emit none. Only the end or the failure comes through.
 
-        Demand: unbounded as soon as anything is wanted; nothing is buffered.
+        Demand: unbounded as soon as anything is wanted. Nothing is buffered.
         Errors: those of the source.
         Spark: runs in the workers, so that no element leaves them.
         (Reactor, RxJava: ``ignoreElements``; Pekko: ``Sink.ignore``.)

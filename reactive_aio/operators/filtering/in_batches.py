@@ -13,11 +13,11 @@ from ..._fusion import Stage, Template, Transform, label
 B = TypeVar("B")
 
 FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
-"""Packages whose batches have a method ``filter`` for a mask; the others are indexed by it."""
+"""Packages whose batches have a method ``filter`` for a mask. The others are indexed by it."""
 
 
 def length(batch: object, method: str) -> int:
-    """Return how many elements a batch has; refuse what is no batch."""
+    """Return how many elements a batch has. Refuse what is no batch."""
     kind = type(batch)
     if issubclass(kind, (str, dict)) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         raise TypeError(

@@ -26,12 +26,12 @@ class Flattening(Fluent[T_co]):
 
         It is fair: where several have elements waiting, each gives what it has in its turn.
 
-        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows has
-        ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and for
-        more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
+        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows
+        has ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
+        for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are buffered.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow, behind the elements that
-        came of it. Each ends the whole; the others are cancelled, and what is buffered goes to ``hooks.on_discard``.
-        An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
+        came of it. Each ends the whole. The others are cancelled, and what is buffered goes to ``hooks.on_discard``. An
+        ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
         (Reactor, RxJava: ``flatMap``; RxPY: ``flat_map``; kotlinx: ``flatMapMerge``; Pekko: ``flatMapMerge``.)
 
         >>> from reactive_aio import Flow
@@ -72,9 +72,10 @@ class Flattening(Fluent[T_co]):
     ) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element, several at the same time, and emit their elements in order.
 
-        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when a flow has been emitted to
-        its end. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
-        for more when three quarters of them have been emitted; at most ``prefetch`` elements of each are buffered.
+        Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when a flow has been
+        emitted to its end. So no more than that are read at the same time. Each of them is asked for ``prefetch``
+        elements, and for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are
+        buffered.
         Errors: those of ``concat_map``, in the same places; what is buffered behind goes to ``hooks.on_discard``.
         An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
         (RxJava: ``concatMapEager``; Reactor: ``flatMapSequential``.)
@@ -124,7 +125,7 @@ class Flattening(Fluent[T_co]):
         """Read the flow that ``fn`` makes of an element to its end, and leave out the elements that come meanwhile.
 
         Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
-        a time, whatever the demand. Nothing else is buffered; elements that are left out are counted, for
+        a time, whatever the demand. Nothing else is buffered. Elements that are left out are counted, for
         ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
         Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of this flow or of the one that is
         read, at once. An ``async def`` is refused with TypeError when the flow is built.

@@ -17,7 +17,7 @@ from .mapper import Mapper
 class OneByOne(Gathering):
     """Reads an outer flow, and of the flows that its elements are mapped to one at a time.
 
-    The arbiter carries demand over from one of these to the next; their elements are passed on as they come.
+    The arbiter carries demand over from one of these to the next. Their elements are passed on as they come.
     """
 
     mapper: Mapper

@@ -19,7 +19,7 @@ ROOM = 64
 
 @define
 class Sorting(KeepingSeveral[Any, Any]):
-    """Keeps all elements; ``fn`` is the key that they are sorted by."""
+    """Keeps all elements. ``fn`` is the key that they are sorted by."""
 
     reverse: bool = field(kw_only=True)
     one_by_one: bool = field(kw_only=True, default=False)
@@ -34,7 +34,7 @@ class Sorting(KeepingSeveral[Any, Any]):
         return append
 
     def sort(self) -> list[Any]:
-        """Put the elements into order; of those that are equal the first comes first, in either direction."""
+        """Put the elements into order. Of those that are equal the first comes first, in either direction."""
         items: list[Any] = self.value
         items.sort(key=self.fn, reverse=self.reverse)
         return items

@@ -32,8 +32,8 @@ class Observing(Fluent[T_co]):
     def do_on_next(self, fn: Callable[[T_co], object]) -> Flow[T_co]:
         """Call ``fn(item)`` for each element, then emit the element.
 
-        Demand: passed on one for one; nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused with
+        Demand: passed on one for one. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: runs in the workers, and so do the effects of ``fn``.
         (Reactor, RxJava: ``doOnNext``; RxPY: ``do_action``; Pekko: ``wireTap``.)
@@ -51,7 +51,7 @@ class Observing(Fluent[T_co]):
     def do_on_error(self, fn: Callable[[BaseException], object]) -> Flow[T_co]:
         """Call ``fn(error)`` when this flow fails, before the failure goes on.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: that of the flow; if ``fn`` raises, that error, with the flow's as its context. An ``async def`` is
         refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnError``.)
@@ -68,7 +68,7 @@ class Observing(Fluent[T_co]):
     def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` when this flow has completed, before the completion goes on.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: if ``fn`` raises, the flow fails with that. An ``async def`` is refused with TypeError when the flow
         is built.
         (Reactor, RxJava: ``doOnComplete``.)
@@ -85,7 +85,7 @@ class Observing(Fluent[T_co]):
     def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` for each subscription, before this flow is subscribed to.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: if ``fn`` raises, the flow fails with that and is not subscribed to. An ``async def`` is refused
         with TypeError when the flow is built.
         (Reactor: ``doFirst``; RxJava: ``doOnSubscribe``.)
@@ -102,7 +102,7 @@ class Observing(Fluent[T_co]):
     def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
         """Call ``fn(n)`` for each request of ``n`` elements, before it reaches this flow.
 
-        Demand: passed on one for one; ``UNBOUNDED`` stands for all there is. Nothing is buffered.
+        Demand: passed on one for one. ``UNBOUNDED`` stands for all there is. Nothing is buffered.
         Errors: if ``fn`` raises, the flow is cancelled and fails with that. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnRequest``.)
 
@@ -118,8 +118,8 @@ class Observing(Fluent[T_co]):
     def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` when this flow is cancelled, before the cancel goes on; also by ``take`` and its like.
 
-        Demand: passed on one for one; nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
+        Demand: passed on one for one. Nothing is buffered.
+        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
         ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnCancel``.)
 
@@ -137,8 +137,8 @@ class Observing(Fluent[T_co]):
 
         It is called when the signal has been passed on: a cancel upstream, any other end downstream, behind what is done to the last elements.
         The end that is awaited returns after it.
-        Demand: passed on one for one; nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises; if the flow has failed, that is noted, and
+        Demand: passed on one for one. Nothing is buffered.
+        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
         ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doFinally``.)
 
@@ -157,7 +157,7 @@ class Observing(Fluent[T_co]):
         For elements that have to be closed or given back. They are those of the sources and of every operator so far:
         elements that are held, read ahead or dropped when the flow ends or is cancelled. Elements that a filter leaves
         out are not among them. The hook of the subscriber, ``hooks.on_discard``, hears of it too, after ``fn``.
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
         flow is built.
         (Reactor: ``doOnDiscard``; Kotlin: ``onUndeliveredElement`` of a channel.)
@@ -175,7 +175,7 @@ class Observing(Fluent[T_co]):
     def log(self, name: str = "reactive_aio._flow.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
 
-        Demand: passed on one for one; nothing is buffered. An element is logged when it is made.
+        Demand: passed on one for one. Nothing is buffered. An element is logged when it is made.
         Errors: a failure is logged with the level ERROR, if ``level`` is not above it. A ``name`` that is no str
         and a ``level`` that is no int are refused with TypeError when the flow is built.
         Spark: logs behind the boundary, in this process.
@@ -214,8 +214,8 @@ class Observing(Fluent[T_co]):
     def checkpoint(self, description: str) -> Flow[T_co]:
         """Add a note with ``description`` and this line to each failure that passes here.
 
-        Where an operator failed is noted without it; this tells the way that the failure took.
-        Demand: passed on one for one; nothing is buffered.
+        Where an operator failed is noted without it. This tells the way that the failure took.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: those of the flow. A description that is no str is refused with TypeError when the flow is built.
         (Reactor: ``checkpoint``.)
 

@@ -80,7 +80,7 @@ class Intake:
     # -- the Subscription of the region
 
     def request(self, n: int) -> None:
-        """Note what is wanted; a region that asks is in the middle of its turn, so what waits comes in an event."""
+        """Note what is wanted. A region that asks is in the middle of its turn, so what waits comes in an event."""
         self._demand = add_demand(self._demand, n)
         self._ask()
         if self.backlog.buffered and not self._due:

@@ -26,8 +26,8 @@ class Recovering(Fluent[T_co]):
         """Emit the elements of ``times`` subscriptions to this flow, one after another; without a number, for ever.
 
         Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
-        Errors: a failure ends the whole. ``repeat(0)`` is empty; a negative number is refused with ValueError
-        when the flow is built.
+        Errors: a failure ends the whole. ``repeat(0)`` is empty. A negative number is refused with ValueError when the
+        flow is built.
         Spark: up to 16 runs of a flow that workers run as a whole are one job, as by `concat`.
         (RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first.)
 
@@ -44,8 +44,8 @@ class Recovering(Fluent[T_co]):
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.
 
-        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It gets the number of
-        elements that the run has had, and the number of runs; they are counted anew for each
+        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It
+        gets the number of elements that the run has had, and the number of runs. They are counted anew for each
         subscription.
         Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
         Errors: a failure of this flow or of ``decide`` ends the whole. An argument that is no function is refused with TypeError
@@ -76,10 +76,10 @@ class Recovering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Subscribe again when this flow fails: ``retry()`` for ever, ``retry(4)`` four times, ``retry(Backoff(0.5))`` after waits.
 
-        ``retry(4)`` makes five attempts at most, the first among them. A `Backoff` waits longer each time; by default an
-        element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries.
-        Only for failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
-        beginning; with ``resume`` it reads ``resume(last)`` once there was an element; ``last`` is the last one.
+        ``retry(4)`` makes five attempts at most, the first among them. A `Backoff` waits longer each time. By default
+        an element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries. Only for
+        failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
+        beginning. With ``resume`` it reads ``resume(last)`` once there was an element. ``last`` is the last one.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
         A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
@@ -127,7 +127,7 @@ class Recovering(Fluent[T_co]):
         """Subscribe again when this flow fails and ``predicate(error, attempt)`` is true.
 
         It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The
-        elements of a failed one stay emitted; the next one starts from the beginning.
+        elements of a failed one stay emitted. The next one starts from the beginning.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
         raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.
@@ -158,8 +158,8 @@ class Recovering(Fluent[T_co]):
     ) -> Flow[T_co | U]:
         """Go on with another flow when this one fails: with ``fallback``, or with what it returns for the error.
 
-        Only for failures among ``errors``; others end the flow.
-        Demand: what this flow leaves unmet is asked of the other, once; nothing is buffered.
+        Only for failures among ``errors``. Others end the flow.
+        Demand: what this flow leaves unmet is asked of the other, once. Nothing is buffered.
         Errors: a failure of the other flow, or of the function, ends the whole, with the first failure as its
         context. An argument that is neither a flow nor a function is refused with TypeError when the flow is built.
         (RxJava: ``onErrorResumeNext``; Reactor: ``onErrorResume``.)
@@ -186,7 +186,7 @@ class Recovering(Fluent[T_co]):
     def on_error_return(self, value: U, *, errors: Errors = Exception) -> Flow[T_co | U]:
         """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
 
-        Demand: passed on one for one; ``value`` takes one too. Nothing is buffered.
+        Demand: passed on one for one. ``value`` takes one too. Nothing is buffered.
         Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
         built.
         (Reactor: ``onErrorReturn``; RxJava: ``onErrorReturnItem``.)
@@ -204,7 +204,7 @@ class Recovering(Fluent[T_co]):
     def on_error_complete(self, *, errors: Errors = Exception) -> Flow[T_co]:
         """Complete when this flow fails, by an error of the types ``errors``.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
         built.
         (Reactor, RxJava: ``onErrorComplete``.)
@@ -228,7 +228,7 @@ class Recovering(Fluent[T_co]):
     def on_error_map(self, fn: Callable[[Any], BaseException], *, errors: Errors = Exception) -> Flow[T_co]:
         """Fail with ``fn(error)``, whose cause is the error, when this flow fails by an error of the types ``errors``.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: what ``fn`` returns; what it raises, with the failure as its context; TypeError where it returns
         no exception. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor: ``onErrorMap``; Pekko: ``mapError``.)
@@ -251,7 +251,7 @@ class Recovering(Fluent[T_co]):
         each element. Where nobody asks, nobody waits. ``fallback`` has all the time.
         Demand: passed on one for one; what this flow leaves unmet is asked of ``fallback``, once. Nothing is buffered.
         Errors: TimeoutError, where there is no ``fallback``. The flow is cancelled, and cleaned up before the end is
-        heard of; an element of it that was on its way goes to ``hooks.on_discard``. A number of seconds that is not
+        heard of. An element of it that was on its way goes to ``hooks.on_discard``. A number of seconds that is not
         above 0, and what is no flow, are refused when the flow is built.
         (Reactor, RxJava, RxPY: ``timeout``; Pekko: ``idleTimeout``, ``backpressureTimeout`` being the other way round.)
 

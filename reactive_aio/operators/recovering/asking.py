@@ -38,7 +38,7 @@ class Asking(Coordinator):
         self._task.add_done_callback(partial(self._decided, about), context=self.inlet.context)
 
     def cancel(self) -> None:
-        """Cancel the task as well; it is given the time to clean up."""
+        """Cancel the task as well. It is given the time to clean up."""
         super().cancel()
         if self._task is not None:
             self._task.cancel()

@@ -67,7 +67,7 @@ class OnErrorComplete(OnErrorResumeNext[T]):
 
 @define(eq=False)
 class Resumption(Coordinator):
-    """Goes over to the fallback at the first failure; a failure of the fallback is final."""
+    """Goes over to the fallback at the first failure. A failure of the fallback is final."""
 
     fallback: Callable[[BaseException], FlowLike]
     errors: Errors
@@ -85,7 +85,7 @@ class Resumption(Coordinator):
         self.complete()
 
     def on_source_error(self, error: BaseException) -> None:
-        """Ask for the fallback; a second failure carries the first as its context."""
+        """Ask for the fallback. A second failure carries the first as its context."""
         first, self._failure = self._failure, None
         if first is None and isinstance(error, self.errors):
             fallback = guarded(self.inlet.context, self._flow_for, error)

@@ -53,7 +53,7 @@ class TimeLimit(Waiting):
     fallback: FlowLike | None
 
     def request(self, n: int) -> None:
-        """Pass demand on; from the first on that is not met, time counts."""
+        """Pass demand on. From the first on that is not met, time counts."""
         if not self.timer.running:
             self.timer.start(self.seconds)
         super().request(n)

@@ -24,17 +24,17 @@ class Scheduling(Fluent[T_co]):
     def publish_on(self, scheduler: Scheduler | Workers, *, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
-        That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``; the flows that they
-        are given stay where they are.
-        On workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, that goes for the operators that
-        follow up to the first that depends on an element's place in the stream. The others run on the loop that reads.
+        That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``. The flows that
+        they are given stay where they are. On workers, such as ``schedulers.threads(n)`` and
+        ``schedulers.processes(n)``, that goes for the operators that follow up to the first that depends on an
+        element's place in the stream. The others run on the loop that reads.
         Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it.
         More is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
         ``prefetch=1`` is stop-and-wait.
         Errors: a failure stays behind the elements before it. When the loop, thread or pool ends in the middle the
         flow fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is
         built.
-        Cancel: crosses at once; elements on their way go to ``hooks.on_discard``.
+        Cancel: crosses at once. Elements on their way go to ``hooks.on_discard``.
         (Reactor: ``publishOn``; RxJava: ``observeOn``.)
 
         >>> from reactive_aio import Flow, schedulers
@@ -54,7 +54,7 @@ class Scheduling(Fluent[T_co]):
 
         By default each partition gets about as many elements. With ``key`` elements of equal keys are in one partition,
         and keys may be what those of `group_by_key` may.
-        Demand: passed on one for one; on Spark the elements are on Spark's disks between the tasks.
+        Demand: passed on one for one. On Spark the elements are on Spark's disks between the tasks.
         Errors: ``partitions`` below 1 and a ``key`` that is an ``async def`` are refused when the flow is built. So is a flow
         on Spark whose elements travel by ``wire="results"``, as with Spark Connect: call ``repartition`` of its frame.
         Spark: the elements are shuffled and come in another order, and what follows runs in the workers, in as many tasks.

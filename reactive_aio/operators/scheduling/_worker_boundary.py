@@ -130,7 +130,7 @@ class WorkerBoundary:
             self._submit()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the failure of the flow before; it stays behind what comes of the elements before it."""
+        """Take the failure of the flow before. It stays behind what comes of the elements before it."""
         if self._over:
             drop_error(error)
         else:

@@ -57,7 +57,7 @@ class OnWorkers(Pushed[Any]):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """A report of the workers about themselves; most need not say anything."""
+        """A report of the workers about themselves. Most need not say anything."""
         told: tuple[str, ...] = getattr(self.workers, "details", ())
         return told
 

@@ -96,7 +96,7 @@ class Broadcast(ABC):
             then()
 
     def take(self, reader: Reader) -> tuple[list[Any], End | None]:
-        """Take for one reader what it has asked for, with the end where that is next; then it has left."""
+        """Take for one reader what it has asked for, with the end where that is next. Then it has left."""
         with self.mutex:
             taken, calls = self._take((reader,))
         do(calls)

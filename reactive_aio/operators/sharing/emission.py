@@ -56,9 +56,10 @@ class Waiter:
 class Emission(Broadcast, Here):
     """A log with permits: each is room for one element.
 
-    The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has not read;
-    together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit, in the
-    task or thread that has waited. So a task that is cancelled has added nothing, and its permit goes to the next.
+    The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has
+    not read. Together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit,
+    in the task or thread that has waited. So a task that is cancelled has added nothing, and its permit goes to the
+    next.
     """
 
     STAYS: ClassVar[str] = (
@@ -167,7 +168,7 @@ class Emission(Broadcast, Here):
         self._add_with_permit(item)
 
     def submit(self, item: Any, timeout: float | None) -> None:
-        """Add an element when there is room; the thread waits."""
+        """Add an element when there is room. The thread waits."""
         woken = threading.Event()
         waiter = self._enter(item, woken.set)
         if waiter is None:

@@ -204,7 +204,7 @@ class Log:
     # -- the readers
 
     def join(self, cursor: Cursor) -> None:
-        """Give a reader its place: where the replay begins; the first to come begins with what nobody has had."""
+        """Give a reader its place: where the replay begins. The first to come begins with what nobody has had."""
         rest, self.rest = self.rest, None
         start, number = self.head, self.head.first
         if rest is not None:
@@ -250,7 +250,7 @@ class Log:
         return items
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
-        """Take a reader out; with ``keeps`` what nobody has had is kept, if it was the last."""
+        """Take a reader out. With ``keeps`` what nobody has had is kept, if it was the last."""
         self.readers -= 1
         node, cursor.node = cursor.node, None
         self.goals.remove(cursor.goal)

@@ -123,7 +123,7 @@ class Multicasting(Coordinator):
     """Where all were when it was set."""
 
     def begin(self, flow: FlowLike, made: FlowLike) -> None:
-        """Subscribe to both; no element is asked for before the uses that begin together have begun."""
+        """Subscribe to both. No element is asked for before the uses that begin together have begun."""
         if self.stall_after is not None:
             self.inside.held_up = self._held_up
         self.inlet.subscribe(flow, self.inside, at_once=False)

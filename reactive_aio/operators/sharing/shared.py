@@ -164,7 +164,7 @@ class Sharing:
     # -- who holds it open
 
     def hold(self) -> None:
-        """Hold it open on the running loop, in the current context; the run begins."""
+        """Hold it open on the running loop, in the current context. The run begins."""
         loop = asyncio.get_running_loop()
         with self.mutex:
             if self.holder is not None:

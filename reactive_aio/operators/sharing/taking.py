@@ -58,7 +58,7 @@ class TaskReader(Reader):
             self._wake()
 
     def cancel(self) -> None:
-        """Leave; an element for which the task has not come is discarded."""
+        """Leave. An element for which the task has not come is discarded."""
         super().cancel()
         items, self.items = self.items, []
         if items:
@@ -122,7 +122,7 @@ class Taken(Generic[T]):
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Leave, and wait for the cleanup; a cancel is put off till then."""
+        """Leave, and wait for the cleanup. A cancel is put off till then."""
         self._reader.cancel()
         await all_of(self._place.released)
 

@@ -54,7 +54,7 @@ class Sourcing(Computed[T_co]):
         generator function itself, is called for each: the flow can be subscribed to again. An iterable counts as such,
         if it can be called or not.
         Demand: one element is read for each that is wanted, and never ahead. A list, tuple, range or str completes with
-        its last element; of other iterables the end is known when one more element is wanted. A function is called when
+        its last element. Of other iterables the end is known when one more element is wanted. A function is called when
         the first one is wanted.
         Errors: what the function or the iterable raises; TypeError for a function that returns no iterable;
         SourceConsumedError for the next subscription to an iterator. An argument that is neither an iterable nor a function, and an
@@ -152,7 +152,7 @@ class Sourcing(Computed[T_co]):
         """Emit the flow that ``factory`` makes, a new one for each subscription.
 
         Demand: passed on one for one.
-        Errors: what ``factory`` raises; an ``async def`` is refused with TypeError when the flow is built.
+        Errors: what ``factory`` raises. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``defer``.)
 
         >>> from reactive_aio import Flow
@@ -176,7 +176,7 @@ class Sourcing(Computed[T_co]):
         Errors: what the function or the iterable raises; TypeError for a function that returns no async iterable;
         SourceConsumedError for the next subscription to an async iterator. An argument that is neither an async iterable nor a
         function is refused with TypeError when the flow is built, and so is an ``async def`` that yields nothing.
-        Cancel: the task is cancelled and the iterator closed in it; a terminal returns after that.
+        Cancel: the task is cancelled and the iterator closed in it. A terminal returns after that.
         (Reactor: ``from``; aiostream: ``iterate``.)
 
         >>> from reactive_aio import Flow
@@ -206,11 +206,11 @@ class Sourcing(Computed[T_co]):
     def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:
         """Emit what a producer coroutine emits: ``await emit(item)`` waits until the element is wanted.
 
-        Demand: ``emit`` returns when its element has been taken; nothing is buffered. The producer starts with
-        the first demand, in a task of its own.
-        Errors: what the producer raises; when it returns, the flow completes. A function that is no ``async def`` is
+        Demand: ``emit`` returns when its element has been taken. Nothing is buffered. The producer starts with the
+        first demand, in a task of its own.
+        Errors: what the producer raises. When it returns, the flow completes. A function that is no ``async def`` is
         refused with TypeError when the flow is built.
-        Cancel: the task is cancelled; a terminal returns when it has ended.
+        Cancel: the task is cancelled. A terminal returns when it has ended.
         (Reactor, RxJava: ``create``.)
 
         >>> from reactive_aio import Flow
@@ -238,14 +238,14 @@ class Sourcing(Computed[T_co]):
         """Emit what callbacks hand over, from any thread: a source that can't be slowed.
 
         ``register(emitter)`` is called for each subscription, in its context. It registers callbacks that call
-        ``emitter.next(item)``, ``emitter.error(error)`` and ``emitter.complete()``, from any thread; these return at
+        ``emitter.next(item)``, ``emitter.error(error)`` and ``emitter.complete()``, from any thread. These return at
         once. It may return a function that undoes this, called when the subscription ends. The function that undoes it
         may be an ``async def``, and so may ``register``: then both are awaited in one task and one context.
 
-        Demand: one for one; at most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
-        ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one
-        that has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the
-        thread that called.
+        Demand: one for one. At most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
+        ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one that
+        has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the thread
+        that called.
         Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
         1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
         that ``register`` returned fails the flow, or is noted on its failure.
@@ -277,15 +277,15 @@ class Sourcing(Computed[T_co]):
     def interval(cls, period: float, *, delay: float | None = None) -> Flow[int]:
         """Emit 0, 1, 2 and so on, one every ``period`` seconds: a source that can't be slowed.
 
-        The clock starts with the first demand; the first tick comes after ``delay`` seconds, by default a period.
-        Ticks keep to that clock: one that comes late, because the loop was busy, makes none of the others late.
+        The clock starts with the first demand. The first tick comes after ``delay`` seconds, by default a period. Ticks
+        keep to that clock: one that comes late, because the loop was busy, makes none of the others late.
 
         Demand: a tick that finds none ends the flow. Let the operator that follows say what to do with it:
         ``on_backpressure_drop``, ``on_backpressure_latest``, ``on_backpressure_buffer``.
         Errors: BackpressureOverflowError for such a tick. A ``period`` that is not above 0, and a ``delay`` below 0,
         are refused with ValueError when the flow is built.
         Cancel: stops the clock.
-        Scheduling: by the clock of the event loop of its region; no thread is started.
+        Scheduling: by the clock of the event loop of its region. No thread is started.
         (Reactor, RxJava, RxPY: ``interval``.)
 
         >>> from reactive_aio import Flow
@@ -418,7 +418,7 @@ class Sourcing(Computed[T_co]):
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
     ) -> Flow[Any]:
-        """Emit the elements of a DataFrame or an RDD of PySpark; the operators that follow run where the data is.
+        """Emit the elements of a DataFrame or an RDD of PySpark. The operators that follow run where the data is.
 
         Each subscription starts a Spark job. The operators that treat every element by itself are fused and run in
         Spark's Python workers, up to the first that depends on the whole stream. ``take``, ``count``, folds and their kin
@@ -428,17 +428,17 @@ class Sourcing(Computed[T_co]):
         elements interleave freely, while the order within each partition is kept. In order one partition delivers at
         a time, and so computes on one core, because what the others make would have to be kept somewhere.
 
-        A row of a DataFrame becomes a ``Row``, as in ``collect()``. By ``as_`` it becomes a ``tuple`` (the fastest), a ``dict``, or an object
-        of an attrs class; then only the columns named as its fields are read. Names and
-        types are checked against the frame at once, apart from fields with a converter of their own. Times
-        with a time zone have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the
-        same as the row does; a ``dict`` where that is an attrs class. With ``as_=pyarrow.RecordBatch`` Spark's batches of
-        rows are the elements: demand, ``prefetch`` and operators count batches, and no row is made.
+        A row of a DataFrame becomes a ``Row``, as in ``collect()``. By ``as_`` it becomes a ``tuple`` (the fastest), a
+        ``dict``, or an object of an attrs class. Then only the columns named as its fields are read. Names and types
+        are checked against the frame at once, apart from fields with a converter of their own. Times with a time zone
+        have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the same as the row does; a
+        ``dict`` where that is an attrs class. With ``as_=pyarrow.RecordBatch`` Spark's batches of rows are the
+        elements: demand, ``prefetch`` and operators count batches, and no row is made.
 
         Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``). Spark
         makes one when it is requested and the one before has been acknowledged, and delivers it at least once. Its
         ``rows`` are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow":
-        True}``, are those of ``DataStreamWriter``; the flow completes when the query does.
+        True}``, are those of ``DataStreamWriter``. The flow completes when the query does.
 
         Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
         however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
@@ -449,18 +449,18 @@ class Sourcing(Computed[T_co]):
         can't be pickled. SparkJobError when the job itself fails; DriverUnreachableError, which is one, when the
         workers can't connect to this process. UnsupportedOnSparkError when the flow is built, for a function that
         can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
-        Cancel: stops the tasks and the job; a terminal returns when that is done. A streaming query that does not stop
+        Cancel: stops the tasks and the job. A terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
         Scheduling: of the subscriber's context the variables in ``context``, which are globals of modules that the workers
         can import, are current in the functions, with values that can be pickled.
         Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
-        that is retried goes on behind the elements that have arrived, which is exact if computing the partition
-        again gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
+        that is retried goes on behind the elements that have arrived, which is exact if computing the partition again
+        gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
         elements travel by Spark itself. Partitions are computed one after another, each as a whole when its first
         element is wanted. The results of one have to fit into the memory of the driver's JVM. A flow leaves one slot of
         the cluster free, and one for each other flow that has subscribed. Flows that wait for each other need as many
-        slots as they are. Give a local session one more than there are cores; a task that waits for demand uses none.
+        slots as they are. Give a local session one more than there are cores. A task that waits for demand uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
 
         .. code-block:: python

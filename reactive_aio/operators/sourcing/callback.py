@@ -26,7 +26,7 @@ UNDOES: Final = "the task of a registration"
 
 
 class Emitter(Protocol[T_contra]):
-    """The object by which callbacks feed a flow; its methods may be called from any thread, and return at once."""
+    """The object by which callbacks feed a flow. Its methods may be called from any thread, and return at once."""
 
     def next(self, item: T_contra, /) -> bool:
         """Emit an element; False if it was dropped, for want of room or because the flow has ended."""
@@ -102,7 +102,7 @@ class Emission:
     _error: BaseException | None = field(init=False, default=None)
     _demand: int = field(init=False, default=0)
     _over: bool = field(init=False, default=False)
-    """Whether nothing more is given; this, what follows and the demand belong to the loop."""
+    """Whether nothing more is given. This, what follows and the demand belong to the loop."""
     _cancelled: bool = field(init=False, default=False)
 
     # -- the Emitter, from any thread
@@ -154,7 +154,7 @@ class Emission:
     # -- the Subscription of the region, on its loop
 
     def request(self, n: int) -> None:
-        """Note what is wanted; a region that asks is in the middle of its turn, so what waits comes in an event."""
+        """Note what is wanted. A region that asks is in the middle of its turn, so what waits comes in an event."""
         self._demand = add_demand(self._demand, n)
         with self._lock:
             post = self.backlog.buffered > 0 and not self._due

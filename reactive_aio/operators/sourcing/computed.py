@@ -32,7 +32,7 @@ class Computed(Fluent[T_co]):
         Demand: with the first, ``factory`` is called and awaited in a task of its own; completes with the element.
         Errors: what ``factory`` raises. A coroutine, task or future, which gives its result to one subscription
         only or to all the same, is refused with TypeError when the flow is built.
-        Cancel: the task is cancelled; a terminal returns when it has ended.
+        Cancel: the task is cancelled. A terminal returns when it has ended.
         (Reactor: ``fromFuture``; RxJava: ``fromCompletionStage``; RxPY: ``from_future``; Pekko: ``lazyFuture``.)
 
         >>> from reactive_aio import Flow
@@ -79,7 +79,7 @@ class Computed(Fluent[T_co]):
         Each subscription begins with the very ``initial``, which therefore should be one that is replaced and not
         changed, such as a number or a tuple.
 
-        Demand: one step is taken for each element that is wanted; the end is known when one more is wanted.
+        Demand: one step is taken for each element that is wanted. The end is known when one more is wanted.
         Errors: what ``step`` raises, and TypeError if it gives neither a pair nor None. An ``async def`` is refused
         with TypeError when the flow is built.
         (Reactor, RxJava, RxPY: ``generate``; Pekko: ``unfold``.)
@@ -109,10 +109,10 @@ class Computed(Fluent[T_co]):
         follow may then still be at work on the last elements. An operator that needs the resource belongs to the flow
         that ``fn`` makes.
 
-        Demand: passed on one for one; the resource is entered with the subscription, before any demand.
+        Demand: passed on one for one. The resource is entered with the subscription, before any demand.
         Errors: those of the flow, when the resource has been left; what the context manager raises instead. One that
         suppresses a failure has the flow complete. An ``async def`` is refused with TypeError when the flow is built.
-        Cancel: cancels the flow, then leaves the resource; a terminal returns after that.
+        Cancel: cancels the flow, then leaves the resource. A terminal returns after that.
         (Reactor: ``usingWhen``; RxJava, RxPY: ``using``; Pekko: ``unfoldResourceAsync``.)
 
         >>> from contextlib import contextmanager
@@ -152,14 +152,13 @@ class Computed(Fluent[T_co]):
         the context manager is left.
         All of it is called in one task and one context, one call after another.
 
-        Demand: with the first, ``open`` is called; ``fetch`` is called when elements are wanted, for so many, and at most
-        ``max_batch``; nothing is buffered. The end is known when one more element is wanted.
-        Errors: what any of it raises; one that ``close`` raises behind another is noted on that. A context manager that
-        suppresses a failure has the flow complete. ValueError for more elements than were asked for, TypeError for what is
-        no sequence, such as a str. A ``max_batch`` below 1 and a
-        ``heartbeat`` that is not above 0 are refused with ValueError, an ``async def`` with TypeError, when the flow is
-        built.
-        Cancel: the call at hand is cancelled, then ``close`` is called and the context manager left; a terminal returns
+        Demand: with the first, ``open`` is called. ``fetch`` is called when elements are wanted, for so many, and at
+        most ``max_batch``. Nothing is buffered. The end is known when one more element is wanted.
+        Errors: what any of it raises. One that ``close`` raises behind another is noted on that. A context manager that
+        suppresses a failure has the flow complete. ValueError for more elements than were asked for, TypeError for what
+        is no sequence, such as a str. A ``max_batch`` below 1 and a ``heartbeat`` that is not above 0 are refused with
+        ValueError, an ``async def`` with TypeError, when the flow is built.
+        Cancel: the call at hand is cancelled, then ``close`` is called and the context manager left. A terminal returns
         after that. Elements that ``fetch`` gives all the same go to ``hooks.on_discard``.
         (Pekko: ``unfoldResourceAsync``; Reactor: ``generate``; Rust: ``Stream::poll_next``.)
 
@@ -197,17 +196,17 @@ class Computed(Fluent[T_co]):
     def from_blocking(cls, poll: Callable[[], Iterable[U | None]]) -> Flow[U]:
         """Emit what an iterator gives that blocks, such as one around a client without async: it has a thread of its own.
 
-        ``poll()`` makes the iterator, anew for each subscription and on its thread; most often it is a generator function,
-        whose ``with`` and ``finally`` are for what is to be closed. None stands for nothing yet, and is not emitted. Let the
-        iterator give it every second or so while there is nothing: what blocks can be told of a cancel only in between.
-        The steps that are fused with it run on the thread too; ``publish_on`` leads away from it.
+        ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator
+        function, whose ``with`` and ``finally`` are for what is to be closed. None stands for nothing yet, and is not
+        emitted. Let the iterator give it every second or so while there is nothing: what blocks can be told of a cancel
+        only in between. The steps that are fused with it run on the thread too. ``publish_on`` leads away from it.
 
-        Demand: one element is read for each that is wanted. The end reads up to 256 ahead, as from any thread;
+        Demand: one element is read for each that is wanted. The end reads up to 256 ahead, as from any thread.
         ``publish_on(schedulers.current(), prefetch=n)`` behind this says another number.
         Errors: what ``poll`` or the iterator raises; TypeError for a function that returns no iterable. An iterator, which can
         be read once only, and an ``async def`` are refused with TypeError when the flow is built.
-        Cancel: heard of between two elements, None among them, and not while the iterator blocks; then that is closed, and a
-        terminal returns when the thread has ended.
+        Cancel: heard of between two elements, None among them, and not while the iterator blocks. Then that is closed,
+        and a terminal returns when the thread has ended.
         Scheduling: what it has made arrives within about two milliseconds, also while it blocks. The context variables of the
         subscriber are current on the thread.
         (Reactor: ``fromIterable`` with ``subscribeOn(Schedulers.boundedElastic())``; Pekko: ``unfoldResource``.)
@@ -248,7 +247,7 @@ class Computed(Fluent[T_co]):
         Demand: starts the clock, so that there is some when the time has come; completes with the element.
         Errors: a ``delay`` below 0 is refused with ValueError when the flow is built.
         Cancel: stops the clock.
-        Scheduling: by the clock of the event loop of its region; no thread is started.
+        Scheduling: by the clock of the event loop of its region. No thread is started.
         (Reactor: ``delay``; RxJava, RxPY: ``timer``.)
 
         >>> from reactive_aio import Flow

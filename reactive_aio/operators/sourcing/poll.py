@@ -102,7 +102,7 @@ class Polling:
             self._cancel = None
 
     async def _inside(self, poll: Poll[Any]) -> None:
-        """Ask, and close behind that; the failure is for the context manager to see."""
+        """Ask, and close behind that. The failure is for the context manager to see."""
         production, failure = self.production, None
         try:
             await self._ask(poll)
@@ -160,7 +160,7 @@ def _elements(given: object) -> list[Any]:
 
 
 async def _close(poll: Poll[Any], failure: BaseException | None) -> None:
-    """Close the client; a failure of that is noted on the one before it, or raised where there is none."""
+    """Close the client. A failure of that is noted on the one before it, or raised where there is none."""
     try:
         await poll.close()
     except FAILURES as another:

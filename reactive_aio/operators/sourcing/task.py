@@ -44,7 +44,7 @@ class Production:
         self._budget = Budget.of(self.inlet.loop)
 
     def request(self, n: int) -> None:
-        """Let the producer go on; the first demand starts its task."""
+        """Let the producer go on. The first demand starts its task."""
         if self.cancelled:
             return
         self.wanted = add_demand(self.wanted, n)
@@ -59,7 +59,7 @@ class Production:
         self._task = None
 
     def cancel(self) -> None:
-        """Cancel the task, once; its cleanup runs to its end."""
+        """Cancel the task, once. Its cleanup runs to its end."""
         if not self.cancelled:
             self.cancelled = True
             if self._task is not None:
@@ -144,7 +144,7 @@ class TaskSource(Pushed[T]):
 
     @abstractmethod
     async def produce(self, production: Production) -> None:
-        """Deliver all elements; returning completes the flow, raising fails it."""
+        """Deliver all elements. Returning completes the flow, raising fails it."""
 
 
 @frozen

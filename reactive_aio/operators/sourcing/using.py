@@ -71,7 +71,7 @@ class Holding:
         self._inner.request(n)
 
     def cancel(self) -> None:
-        """Cancel the flow; the task goes on when that has been cleaned up."""
+        """Cancel the flow. The task goes on when that has been cleaned up."""
         self._cancelled = True
         self._inner.cancel()
         if self._task is not None:
@@ -127,7 +127,7 @@ class Holding:
         return flow
 
     async def _read(self, flow: FlowLike) -> None:
-        """Read the flow, and wait until nothing of it is left; its failure is for the resource to see."""
+        """Read the flow, and wait until nothing of it is left. Its failure is for the resource to see."""
         self.inlet.subscribe(flow, self._inner, at_once=False, ended=self._left)
         try:
             await self._cleaned.wait()

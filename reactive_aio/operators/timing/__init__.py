@@ -20,8 +20,8 @@ class Timing(Fluent[T_co]):
     def delay(self, seconds: float, *, max_size: int = 256) -> Flow[T_co]:
         """Emit each element ``seconds`` after it has come, so that the distances between elements stay as they are.
 
-        Demand: passed on as far as there is room; at most ``max_size`` elements are asked for and not yet emitted, so that
-        no more than ``max_size`` pass in any ``seconds``. ``max_size`` elements are buffered.
+        Demand: passed on as far as there is room. At most ``max_size`` elements are asked for and not yet emitted, so
+        that no more than ``max_size`` pass in any ``seconds``. ``max_size`` elements are buffered.
         Errors: stand behind the elements that wait, as the end does, and wait no longer than these. Seconds below 0 and
         a ``max_size`` below 1 are refused with ValueError when the flow is built.
         Cancel: the elements that wait go to ``hooks.on_discard``.
@@ -42,7 +42,7 @@ class Timing(Fluent[T_co]):
     def delay_subscription(self, seconds: float) -> Flow[T_co]:
         """Subscribe to this flow ``seconds`` after it was subscribed to.
 
-        Demand: what is wanted by then is asked for then, once; nothing is buffered.
+        Demand: what is wanted by then is asked for then, once. Nothing is buffered.
         Errors: those of this flow. Seconds below 0 are refused with ValueError when the flow is built.
         Cancel: the wait ends at once.
         (Reactor, RxJava: ``delaySubscription``; Pekko: ``initialDelay``; aiostream: ``delay``.)
@@ -62,7 +62,7 @@ class Timing(Fluent[T_co]):
 
         Demand: upstream unbounded, from the first demand on, for what matters is what comes. An element whose time has
         come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That one
-        element and the latest are buffered; the others go to ``hooks.on_discard``.
+        element and the latest are buffered. The others go to ``hooks.on_discard``.
         Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
         (RxJava, RxPY, Kotlin: ``debounce``; Reactor: ``sampleTimeout``.)
@@ -100,8 +100,8 @@ class Timing(Fluent[T_co]):
         """Emit the latest element every ``seconds``, if one has come since, and with the end.
 
         Demand: upstream unbounded, from the first demand on, with which the first period begins. An element whose time
-        has come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That
-        one element and the latest are buffered; the others go to ``hooks.on_discard``.
+        has come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That one
+        element and the latest are buffered. The others go to ``hooks.on_discard``.
         Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
         (Reactor, RxJava, RxPY, Kotlin: ``sample``; RxJava: ``throttleLast``.)
@@ -121,7 +121,8 @@ class Timing(Fluent[T_co]):
 
         It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``max_elements`` elements
         leave here in it. The clock of uvloop counts milliseconds, and stands still while a callback runs.
-        Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time; nothing is buffered.
+        Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time. Nothing is
+        buffered.
         Errors: those of this flow. An ``max_elements`` below 1 and seconds that are not above 0 are refused with ValueError when
         the flow is built.
         Cancel: a wait ends at once.
@@ -141,7 +142,7 @@ class Timing(Fluent[T_co]):
     def timestamp(self) -> Flow[tuple[float, T_co]]:
         """Emit each element with the time at which it came, in seconds, by the clock of the loop.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: those of this flow.
         Spark: runs after the boundary, by the clock of the loop there.
         (Reactor, RxJava, RxPY: ``timestamp``, by the time of day.)
@@ -159,7 +160,7 @@ class Timing(Fluent[T_co]):
         """Emit each element with the seconds since the one before it, by the clock of the loop.
 
         For the first element time counts from the first demand.
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: those of this flow.
         Spark: runs after the boundary, by the clock of the loop there.
         (Reactor: ``elapsed``; RxJava, RxPY: ``timeInterval``.)

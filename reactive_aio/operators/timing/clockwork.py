@@ -53,7 +53,7 @@ class Clocked(Pushed[T]):
 
 @define(eq=False)
 class Clockwork(Gathering):
-    """Reads one flow, and has a timer that ends with it; the end of the flow is its own."""
+    """Reads one flow, and has a timer that ends with it. The end of the flow is its own."""
 
     timer: Timer = field(init=False)
     upstream: Inner = field(init=False)

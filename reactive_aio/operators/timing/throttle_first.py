@@ -37,7 +37,7 @@ class Throttling(Unslowed):
     """When the time behind the last element that was emitted is over."""
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Emit the first if its time has come and it is wanted; without demand no time begins."""
+        """Emit the first if its time has come and it is wanted. Without demand no time begins."""
         now = self.timer.now
         if now < self._until:
             discard(items)

@@ -29,9 +29,9 @@ class Transforming(Fluent[T_co]):
     def map(self, fn: Callable[[T_co], R]) -> Flow[R]:
         """Emit ``fn(item)`` for each element.
 
-        Demand: passed on one for one; nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused
-        with TypeError when the flow is built.
+        Demand: passed on one for one. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``map``.)
 
@@ -45,10 +45,10 @@ class Transforming(Fluent[T_co]):
     def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
         """Emit the elements of the iterable ``fn(item)``, one after another, for each element.
 
-        Demand: one element is asked for when those of the one before have been emitted; where the demand is
-        unbounded it is passed on. An iterable is read as its elements are wanted; nothing is buffered.
-        Errors: what ``fn`` or its iterable raises ends the flow, after the elements before it; an ``async def``
-        is refused with TypeError when the flow is built.
+        Demand: one element is asked for when those of the one before have been emitted; where the demand is unbounded
+        it is passed on. An iterable is read as its elements are wanted. Nothing is buffered.
+        Errors: what ``fn`` or its iterable raises ends the flow, after the elements before it. An ``async def`` is
+        refused with TypeError when the flow is built.
         Cancel: an iterable that can be closed, such as a generator, is closed.
         Spark: runs in the workers.
         (Reactor, RxJava: ``flatMapIterable``; Pekko: ``mapConcat``.)
@@ -103,9 +103,9 @@ class Transforming(Fluent[T_co]):
     def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
         """Emit ``fn(item)`` for each element for which it is not None.
 
-        Demand: passed on; a dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it; an ``async def`` is refused
-        with TypeError when the flow is built.
+        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor: ``mapNotNull``; RxJava: ``mapOptional``; Kotlin: ``mapNotNull``.)
 
@@ -125,11 +125,11 @@ class Transforming(Fluent[T_co]):
     def scan(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> Flow[Any]:
         """Emit each intermediate value of a reduction from the left: ``initial``, ``fn(initial, first)``, and so on.
 
-        Without ``initial`` the first element is the first value; with it, it is emitted before any element is
-        asked for, and also for an empty source.
+        Without ``initial`` the first element is the first value. With it, it is emitted before any element is asked
+        for, and also for an empty source.
         Demand: passed on one for one, less ``initial``, which needs no element. One value is kept.
-        Errors: what ``fn`` raises ends the flow, after the values before it; an ``async def`` is refused with
-        TypeError when the flow is built.
+        Errors: what ``fn`` raises ends the flow, after the values before it. An ``async def`` is refused with TypeError
+        when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava, Pekko: ``scan``; the builtin ``itertools.accumulate``.)
 
@@ -147,7 +147,7 @@ class Transforming(Fluent[T_co]):
     def index(self, start: int = 0) -> Flow[tuple[int, T_co]]:
         """Emit each element with its number, counted from ``start``, as the builtin ``enumerate`` does.
 
-        Demand: passed on one for one; nothing is buffered.
+        Demand: passed on one for one. Nothing is buffered.
         Errors: what is no whole number is refused with TypeError when the flow is built.
         Spark: runs in the workers with what follows, one partition after another, each told how many elements came before it.
         (Reactor: ``index``; Pekko: ``zipWithIndex``; Kotlin: ``withIndex``.)
@@ -167,10 +167,10 @@ class Transforming(Fluent[T_co]):
         """Emit all elements in ascending order, by themselves or by their ``key``, when the source has completed.
 
         Of elements that are equal the first comes first, also with ``reverse``.
-        Demand: unbounded as soon as anything is wanted; at most ``max_size`` elements are kept.
+        Demand: unbounded as soon as anything is wanted. At most ``max_size`` elements are kept.
         Errors: LimitExceededError when one element more comes. An exception that ``key`` raises ends the flow, as does an element
         that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
-        Spark: in parts; each partition is sorted in its worker, and here they are merged. With a ``max_size`` above the
+        Spark: in parts. Each partition is sorted in its worker, and here they are merged. With a ``max_size`` above the
         default 1,000,000 the workers merge them as well, each of them a range of the keys, after one shuffle.
         (Reactor: ``sort``; RxJava: ``sorted``; Spark: ``sortBy``; the builtin ``sorted``.)
 
@@ -191,9 +191,9 @@ class Transforming(Fluent[T_co]):
 
         The synchronous operator for what is neither ``map`` nor ``filter``: one element or none for each, and
         ``sink.complete()`` completes the flow at once, behind what has been given.
-        Demand: passed on; an element for which nothing is emitted is replaced by asking on. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it; RuntimeError for a second
-        ``sink.next``; an ``async def`` is refused with TypeError when the flow is built.
+        Demand: passed on. An element for which nothing is emitted is replaced by asking on. Nothing is buffered.
+        Errors: what ``fn`` raises ends the flow, after the elements before it; RuntimeError for a second ``sink.next``.
+        An ``async def`` is refused with TypeError when the flow is built.
         Spark: runs after the boundary, since it may end the whole.
         (Reactor: ``handle``.)
 
@@ -214,7 +214,7 @@ class Transforming(Fluent[T_co]):
     def pairwise(self) -> Flow[tuple[T_co, T_co]]:
         """Emit each element with the one before it: the first and the second, the second and the third, and so on.
 
-        Demand: the first request is enlarged by one, once; one element is kept.
+        Demand: the first request is enlarged by one, once. One element is kept.
         Errors: those of the source. A flow of one element gives no pair.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (RxPY: ``pairwise``; the builtin ``itertools.pairwise``.)
@@ -230,7 +230,7 @@ class Transforming(Fluent[T_co]):
     def materialize(self) -> Flow[Signal[T_co]]:
         """Emit each signal as an element: ``Next(item)``, and last ``Completed()`` or ``Failed(error)``.
 
-        Demand: passed on one for one; the last signal takes one too. Nothing is buffered.
+        Demand: passed on one for one. The last signal takes one too. Nothing is buffered.
         Errors: none, since a failure is an element.
         Runs: in a region of its own, where this flow ends.
         (Reactor, RxJava, RxPY: ``materialize``.)

@@ -32,7 +32,7 @@ class FlatMapIterable(Stage[T, R]):
 
 @define
 class Flattening(Transform[T, R]):
-    """The iterable that one subscription is reading; a pass may end in the middle of it."""
+    """The iterable that one subscription is reading. A pass may end in the middle of it."""
 
     fn: Callable[[T], Iterable[R]]
     inner: Iterator[R] | None = field(init=False, default=None)
@@ -84,6 +84,6 @@ class Flattening(Transform[T, R]):
 
     @property
     def pending(self) -> bool:
-        """Tell that the iterable at hand may give more; of a builtin collection the end is known."""
+        """Tell that the iterable at hand may give more. Of a builtin collection the end is known."""
         inner = self.inner
         return inner is not None and not (sized(inner) and not length_hint(inner))

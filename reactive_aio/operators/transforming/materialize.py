@@ -44,7 +44,7 @@ class AsNext(Stage[T, Next[T]]):
 
 @frozen
 class Materialize(Pushed[Signal[T]]):
-    """Source of ``Flow.materialize``; the elements of its flow are signals already."""
+    """Source of ``Flow.materialize``. The elements of its flow are signals already."""
 
     flow: FlowLike
     last: Callable[[Failed | Completed], FlowLike]

@@ -24,9 +24,9 @@ class Windowing(Fluent[T_co]):
     __slots__ = ()
 
     def buffer(self, size: int) -> Flow[list[T_co]]:
-        """Emit lists of ``size`` elements; the last one has what is left, if there is any.
+        """Emit lists of ``size`` elements. The last one has what is left, if there is any.
 
-        Demand: ``size`` elements are asked for where one list is wanted; fewer than ``size`` are held.
+        Demand: ``size`` elements are asked for where one list is wanted. Fewer than ``size`` are held.
         Errors: when the source fails, what did not make up a list goes to ``hooks.on_discard``, as it does on
         cancel. ``size`` below 1 is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
@@ -48,8 +48,8 @@ class Windowing(Fluent[T_co]):
         are wanted, and nothing overflows.
         Demand: ``size`` elements are asked for where lists are wanted; no more than that are outstanding and held,
         however many lists are.
-        Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel;
-        one that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
+        Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel.
+        One that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
         ValueError when the flow is built.
         (Reactor: ``bufferTimeout`` with ``fairBackpressure``; RxJava: ``buffer``; Pekko: ``groupedWithin``; RxPY:
         ``bufferWithTimeOrCount``.)
@@ -69,8 +69,8 @@ class Windowing(Fluent[T_co]):
         """Emit lists of ``size`` elements, each beginning ``step`` elements after the one before.
 
         With a ``step`` below ``size`` they overlap, with one above it elements are left out between them. A list is
-        emitted when it is full; elements that fill none are dropped.
-        Demand: enough for the wanted lists, and what lies between them; the latest ``size`` elements are kept.
+        emitted when it is full. Elements that fill none are dropped.
+        Demand: enough for the wanted lists, and what lies between them. The latest ``size`` elements are kept.
         Errors: elements that have been in no list when the flow ends, fails or is cancelled go to
         ``hooks.on_discard``. A ``size`` or ``step`` below 1 is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
@@ -114,10 +114,10 @@ class Windowing(Fluent[T_co]):
         return self.then(BufferUntilChanged[T_co](key, max_size))
 
     def window(self, size: int) -> Flow[Flow[T_co]]:
-        """Emit flows of ``size`` elements each, one after another; the last one has what is left, if there is any.
+        """Emit flows of ``size`` elements each, one after another. The last one has what is left, if there is any.
 
         A window is emitted with its first element, and keeps its elements until they are read, so that none has to be
-        read for the next to come. It can be subscribed to once, from any event loop; a second time is a
+        read for the next to come. It can be subscribed to once, from any event loop. A second time is a
         SourceConsumedError.
         Demand: ``size`` elements are asked for where one window is wanted, and as many kept at most for each window.
         Errors: the failure of this flow is that of the windows, and of the one at hand behind its elements. The
@@ -147,11 +147,11 @@ class Windowing(Fluent[T_co]):
         prefetch: int = 256,
         stall_after: float = 10.0,
     ) -> Flow[GroupedFlow[K, T_co]]:
-        """Emit a flow for each ``key``, with the elements that have it; it has the key as its ``key``.
+        """Emit a flow for each ``key``, with the elements that have it. It has the key as its ``key``.
 
-        A group is emitted when its first element has come, and can be subscribed to once, from any event loop; a second
+        A group is emitted when its first element has come, and can be subscribed to once, from any event loop. A second
         time is a SourceConsumedError. When its reader cancels it, the next element of its key begins another group.
-        Demand: ``prefetch`` elements are asked for at once, and for more when three quarters of them have been read; at
+        Demand: ``prefetch`` elements are asked for at once, and for more when three quarters of them have been read. At
         most ``prefetch`` are kept, of all groups together. So a group that nobody reads can hold up the others: its
         elements take up the prefetch, and those that read the others wait in vain. When nothing has moved for
         ``stall_after`` seconds, the flow fails with StalledError rather than hang. Read as many groups at a time as
@@ -194,18 +194,20 @@ class Windowing(Fluent[T_co]):
     ) -> KeyedFlow[K, T_co]:
         """Give operators that work on the elements of each ``key`` as on a flow of their own, where the elements are.
 
-        Nothing of a key is kept but the state of its operators; what comes of them are pairs ``(key, value)``, in the order
-        in which they come. With ``order_by`` the elements of each key are sorted first, by what the function gives: a number,
-        text, bytes, date, time, None or a tuple of these. A key may be anything that can be hashed; any NaN equals any other.
-        Demand: one element after another; with ``order_by`` all elements are kept until the flow ends.
+        Nothing of a key is kept but the state of its operators; what comes of them are pairs ``(key, value)``, in the
+        order in which they come. With ``order_by`` the elements of each key are sorted first, by what the function
+        gives: a number, text, bytes, date, time, None or a tuple of these. A key may be anything that can be hashed.
+        Any NaN equals any other.
+        Demand: one element after another. With ``order_by`` all elements are kept until the flow ends.
         Errors: a key beyond ``max_keys``, and with ``order_by`` an element beyond ``max_size`` of one key, is a
-        LimitExceededError; a value that can't be put in order is a TypeError. When the flow fails or is cancelled, what
-        the operators hold goes to ``hooks.on_discard``. An ``async def`` and numbers below 1 are refused when the flow is
-        built.
+        LimitExceededError. A value that can't be put in order is a TypeError. When the flow fails or is cancelled, what
+        the operators hold goes to ``hooks.on_discard``. An ``async def`` and numbers below 1 are refused when the flow
+        is built.
         Spark: the elements are shuffled by key and sorted there, without a limit of keys and sizes, and the same
         operators run in the workers. They are shuffled into so many ``partitions``, or as many as
-        ``spark.sql.shuffle.partitions`` says. Of a join the larger number holds. Keys are what ``order_by`` may give. Operators that depend on the order of the
-        elements need ``order_by``; without it they are refused by name. Elements for which it gives the same come in any order.
+        ``spark.sql.shuffle.partitions`` says. Of a join the larger number holds. Keys are what ``order_by`` may give.
+        Operators that depend on the order of the elements need ``order_by``. Without it they are refused by name.
+        Elements for which it gives the same come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
 
         >>> from reactive_aio import Flow

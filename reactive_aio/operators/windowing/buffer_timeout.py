@@ -30,7 +30,7 @@ class BufferTimeout(Clocked[list[T]]):
 
 @define(eq=False)
 class Filling(Clockwork):
-    """Fills one list; the next one is begun when it has been emitted.
+    """Fills one list. The next one is begun when it has been emitted.
 
     Invariant: what has been asked for and has not been emitted is no more than one list. So a list that nobody wants
     yet can only wait, and be filled meanwhile.
@@ -63,7 +63,7 @@ class Filling(Clockwork):
         return bool(kept) and (self._late or self.upstream.ended or len(kept) == self.size)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Fill the list; with its first element its time begins."""
+        """Fill the list. With its first element its time begins."""
         if not inner.kept:
             self.timer.start(self.seconds)
         super().on_chunk(inner, items)
@@ -91,7 +91,7 @@ class Filling(Clockwork):
         return True
 
     def on_end(self, inner: Inner) -> None:
-        """Have the last list emitted; a failure stands behind one that waits, and discards one that is being filled."""
+        """Have the last list emitted. A failure stands behind one that waits, and discards one that is being filled."""
         if inner.error is not None and not self._late and len(inner.kept) < self.size:
             discard(inner.take(self.size))
         super().on_end(inner)

@@ -65,7 +65,7 @@ class GroupByKey(Stage[Any, Pair]):
     max_keys: int
     max_size: int
     origin: Origin
-    """The line of ``group_by_key``; its own is that of what makes a flow of it again."""
+    """The line of ``group_by_key``. Its own is that of what makes a flow of it again."""
     steps: Steps = ()
     any_order: bool = False
     """Whether the last step says that the order of the elements makes no difference to it."""
@@ -125,7 +125,7 @@ class OfKey:
         return self._run is not None and self._run.pending
 
     def answers(self, elements: Iterator[Any], stretch: Stretch) -> Generator[Pair]:
-        """Give what comes of the elements that follow; once no more are needed, leave them out."""
+        """Give what comes of the elements that follow. Once no more are needed, leave them out."""
         run = self._run
         if run is not None:
             if run.phase is STARTING:
@@ -246,7 +246,7 @@ class Grouping(Transform[Any, Pair], ABC):
     @property
     @abstractmethod
     def keyed(self) -> Callable[[Any], Found]:
-        """The function that looks at an element; it does not refer to the transform."""
+        """The function that looks at an element. It does not refer to the transform."""
 
     @abstractmethod
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:

@@ -181,7 +181,7 @@ class Grouping(Parting):
             del failure  # by its traceback it leads back to here
 
     def _sort_in_time(self, items: list[Any], chunks: dict[Hashable, list[Any]]) -> BaseException | None:
-        """Put elements to their keys, as many as there is time for, up to a failure; the others wait in front."""
+        """Put elements to their keys, as many as there is time for, up to a failure. The others wait in front."""
         failure, at, until = None, 0, self.budget.moment()
         while at < len(items) and failure is None:
             failure = self._sort(items[at : at + SLICE], chunks)
@@ -199,7 +199,7 @@ class Grouping(Parting):
             del failure  # by its traceback it leads back to here
 
     def _sort(self, items: list[Any], chunks: dict[Hashable, list[Any]]) -> BaseException | None:
-        """Put elements to their keys, up to a failure; it is not kept in the frame that it comes through."""
+        """Put elements to their keys, up to a failure. It is not kept in the frame that it comes through."""
         key, at = self.by.key, 0
         try:
             for at, item in enumerate(items):  # noqa: B007 - it tells where a failure was
@@ -267,7 +267,7 @@ class Grouping(Parting):
             self.later()
 
     def on_left(self, substream: Substream, kept: int) -> None:
-        """Forget a group; another one may be opened for its key."""
+        """Forget a group. Another one may be opened for its key."""
         assert isinstance(substream, Group)
         self._kept -= kept
         self._read -= 1
@@ -302,7 +302,7 @@ class Grouping(Parting):
             super().complete()
 
     def _fail(self, error: BaseException) -> None:
-        """Fail the groups, and then the whole; nobody is to come any more for those that were not asked for."""
+        """Fail the groups, and then the whole. Nobody is to come any more for those that were not asked for."""
         self._failed = True
         unasked, self._unasked = self._unasked, deque()
         for group in unasked:

@@ -242,7 +242,7 @@ class Joining(Transform[Sided, Pair]):
         return self.left > 0
 
     def close(self) -> None:
-        """Let go of what is held; the hook hears of what nobody has had."""
+        """Let go of what is held. The hook hears of what nobody has had."""
         held, self.held = self.held, deque()
         if not self.met:  # the others have been given
             discard(held)

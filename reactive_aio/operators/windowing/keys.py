@@ -132,4 +132,4 @@ KINDS: Final[tuple[tuple[type[Any], Callable[[Any], bytes]], ...]] = (
     (timedelta, lambda key: SPAN + _whole(key // MICROSECOND)),
     (UUID, lambda key: IDENTITY + key.bytes),
 )
-"""The kinds of keys; a datetime is a date as well, and a bool an int."""
+"""The kinds of keys. A datetime is a date as well, and a bool an int."""

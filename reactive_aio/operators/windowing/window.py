@@ -60,7 +60,7 @@ class OneWindow(Substream):
 
 @define(eq=False)
 class Windows(Parting):
-    """Gives the elements of a flow to one window after another; a window is emitted with its first element."""
+    """Gives the elements of a flow to one window after another. A window is emitted with its first element."""
 
     size: int
     origin: Origin

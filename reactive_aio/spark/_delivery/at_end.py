@@ -16,7 +16,7 @@ from .ordered import OrderedDelivery
 
 @define(eq=False)
 class DeliveryAtEnd(OrderedDelivery):
-    """One partition after the other; each has been worked on before its turn."""
+    """One partition after the other. Each has been worked on before its turn."""
 
     def plan(self, slots: int) -> None:
         """Run on all slots but one, as a subscriber may be waiting for another job; share an eighth as ever."""

@@ -32,12 +32,12 @@ class Partition:
 
     index: int
     arrived: int = 0
-    """Elements that have arrived; a later attempt of the task goes on behind them."""
+    """Elements that have arrived. A later attempt of the task goes on behind them."""
     link: Link | None = None
     size: int = 0
     """Bytes of those elements."""
     others: deque[Link] = field(factory=deque["Link"])
-    """Further attempts of the task, which wait to see whether the first is lost; Spark bounds them."""
+    """Further attempts of the task, which wait to see whether the first is lost. Spark bounds them."""
     begun: bool = False
     """Whether its task has been running."""
     placed: bool = False
@@ -202,7 +202,7 @@ class Delivery(ABC):
             self._release(partition, link)
 
     def lost(self, link: Link) -> None:
-        """Let the next attempt take over; there may be none yet, or ever."""
+        """Let the next attempt take over. There may be none yet, or ever."""
         partition = self._partition(link)
         if partition is not None:
             self._release(partition, link)

@@ -93,7 +93,7 @@ class Guest:
 
 @define(eq=False)
 class Entrance:
-    """Lets in who knows the secret; all others are dropped, with nothing unpickled."""
+    """Lets in who knows the secret. All others are dropped, with nothing unpickled."""
 
     loop: asyncio.AbstractEventLoop
     listening: socket.socket

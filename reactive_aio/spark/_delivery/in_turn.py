@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class DeliveryInTurn(OrderedDelivery):
-    """One partition after the other; each begins where the one before it has ended."""
+    """One partition after the other. Each begins where the one before it has ended."""
 
     _place: int = field(init=False, default=0)
     """How many elements came, in the partitions before the one whose turn it is, to the stage that is done in turn."""

@@ -149,7 +149,7 @@ class Link(asyncio.Protocol):
         self._say(Frame(CREDIT, self.partition, 0, detail=size))
 
     def stop(self) -> None:
-        """Tell the task that it is done, or that nobody listens any more; it then hangs up."""
+        """Tell the task that it is done, or that nobody listens any more. It then hangs up."""
         self._stopped = True
         if self._known:
             self._say(Frame(STOP, self.partition))
@@ -161,7 +161,7 @@ class Link(asyncio.Protocol):
             self._transport.writelines(frame.encoded())
 
     def reset(self) -> None:
-        """Hang up on a task whose job has ended, which ends its worker; nobody listens any more."""
+        """Hang up on a task whose job has ended, which ends its worker. Nobody listens any more."""
         if self._transport is not None:
             reset(self._transport.get_extra_info("socket"))
         self.drop()

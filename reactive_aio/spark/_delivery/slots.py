@@ -28,7 +28,7 @@ class Slots:
     """The slots of one cluster."""
 
     total: int = 0
-    """As far as it is known; the first flow has to ask."""
+    """As far as it is known. The first flow has to ask."""
     seats: WeakSet[Seat] = field(init=False, factory=WeakSet["Seat"])
 
     def spare(self) -> bool:
@@ -49,7 +49,7 @@ class Seat:
     """The slots that one subscription holds."""
 
     wake: Callable[[], None]
-    """Called, on any thread, when a slot that was refused may be had; then it takes, declines, or leaves."""
+    """Called, on any thread, when a slot that was refused may be had. Then it takes, declines, or leaves."""
     slots: Slots
     held: int = field(init=False, default=0)
     refused: int = field(init=False, default=0)

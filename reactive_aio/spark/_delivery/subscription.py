@@ -60,7 +60,7 @@ class SparkSubscription:
         return source.java_rdd(RegionTask(str(source), source.pickled(), source.reading, address=address))
 
     def begin(self) -> None:
-        """Start the job; nothing here waits for it."""
+        """Start the job. Nothing here waits for it."""
         self.inlet.show_tasks(self.tasks)
         self._job.start()
         self._task = self.inlet.start(self._live())
@@ -68,7 +68,7 @@ class SparkSubscription:
     # -- the Subscription of the region
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how far the tasks have come; there is one for each partition, and others may come before those."""
+        """Tell how far the tasks have come. There is one for each partition, and others may come before those."""
         partitions = self._delivery.partitions
         if any(each.begun or each.confirmed for each in partitions):
             self._before.end()
@@ -89,7 +89,7 @@ class SparkSubscription:
             self._delivery.request(requested)
 
     def cancel(self) -> None:
-        """Stop the tasks and the job; the rest is cleaned up in the task of this subscription."""
+        """Stop the tasks and the job. The rest is cleaned up in the task of this subscription."""
         if not self._delivery.over:
             self._delivery.over = True
             self._stop(cancel=True)
@@ -188,7 +188,7 @@ class SparkSubscription:
             raise self._interrupted
 
     async def _hung_up(self) -> None:
-        """Wait until no connection is left; one that has just been accepted shows up in the loop's next turn."""
+        """Wait until no connection is left. One that has just been accepted shows up in the loop's next turn."""
         self._changed.set()
         self.inlet.loop.call_soon(self._changed.set)
         await self._change()
@@ -214,7 +214,7 @@ class SparkSubscription:
         return server
 
     async def _change(self) -> None:
-        """Wait until something has changed; a cancellation of the task stops the job and waits on."""
+        """Wait until something has changed. A cancellation of the task stops the job and waits on."""
         try:
             await self._changed.wait()
         except asyncio.CancelledError as error:

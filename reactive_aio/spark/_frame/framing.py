@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(flow: FlowLike, schema: Schema) -> Any:
-    """Give the frame; the arguments are those of ``Flow.to_frame``."""
+    """Give the frame. The arguments are those of ``Flow.to_frame``."""
     check_schema("to_frame", schema)
     parts = parts_of("to_frame", flow)
     session = session_of(parts.sources[0])

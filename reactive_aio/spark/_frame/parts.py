@@ -48,7 +48,7 @@ class Parts:
 
 
 def parts_of(method: str, flow: FlowLike) -> Parts:
-    """Take a flow apart; refuse what can be no part of a frame."""
+    """Take a flow apart. Refuse what can be no part of a frame."""
     nodes = flow.__nodes__
     parts = _begun(method, nodes)
     for step in nodes.steps:

@@ -121,7 +121,7 @@ class Region:
     weighed: Weighed
 
     def lists(self) -> Iterator[list[Any]]:
-        """Give all there is; the region lets go of what it holds before the end."""
+        """Give all there is. The region lets go of what it holds before the end."""
         failure: BaseException | None = None
         try:
             while failure is None and self.run.phase is not OVER:
@@ -172,7 +172,7 @@ def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Ite
 
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
-    """Run over a partition of an RDD, and give rows of one column; each holds a batch."""
+    """Run over a partition of an RDD, and give rows of one column. Each holds a batch."""
     import pyarrow as pa
 
     arrow: Any = pa  # whose stubs know streams by halves
@@ -215,7 +215,7 @@ def _batches(
 
 
 def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Run over a partition of a frame, and give rows of one column; each holds a pickled list."""
+    """Run over a partition of a frame, and give rows of one column. Each holds a pickled list."""
     import pyarrow as pa
 
     arrow: Any = pa

@@ -65,7 +65,7 @@ class JobGroup:
         self.context.setJobGroup(self.name, self.description)
 
     def cancel(self) -> None:
-        """Cancel the group; tags would be of no use, which belong to a thread here."""
+        """Cancel the group. Tags would be of no use, which belong to a thread here."""
         cancel_group(self.context, self.name)
 
 
@@ -105,7 +105,7 @@ class Calls:
             self.jobs.enter()
 
     async def __call__(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Make a call; when this is cancelled, its jobs are, and the cancellation is raised when it has ended."""
+        """Make a call. When this is cancelled, its jobs are, and the cancellation is raised when it has ended."""
         # As an outcome: a future takes no StopIteration, and takes a CancelledError for a cancellation of its own.
         context = copy_context()
         call = asyncio.wrap_future(self._thread.submit(lambda: guarded(context, fn, *args, **kwargs)))

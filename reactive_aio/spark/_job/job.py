@@ -185,7 +185,7 @@ class Job:
         self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
 
     def _run(self, partition: int) -> None:
-        """Run the job of one partition; it has no results, for the elements take the other way.
+        """Run the job of one partition. It has no results, for the elements take the other way.
 
         This is what SparkContext.runJob does, which would pickle a function each time, and would need a second
         Python worker for each task of a DataFrame.
@@ -220,7 +220,7 @@ class Job:
 
 
 def _slots(context: Any) -> int:
-    """Ask how many tasks run at a time; ``defaultParallelism`` may have been set to any number."""
+    """Ask how many tasks run at a time. ``defaultParallelism`` may have been set to any number."""
     from py4j.protocol import Py4JError
 
     try:

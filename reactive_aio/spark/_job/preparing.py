@@ -30,7 +30,7 @@ class Preparing:
     ended: Callable[[], None] = lambda: None
     """Called on the thread when it has nothing more to do."""
     looking: bool = field(init=False, default=False)
-    """Whether the thread is at work; if not, it may be joined without a wait worth the name."""
+    """Whether the thread is at work. If not, it may be joined without a wait worth the name."""
     _found: TasksSnapshot = field(init=False, default=TasksSnapshot(0, 0, 0, preparing=True))
     _over: Event = field(init=False, factory=Event)
     _thread: Thread | None = field(init=False, default=None)
@@ -66,7 +66,7 @@ class Preparing:
 
 
 def tasks_before(context: SparkContext, group: str, *, prepared: bool) -> TasksSnapshot:
-    """Count the tasks that a group of jobs has before partitions; it takes calls into the JVM."""
+    """Count the tasks that a group of jobs has before partitions. It takes calls into the JVM."""
     tracker: Any = context.statusTracker()
     total = running = done = 0
     for stage, needed in _stages_before(tracker, group, prepared=prepared).items():

@@ -76,7 +76,7 @@ class ResidentRegion:
         self._seat = Seat.at(workers.context, lambda: self._post(self._offered, None))
 
     def begin(self) -> None:
-        """Prepare the job; tasks start when there is a chunk."""
+        """Prepare the job. Tasks start when there is a chunk."""
         self._job.start()
         self._task = self.loop.create_task(self._live())
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Pulling(ABC):
-    """The jobs of one subscription; its methods are called on a thread."""
+    """The jobs of one subscription. Its methods are called on a thread."""
 
     source: FromResults
     tasks: int = field(init=False, default=0)
@@ -45,7 +45,7 @@ class Pulling(ABC):
 
 @define(eq=False)
 class ClassicPulling(Pulling):
-    """A job for each partition, when it is its turn; the driver's JVM keeps the results of that one."""
+    """A job for each partition, when it is its turn. The driver's JVM keeps the results of that one."""
 
     @property
     def jobs(self) -> Jobs:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class ResultsSubscription:
-    """The Subscription of the region; a task of the loop asks a thread for one frame after another, under demand."""
+    """The Subscription of the region. A task of the loop asks a thread for one frame after another, under demand."""
 
     inlet: Inlet[Any]
     pulling: Pulling
@@ -45,13 +45,13 @@ class ResultsSubscription:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
 
     def begin(self) -> None:
-        """Start the task; the first job is run for the first demand."""
+        """Start the task. The first job is run for the first demand."""
         self.inlet.show_tasks(self.tasks)
         self._task = self.inlet.start(self._live())
         self._task.add_done_callback(self._ended)
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how many partitions have been read; one at a time is, and other tasks may come before the first."""
+        """Tell how many partitions have been read. One at a time is, and other tasks may come before the first."""
         total, done = self.pulling.tasks, self.pulling.done
         if self._before is not None and not self._come:
             self._before.prepared = total > 0
@@ -66,7 +66,7 @@ class ResultsSubscription:
         self._wanted.set()
 
     def cancel(self) -> None:
-        """Stop the job; the rest is cleaned up in the task of this subscription."""
+        """Stop the job. The rest is cleaned up in the task of this subscription."""
         self._cancelled = True
         if self._task is not None:
             self._task.cancel()

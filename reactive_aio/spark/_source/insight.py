@@ -1,4 +1,4 @@
-"""The part of a plan about a region on Spark; it takes calls into the JVM, so it is asked for when a plan is shown."""
+"""The part of a plan about a region on Spark. It takes calls into the JVM, so it is asked for when a plan is shown."""
 
 from __future__ import annotations
 

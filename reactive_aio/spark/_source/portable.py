@@ -88,7 +88,7 @@ class _Checker(_Pickler):
 
 
 def check_portable(stage: object, travels: object, *, resident: bool = False) -> dict[type[Any], None]:
-    """Refuse a stage whose parts that travel can't be sent to Spark's workers; ``resident`` ones get them by no job.
+    """Refuse a stage whose parts that travel can't be sent to Spark's workers. ``resident`` ones get them by no job.
 
     Return the classes of the main module that are among the parts.
     """

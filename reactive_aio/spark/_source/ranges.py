@@ -143,7 +143,7 @@ class Cuts:
             return Cuts(keys, [key(start) for start in ranges.starts])
 
     def parts(self, items: list[Any]) -> Iterator[tuple[int, list[Any]]]:
-        """Cut a sorted list; with ``reverse`` the greatest range is the first."""
+        """Cut a sorted list. With ``reverse`` the greatest range is the first."""
         way = -1 if self.keys.stage.reverse else 1
         ascending, begin = items[::way], 0
         with self.keys.known() as key:
@@ -154,7 +154,7 @@ class Cuts:
 
 
 def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any]:
-    """Give the least element of each range but the first; ``weighed`` has key, weight and element of each sample."""
+    """Give the least element of each range but the first. ``weighed`` has key, weight and element of each sample."""
     weighed.sort(key=itemgetter(0))
     seen, due = 0.0, quota
     for at, (key, weight, item) in enumerate(weighed):

@@ -63,7 +63,7 @@ class SparkSorted(FromSpark):
         return evolve(before, stages=(*before.stages, *self.stages[1:]))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the ranges; this runs the job that sorts the partitions, and the one that shuffles them."""
+        """Give the ranges. This runs the job that sorts the partitions, and the one that shuffles them."""
         sort = self.stages[0]
         lifeline = task.address if isinstance(task, RegionTask) else None  # its loop listens as long as this is wanted
         whole = self._sorted

@@ -184,7 +184,7 @@ class FromSpark(Pushed[Any]):
         return dumps_by_value((self.stages, self.values))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the JavaRDD whose computation is the task; this may run the stages of Spark before a shuffle."""
+        """Give the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""
         if isinstance(self.data, RDD):
             mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
             return mapped._jrdd
@@ -200,7 +200,7 @@ class FromSpark(Pushed[Any]):
 
 
 def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
-    """Choose the columns that are read, and see that they can be told apart; a frame of Spark Connect will do."""
+    """Choose the columns that are read, and see that they can be told apart. A frame of Spark Connect will do."""
     frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
     labels = tuple(frame.columns)
     if not labels:

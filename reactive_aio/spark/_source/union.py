@@ -64,7 +64,7 @@ class SparkUnion(FromSpark):
         return tuple(map(self._whole, self.parts))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the union of what the parts compute; its partitions are theirs, one after another."""
+        """Give the union of what the parts compute. Its partitions are theirs, one after another."""
         context: Any = self.context
         rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
         for at, part in enumerate(self.parts):

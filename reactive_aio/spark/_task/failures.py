@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pack(error: BaseException, where: str, locate: Callable[[BaseException], object] | None = None) -> bytes:
-    """Pack an exception caught by the caller; ``where`` is the place in words, ``locate`` adds the operator."""
+    """Pack an exception caught by the caller. ``where`` is the place in words, ``locate`` adds the operator."""
     return failures.pack(error, where, locate, dumps_by_value)
 
 

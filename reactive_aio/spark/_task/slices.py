@@ -57,7 +57,7 @@ class RowSlice:
 
 
 def made(reading: Reading, stream: Any) -> list[Any]:
-    """Make rows; pickles refer to this by name."""
+    """Make rows. Pickles refer to this by name."""
     rows: list[Any] = []
     try:
         rows.extend(reading.elements(restored(False, stream)))

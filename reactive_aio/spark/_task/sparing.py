@@ -18,7 +18,7 @@ NEXT_TO_NO_TIME: Final = 0.02
 
 
 def read_on(items: Iterator[Any]) -> None:
-    """Read what is left of the input of a task, if it is little; nobody is to hear of failures in it."""
+    """Read what is left of the input of a task, if it is little. Nobody is to hear of failures in it."""
     deadline = budgets.clock() + NEXT_TO_NO_TIME
     with suppress(FAILURES):
         for _ in items:

@@ -34,7 +34,7 @@ EPOCH: Final = dt.datetime(1970, 1, 1)
 MICROSECOND: Final = dt.timedelta(microseconds=1)
 DAYS: Final = (dt.date.min - EPOCH.date()).days, (dt.date.max - EPOCH.date()).days
 MICROSECONDS: Final = (dt.datetime.min - EPOCH) // MICROSECOND, (dt.datetime.max - EPOCH) // MICROSECOND
-"""The first and the last that Python has; Spark has some hundred thousand years more in either direction."""
+"""The first and the last that Python has. Spark has some hundred thousand years more in either direction."""
 
 Maker = Callable[[Any], Any]
 RESTORED: Final[dict[type[DataType], Maker]] = {
@@ -46,7 +46,7 @@ RESTORED: Final[dict[type[DataType], Maker]] = {
 
 
 def values_of(column: Any, kind: type[Any], declared: DataType | None = None) -> list[Any]:
-    """Turn a column into Python values; a struct inside becomes a ``kind``, or a dict where that is a class.
+    """Turn a column into Python values. A struct inside becomes a ``kind``, or a dict where that is a class.
 
     ``declared`` is its type in Spark, where Arrow's does not say all (see `says_more`).
     """
@@ -90,7 +90,7 @@ def _through_numpy(column: Any) -> list[Any]:
 
 
 def _numbers(column: Any) -> list[Any]:
-    """Go through numpy, several times faster than value by value; it has no nulls, so these are put back."""
+    """Go through numpy, several times faster than value by value. It has no nulls, so these are put back."""
     import pyarrow as pa
 
     if not column.null_count:

@@ -29,12 +29,12 @@ from .connecting import PATIENCE, Address, prepare
 ASKING: Final = 1.0
 """Seconds for the listener to answer."""
 LINE: Final = "line-to-spark"
-"""The thread that waits for Spark to hang up; a worker needs one, as long as it lives."""
+"""The thread that waits for Spark to hang up. A worker needs one, as long as it lives."""
 
 
 @define(eq=False)
 class Watch:
-    """The thread, from `start` until `stop`; it waits in the system, and costs the task nothing."""
+    """The thread, from `start` until `stop`. It waits in the system, and costs the task nothing."""
 
     connection: socket.socket
     address: Address
@@ -97,7 +97,7 @@ class Lifeline:
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
 
     def start(self) -> None:
-        """Connect, without keeping the task waiting; where that can't be, Spark ends the worker, some seconds later."""
+        """Connect, without keeping the task waiting. Where that can't be, Spark ends the worker, some seconds later."""
         if hasattr(select, "poll"):
             threading.Thread(target=self._run, name="reactive_aio-lifeline", daemon=True).start()
 
@@ -181,7 +181,7 @@ def _end_with(line: int) -> None:
 
 
 def hung_up(line: int, milliseconds: int | None) -> bool:
-    """Wait until the other side has hung up, or not at all; tell whether it has."""
+    """Wait until the other side has hung up, or not at all. Tell whether it has."""
     if not hasattr(select, "poll"):
         return False
     poll = select.poll()

@@ -172,7 +172,7 @@ class PartitionWork(ABC, Generic[Input]):
             pass
 
     def chunks(self) -> Iterator[None]:
-        """Do the same, with a pause behind each chunk; the region lets go of what it holds before the end is said."""
+        """Do the same, with a pause behind each chunk. The region lets go of what it holds before the end is said."""
         try:
             failures = yield from self._pushed()
         except BaseException:
@@ -223,7 +223,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
     """One region over one partition."""
 
     def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
-        """Run one pass, or the next part of it; give what comes of it, and the failure behind that."""
+        """Run one pass, or the next part of it. Give what comes of it, and the failure behind that."""
         items: list[Any] = []
         try:
             self.run.fill(items, self.items, min(wanted, self.push.largest), budgets.clock() + SLICE)
@@ -237,7 +237,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
 
 @define(eq=False)
 class SlicedRun(PartitionWork[Slices]):
-    """The rows of one partition, which the loop makes into elements; its region has no stages."""
+    """The rows of one partition, which the loop makes into elements. Its region has no stages."""
 
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
         """Cut off some rows."""

@@ -1,7 +1,7 @@
 """A flow written by Spark, in batches: what ``Flow.to_spark`` writes to, and what it tells of it.
 
-`schema` and `columns` turn elements into a table of Arrow; `writers` are the places it can go to. `writing` takes
-a flow there, batch by batch, by `..calls`, which keep the JVM off the event loop.
+`schema` and `columns` turn elements into a table of Arrow. `writers` are the places it can go to. `writing` takes a
+flow there, batch by batch, by `..calls`, which keep the JVM off the event loop.
 """
 
 from ._files import Files as Files

@@ -85,7 +85,7 @@ class Columns:
         object.__setattr__(self, "schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
-        """Give the table of elements; the first of them has the index ``first``."""
+        """Give the table of elements. The first of them has the index ``first``."""
         pa = _arrow()
         rows = self._rows(items, first)
         arrays: list[Any] = []
@@ -206,7 +206,7 @@ def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iter
 
 
 def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
-    """Give the values of an element by column; without an index it is a part of one."""
+    """Give the values of an element by column. Without an index it is a part of one."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
     missing: str | None = None
     if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # `Any` is the JVM here, which has no types.
 
 MANIFEST: Final = "_batch.json"
-"""Lies beside the data of a batch; Spark reads no file whose name begins so."""
+"""Lies beside the data of a batch. Spark reads no file whose name begins so."""
 LEFTOVER: Final = "-[^-]+"
 """The names of folders that are being written, behind that of their batch: a longer one is another run's."""
 REPLACES: Final = "_replaces.json"
@@ -66,9 +66,9 @@ def _columns(names: str | Sequence[str]) -> tuple[str, ...]:
 class Files(BatchWriter):
     """Files of Spark, Parquet by default, in a folder for each batch: exactly once.
 
-    A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local
-    file systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
-    ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``;
+    A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local file
+    systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
+    ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``.
     ``spark.readStream.schema(...).parquet(path)`` follows them.
     """
 
@@ -181,7 +181,7 @@ class Files(BatchWriter):
             raise SparkJobError(f"{self}: {folder}/{name} is damaged: {error}") from error
 
     def _names(self, files: Any, *folder: str) -> list[str]:
-        """List what lies in a folder; a glob would take a part of the path for a pattern too."""
+        """List what lies in a folder. A glob would take a part of the path for a pattern too."""
         root = self._path(*folder)
         return [each.getPath().getName() for each in files.util().listStatus(root)] if files.util().exists(root) else []
 

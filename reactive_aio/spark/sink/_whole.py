@@ -27,7 +27,7 @@ UNKNOWN: Final = "to_spark: this writer can't tell how much of the run it has wr
 async def to_spark_whole(
     flow: Flow[Any], writer: BatchWriter, schema: Schema, progress: Callable[[Committed], object] | None
 ) -> Committed:
-    """Write a flow; the arguments are those of ``Flow.to_spark``."""
+    """Write a flow. The arguments are those of ``Flow.to_spark``."""
     check_arguments(writer, schema)
     async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})")) as calls:
         done = await calls(_written, flow, writer, schema)

@@ -81,7 +81,7 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
 
 @frozen
 class BatchWriter(ABC):
-    """Where ``Flow.to_spark`` writes to; its methods are called on a thread, one at a time.
+    """Where ``Flow.to_spark`` writes to. Its methods are called on a thread, one at a time.
 
     ``run`` names what is written: the same run again goes on behind the batches that are there. Without a name
     each writer is a run of its own.
@@ -94,7 +94,7 @@ class BatchWriter(ABC):
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
 
     def prepare(self, empty: DataFrame) -> None:
-        """Make ready for batches with the schema of an empty frame; there may be nothing to do."""
+        """Make ready for batches with the schema of an empty frame. There may be nothing to do."""
         del empty
 
     @abstractmethod
@@ -106,7 +106,7 @@ class BatchWriter(ABC):
         """Write a batch, all of it or nothing."""
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Write all of a run by one job; the frame is lazy, and its rows are counted while they are written."""
+        """Write all of a run by one job. The frame is lazy, and its rows are counted while they are written."""
         frame, counted = counting(self, frame)
         self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
         rows = counted()
@@ -115,7 +115,7 @@ class BatchWriter(ABC):
         return Committed(self.run, 1, rows, whole=True)
 
     def finish(self) -> None:  # noqa: B027 - mostly there is nothing
-        """Do what a run that is committed as a whole has left to be done; there may be nothing."""
+        """Do what a run that is committed as a whole has left to be done. There may be nothing."""
 
 
 def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:

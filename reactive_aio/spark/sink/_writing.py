@@ -34,7 +34,7 @@ async def to_spark(
     max_retries: int,
     progress: Callable[[Committed], object] | None,
 ) -> Committed:
-    """Write a flow; the arguments are those of ``Flow.to_spark``."""
+    """Write a flow. The arguments are those of ``Flow.to_spark``."""
     check_arguments(writer, schema)
     if getattr(writer, "mode", "append") != "append":
         raise ValueError(

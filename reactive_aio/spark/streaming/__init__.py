@@ -3,10 +3,10 @@
 Spark to asyncio (``Flow.from_spark(frame, checkpoint=...)``): `source` is the flow's side, `query` runs Spark's on
 threads, `microbatch` is what is handed over, and `ledger` makes its effects happen once.
 
-The same by a writer of Spark's (`inbox`): `datasink` pushes the rows in the tasks of the query, over the `inboxwire`;
-an `arrival` is a micro-batch on its way.
+The same by a writer of Spark's (`inbox`): `datasink` pushes the rows in the tasks of the query, over the `inboxwire`.
+An `arrival` is a micro-batch on its way.
 
-Asyncio to Spark (`feed`): `feed` keeps what Spark may ask for again in a `backlog`; `datasource` asks for it, in the
+Asyncio to Spark (`feed`): `feed` keeps what Spark may ask for again in a `backlog`. `datasource` asks for it, in the
 processes of the query, over the `feedwire`.
 
 The processes of a query come in by the `reception`, on a `line`.

@@ -71,9 +71,9 @@ class Arrival:
     why: str = field(init=False, default="the flow that the stream is written to has ended")
     """The text for Spark where it is refused."""
     _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
-    """The rows of each partition that have arrived; a later attempt of its task goes on behind them."""
+    """The rows of each partition that have arrived. A later attempt of its task goes on behind them."""
     _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
-    """For each partition the attempts that wait to see whether the one before is lost; Spark bounds them."""
+    """For each partition the attempts that wait to see whether the one before is lost. Spark bounds them."""
     _lines: set[Writing] = field(init=False, factory=set[Writing])
     _alone: asyncio.TimerHandle | None = field(init=False, default=None)
     """Counts the time without any task."""
@@ -122,7 +122,7 @@ class Arrival:
         self._grant()
 
     def cancelled(self, _: None) -> None:
-        """Deliver no more; the tasks wait for the end of the batch."""
+        """Deliver no more. The tasks wait for the end of the batch."""
         self._inlet = None
         self._free = 0
         self._waiting.clear()
@@ -141,7 +141,7 @@ class Arrival:
     # -- the tasks
 
     async def write(self, line: Writing, hear: Hear) -> None:
-        """Talk to a task, when no earlier attempt is at work; the connection ends by an exception where it is lost."""
+        """Talk to a task, when no earlier attempt is at work. The connection ends by an exception where it is lost."""
         if self.decided.is_set():
             line.say(self._word)
             return
@@ -285,7 +285,7 @@ class RowsSubscription:
         self.arrival.post(self.arrival.requested, n)
 
     def cancel(self) -> None:
-        """Take no more rows; the batch waits for its acknowledgement all the same."""
+        """Take no more rows. The batch waits for its acknowledgement all the same."""
         self.arrival.post(self.arrival.cancelled, None)
 
 

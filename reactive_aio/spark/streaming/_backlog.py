@@ -29,7 +29,7 @@ class Backlog:
     end: int = field(init=False)
     """The place behind the last row."""
     error: BaseException | None = field(init=False, default=None)
-    """Why an element is no row; nothing behind it counts."""
+    """Why an element is no row. Nothing behind it counts."""
     _pieces: deque[tuple[int, Any]] = field(init=False, factory=deque[tuple[int, Any]])
     _new: list[Any] = field(init=False, factory=list[Any])
 

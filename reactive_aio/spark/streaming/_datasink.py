@@ -30,7 +30,7 @@ from ._line import dial
 # `Any` stands for batches of Arrow, whose stubs know it by halves.
 
 QUERY, RUN, BATCH = "sql.streaming.queryId", "spark.jobGroup.id", "streaming.sql.batchId"
-"""Where Spark tells its tasks what they work for; the job group of a streaming query is its run."""
+"""Where Spark tells its tasks what they work for. The job group of a streaming query is its run."""
 WHOM = "the inbox that the stream is written to"
 
 
@@ -65,7 +65,7 @@ class FlowWriter(DataSourceStreamArrowWriter):
         return Written(delivery, task.partitionId(), rows)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Wait until the subscriber has consumed the micro-batch; there is none where nothing was to be written."""
+        """Wait until the subscriber has consumed the micro-batch. There is none where nothing was to be written."""
         del batchId
         self._tell(COMMIT, messages)
 

@@ -43,7 +43,7 @@ class FlowSource(DataSource):
         return FlowReader(dict(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FlowWriter:  # noqa: N802 - Spark's name
-        """Give a writer; to overwrite is what the complete mode does, whose batches are the whole result each."""
+        """Give a writer. To overwrite is what the complete mode does, whose batches are the whole result each."""
         del overwrite
         return FlowWriter(dict(self.options), schema)
 

@@ -66,10 +66,10 @@ def feed(
     again by their place. For this give the feed a ``name``, that of the stream for all time. Instead of a flow give it
     a function from an offset to the flow of the elements from there on.
 
-    Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches; up to
+    Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches. Up to
     ``batch`` rows make one. Rows that have been admitted are kept until Spark commits them, which is when it plans the
     batch behind them. So at most ``ahead`` and two batches are kept.
-    Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails;
+    Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails.
     ``feed.drain(query)`` raises the error itself.
     Trigger: by ``availableNow=True`` the query runs to the end of the flow.
     (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
@@ -188,7 +188,7 @@ class Feed:
         }
 
     async def frame(self) -> DataFrame:
-        """Give the streaming DataFrame; it is for one query."""
+        """Give the streaming DataFrame. It is for one query."""
         return await asyncio.to_thread(self._load)
 
     def _load(self) -> DataFrame:
@@ -196,7 +196,7 @@ class Feed:
         return self._session.readStream.format("reactive_aio").options(**self.options).load()
 
     async def drain(self, query: StreamingQuery) -> None:
-        """Wait until the flow has ended and the query has worked on all of it; raise what either has failed with."""
+        """Wait until the flow has ended and the query has worked on all of it. Raise what either has failed with."""
         while not self._complete and await asyncio.to_thread(_active, query):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
@@ -217,7 +217,7 @@ class Feed:
         await self._reception.open()
 
     async def close(self) -> BaseException | None:
-        """Leave nothing behind; return what the cleanup of the flow has failed with."""
+        """Leave nothing behind. Return what the cleanup of the flow has failed with."""
         try:
             await self._reception.close()
         finally:
@@ -267,7 +267,7 @@ class Feed:
         return flow
 
     async def _run(self, flow: Flow[Any]) -> BaseException | None:
-        """Take what the flow gives; return what its cleanup fails with when it is left."""
+        """Take what the flow gives. Return what its cleanup fails with when it is left."""
         left, failure = False, None
         try:
             async with flow.open() as items:
@@ -350,7 +350,7 @@ class Feed:
         )
 
     async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
-        """Say how far a batch may go; the end is reached, or the flow has failed, behind what came before."""
+        """Say how far a batch may go. The end is reached, or the flow has failed, behind what came before."""
         await self._begin_at(start)
         self._admit(start + self._ahead)
         backlog = self._backlog

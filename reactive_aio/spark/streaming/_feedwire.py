@@ -10,7 +10,8 @@
     loop -> query   DONE     length, and the answer: an offset, or a stream of Arrow
                     REFUSED  length, and why
 
-It begins with the handshake of `_remote.handshake`, by which either end knows the other; nothing is unpickled at either.
+It begins with the handshake of `_remote.handshake`, by which either end knows the other. Nothing is unpickled at
+either.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From Structured Streaming to asyncio by a writer: ``frame.writeStream.format("reactive_aio")`` into a flow.
 
-The tasks of the query connect to the event loop and push their rows, under its credits (see `inboxwire`); the query
+The tasks of the query connect to the event loop and push their rows, under its credits (see `inboxwire`). The query
 commits a micro-batch when the subscriber has acknowledged it.
 """
 
@@ -75,14 +75,15 @@ def inbox(
     ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`. It has to reach this
     process at ``host``, which by default is loopback, and at ``port``, by default any that is free.
 
-    Delivery: at least once, by the same number; `exactly_once` drops repetitions. Rows of different partitions interleave,
-    each partition is in order. A task that is retried goes on behind the rows that have arrived, which is exact if it
-    computes the same rows again. One that has computed another number of them fails the query.
+    Delivery: at least once, by the same number. `exactly_once` drops repetitions. Rows of different partitions
+    interleave, each partition is in order. A task that is retried goes on behind the rows that have arrived, which is
+    exact if it computes the same rows again. One that has computed another number of them fails the query.
     Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send no more rows than are
     requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
-    started here, so does the flow, by SparkJobError. A query that was started elsewhere may be in the middle of a micro-batch when no task of
-    it has been there for ``patience`` seconds. Then the rows fail by SparkJobError. Should the query go on after all, it fails too; ``math.inf`` is for waiting until it begins again.
+    started here, so does the flow, by SparkJobError. A query that was started elsewhere may be in the middle of a
+    micro-batch when no task of it has been there for ``patience`` seconds. Then the rows fail by SparkJobError. Should
+    the query go on after all, it fails too. ``math.inf`` is for waiting until it begins again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
@@ -148,7 +149,7 @@ class Inbox(Generic[T]):
 
     @property
     def batches(self) -> Flow[WrittenBatch[T]]:
-        """The micro-batches, for one subscriber at a time; the next subscriber is given what this one has not had.
+        """The micro-batches, for one subscriber at a time. The next subscriber is given what this one has not had.
 
         It completes when the query does that was started here, or when the inbox is closed.
         """
@@ -165,7 +166,7 @@ class Inbox(Generic[T]):
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
     ) -> StreamingQuery:
-        """Have a streaming DataFrame written here, and give the query; it is stopped with the subscriber or the inbox.
+        """Have a streaming DataFrame written here, and give the query. It is stopped with the subscriber or the inbox.
 
         ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
         Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
@@ -343,7 +344,7 @@ class Inbox(Generic[T]):
         return now is not None and (delivery.query, delivery.run) == (now.query, now.run) and delivery.batch < now.batch
 
     def _arriving(self, delivery: Delivery, schema: dict[str, Any]) -> Arrival:
-        """Give the micro-batch that a task writes; it may be the first to do so."""
+        """Give the micro-batch that a task writes. It may be the first to do so."""
         arrival = self._arrival
         if arrival is not None and arrival.delivery == delivery:
             return arrival

@@ -20,8 +20,8 @@
                      FAILED   why not
 
 It begins with the handshake of `_remote.handshake`, by which either end knows the other, and in which a task says its
-partition. Whatever is no row is JSON; nothing is unpickled at either end. A task is granted credit for rows that it has at
-hand, so that no credit lies where it is not used.
+partition. Whatever is no row is JSON. Nothing is unpickled at either end. A task is granted credit for rows that it has
+at hand, so that no credit lies where it is not used.
 """
 
 from __future__ import annotations

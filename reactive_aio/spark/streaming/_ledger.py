@@ -38,7 +38,7 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
     """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
 
     ``handle`` is given the batch and the transaction of the ledger. Its work in the transaction takes effect exactly
-    once, although Spark may deliver the batch again; its work elsewhere does so at least once. (Kafka:
+    once, although Spark may deliver the batch again. Its work elsewhere does so at least once. (Kafka:
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
 
@@ -51,7 +51,7 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
 
 
 class _Transaction(sqlite3.Connection):
-    """A connection in a transaction that is the ledger's to end; ``with connection:`` in it is a part of its own.
+    """A connection in a transaction that is the ledger's to end. ``with connection:`` in it is a part of its own.
 
     As sqlite3 has it, that block would commit, and what has been written would stay where the rest fails.
     """
@@ -94,7 +94,7 @@ def _refuse_ends(action: int, *_: object) -> int:
 
 @frozen
 class SqliteLedger:
-    """A ledger in a file of SQLite; the transaction is a connection, by which to write what belongs with it.
+    """A ledger in a file of SQLite. The transaction is a connection, by which to write what belongs with it.
 
     The ledger commits when the handler has returned, and rolls back where it fails. A ``with connection:`` of the handler's
     own is a part of that: it is undone where it raises, and takes effect with the rest. Any call that would end the

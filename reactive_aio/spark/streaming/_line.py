@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
-"""The sessions that know the format; Spark remarks on one that is registered again."""
+"""The sessions that know the format. Spark remarks on one that is registered again."""
 
 
 def check_classic(method: str, data: object) -> None:

@@ -73,9 +73,9 @@ class Consumable(ABC, Generic[T]):
         """The rows as a flow."""
 
     def acknowledge(self) -> None:
-        """Say that it has been consumed, from any thread; to say it again does nothing.
+        """Say that it has been consumed, from any thread. To say it again does nothing.
 
-        Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before; then the
+        Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before. Then the
         batch comes again.
         """
         if not self._handover.settle(accepted=True):
@@ -142,7 +142,7 @@ class MicroBatch(Consumable[T]):
     def rows(self) -> Flow[T]:
         """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
 
-        Each subscription computes the batch anew; a batch of a stateful query has to be read to its end.
+        Each subscription computes the batch anew. A batch of a stateful query has to be read to its end.
         """
         from ..._flow.flow import flow_of
 

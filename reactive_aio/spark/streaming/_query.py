@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 STOP: Final = 10.0
-"""Seconds for a query to stop; Spark by itself would wait for ever."""
+"""Seconds for a query to stop. Spark by itself would wait for ever."""
 TERMINATED: Final = 2.0
 """Seconds for a query to note that it is to stop, before the callback gives way."""
 
@@ -74,7 +74,7 @@ def hush() -> None:
 
 @contextmanager
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
-    """Keep a checkpoint for one query; the next one waits where this one has been told to stop, and is refused else.
+    """Keep a checkpoint for one query. The next one waits where this one has been told to stop, and is refused else.
 
     Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand. The subscriber then finds
     that the stream has come to its end.
@@ -109,7 +109,7 @@ class Query:
     pending: Handover | None = field(init=False, default=None)
     """The batch that Spark waits for, which makes one at a time; refused when the query has to stop."""
     _line: Any = field(init=False, default=None)
-    """The connection by which Spark calls; a thread of py4j waits there for more, and would for ever."""
+    """The connection by which Spark calls. A thread of py4j waits there for more, and would for ever."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _told: Lock = field(init=False, factory=Lock)
     """Taken by who tells the end: a query that was given up may end after all."""
@@ -132,7 +132,7 @@ class Query:
         self._thread(self._lead)
 
     def stop(self) -> None:
-        """Stop, in bounded time; the micro-batch that has not been acknowledged is not committed."""
+        """Stop, in bounded time. The micro-batch that has not been acknowledged is not committed."""
         if not self._stopping.is_set() and not self._over.is_set():
             self._stopping.set()
             self._thread(self._stop)
@@ -174,7 +174,7 @@ class Query:
             self.post(self.events.ended, error)
 
     def _called(self, frame: Any, batch_id: int) -> None:
-        """Take a micro-batch; Spark waits in here."""
+        """Take a micro-batch. Spark waits in here."""
         if self.caller is not None:
             self._line = self.caller()
         handover = Handover(lambda error: self.post(self.events.broken, error))

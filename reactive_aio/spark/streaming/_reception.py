@@ -19,13 +19,13 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 def listen_at(host: str, port: int) -> socket.socket:
-    """Listen on a port, 0 for any, for processes that find this one at ``host``; on loopback nobody else can."""
+    """Listen on a port, 0 for any, for processes that find this one at ``host``. On loopback nobody else can."""
     return socket.create_server((LOOPBACK if host == LOOPBACK else "", port), backlog=128)
 
 
 @define(eq=False)
 class Reception:
-    """Lets in who knows the secret; all others are dropped, without a word and with nothing read of what they say."""
+    """Lets in who knows the secret. All others are dropped, without a word and with nothing read of what they say."""
 
     listening: socket.socket
     host: str

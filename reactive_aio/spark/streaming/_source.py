@@ -103,7 +103,7 @@ class StreamSubscription:
         self._query = Query(str(source), source.checkpoint, source.start, self, self.inlet.post, source.caller)
 
     def begin(self) -> None:
-        """Start the query; nothing here waits for it."""
+        """Start the query. Nothing here waits for it."""
         self._release = self.inlet.hold()
         self._query.start()
         self._begin_task()
