@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from reactive_aio import Flow
+from reactive_aio import Backoff, Flow, KeyedFlow
 from reactive_aio._catalogue import PEERS, Completes, Fails, Operator, operators
+from reactive_aio._catalogue.docstring import read
 from reactive_aio._fusion import InTurn, Placed, Requirement, Stage
 from reactive_aio._plan import PublishOn, Pushed, SubscribeOn
 
@@ -169,11 +170,35 @@ def single(text: str) -> str:
     return text.replace("``", "`")
 
 
+def helper(kind: type, methods: Iterable[str] = ()) -> str:
+    """Give the section of a class that operators take or return, with its methods."""
+    lines = [f"## {kind.__name__}", "", *described(kind)]
+    for name in methods:
+        lines += [f"### {kind.__name__}.{name}", "", *described(vars(kind)[name])]
+    return "\n" + "\n".join(lines)
+
+
+def described(documented: object) -> list[str]:
+    """Give the docstring of a class or a method, without its example, in lines of Markdown."""
+    told = read(inspect.getdoc(documented) or "")
+    lines = [single(told.sentence), ""] + ([single(told.details), ""] if told.details else [])
+    lines += [f"- **{head}**: {single(text)}" for head, text in told.parts.items()]
+    lines += [f"- **Elsewhere**: {single(told.origin)}."] if told.origin else []
+    return lines if not lines[-1] else [*lines, ""]
+
+
+def public_methods(kind: type) -> list[str]:
+    """Give the names of the methods that a class defines for its users."""
+    return [name for name, value in vars(kind).items() if inspect.isfunction(value) and not name.startswith("_")]
+
+
 def page() -> str:
     """Give the whole page."""
     text = HEAD + "\n" + "".join(map(contents, families()))
+    text += "- What they take and give: [`KeyedFlow`](#keyedflow), [`Backoff`](#backoff)\n"
     for family, members in families():
         text += f"\n## {heading(family)}\n\n{semantics(members)}\n" + "".join(map(section, members)).rstrip() + "\n"
+    text += helper(KeyedFlow, public_methods(KeyedFlow)).rstrip() + "\n" + helper(Backoff).rstrip() + "\n"
     return text + f"\n## The names elsewhere\n\n{names()}"
 
 
