@@ -27,11 +27,13 @@ V = TypeVar("V")
 class KeyedFlow(Generic[K_co, T_co]):
     """The result of ``Flow.group_by_key``: operators that work on the elements of each key as on a flow of their own.
 
-    ``pairs``, ``count``, ``fold`` and ``reduce`` make a flow of it again, of pairs ``(key, value)``. On the event loop values
-    come as soon as their key has them, on Spark key after key, in no order of the keys.
-    Demand: one element of the flow after another, as long as the operators have nothing to give. Each key keeps the state of its operators.
-    Errors: those of the functions, with a note that names the operator and the key; what the operators of a ``Flow`` refuse
-    is refused here too. (Spark: ``KeyValueGroupedDataset``; Flink: ``KeyedStream``.)
+    ``pairs``, ``count``, ``fold``, ``reduce`` and ``join`` make a flow of it again, of pairs ``(key, value)``. On the event
+    loop a value comes as soon as its key has it. On Spark the keys come one after another, in no order.
+    Demand: one element of the flow after another, as long as the operators have nothing to give. Each key keeps the
+    state of its operators.
+    Errors: those of the functions, with a note that names the operator and the key. The arguments that the operators of
+    a ``Flow`` refuse are refused here too.
+    (Spark: ``KeyValueGroupedDataset``; Flink: ``KeyedStream``.)
 
     >>> from reactive_aio import Flow
     >>> words = Flow.of("ant", "bee", "asp", "bug", "ape").group_by_key(lambda word: word[0])
@@ -98,7 +100,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.then(TopK(k, key)))
 
     def count(self) -> Flow[tuple[K_co, int]]:
-        """Give the number of elements of each key that has come."""
+        """Give the number of elements of each key."""
         return self._with(self._chain.then(Count())).pairs()
 
     def fold(self, fn: Callable[[A, T_co], A], initial: A, *, any_order: bool = False) -> Flow[tuple[K_co, A]]:
@@ -114,7 +116,10 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._folded(Reduce(fn, initial), "fold", any_order)
 
     def reduce(self, fn: Callable[[Any, T_co], Any], *, any_order: bool = False) -> Flow[tuple[K_co, T_co]]:
-        """Combine the elements of each key into one of them, from the left, beginning with the first; see ``fold``."""
+        """Combine the elements of each key into one of them, from the left, beginning with the first.
+
+        See ``fold`` for ``any_order``.
+        """
         return self._folded(Reduce(fn), "reduce", any_order)
 
     def pairs(self) -> Flow[tuple[K_co, T_co]]:
@@ -142,8 +147,8 @@ class KeyedFlow(Generic[K_co, T_co]):
         Demand: one element of ``other`` after another to its end, then one of this flow after another.
         Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for more keys than
         ``group_by_key`` allows. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
-        Spark: where both flows are on Spark, both are shuffled by key in one plan, and a task holds the elements of ``other`` of
-        one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table), ...)``.
+        Spark: where both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
+        for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table), ...)``.
         (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table.)
 
         >>> from reactive_aio import Flow

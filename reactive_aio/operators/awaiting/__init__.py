@@ -29,14 +29,14 @@ class Awaiting(Fluent[T_co]):
     ) -> Flow[U]:
         """Emit what ``await fn(item)`` gives for each element, up to ``max_concurrency`` of them side by side.
 
-        With ``order="input"`` results come in the order of the elements, so that a slow one holds up those behind it;
-        with ``"completion"`` in the order in which they are there. With a function ``order=key`` the elements of one
-        key are awaited one after another, and others side by side: for the events of an account, say. Then results
-        come in the order in which they are there, which for one key is that of its elements.
+        With ``order="input"`` results come in the order of the elements, so a slow one holds up those behind it. With
+        ``"completion"`` a result comes as soon as it is there. With a function ``order=key`` the elements of one key are
+        awaited one after another, and those of other keys side by side. An example is the events of an account. Results
+        come as soon as they are there, and those of one key in the order of its elements.
 
-        Demand: as many elements are asked for as are wanted, but ``max_concurrency`` at least, to have them awaited side
-        by side, and four times that at most. So many are buffered at most, from the request for an element until its
-        result is delivered. With ``max_concurrency=1`` none is touched that nobody has asked for.
+        Demand: as many elements are asked for as are wanted, at least ``max_concurrency`` and at most four times that. This
+        is also the bound of the buffer, from the request for an element until its result is delivered. With
+        ``max_concurrency=1`` no element is asked for before it is wanted.
         Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
         cancelled and have ended before it is signalled, behind the results that could be delivered before it. An error
         that they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A

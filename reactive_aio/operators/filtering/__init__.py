@@ -143,8 +143,7 @@ class Filtering(Fluent[T_co]):
 
         Demand: passed on one for one. ``other`` is asked for one element, before this flow is subscribed to. Nothing is
         buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
-        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. The result
-        of a function is no matter. SourceConsumedError for the next subscription to an awaitable. An argument that is
+        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. The result of a function is ignored. SourceConsumedError for the next subscription to an awaitable. An argument that is
         none of these is refused with TypeError when the flow is built.
         (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
@@ -303,8 +302,8 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit a random ``fraction`` of the elements, in their order: the same ones each time for the same ``seed``.
 
-        Whether an element is drawn depends on ``seed`` and on the element alone, by a hash of its ``repr``, or of that of
-        its ``key``. Its place and its partition make no difference. So equal elements are drawn all or not at all,
+        A hash of the ``repr`` of the element, or of its ``key``, and ``seed`` decide whether it is drawn. Its place and its
+        partition make no difference. So equal elements are drawn all or not at all,
         and with a key all of a user's, say, or none. For elements that come up again and are to be drawn one by one give
         a key that differs, or number them before.
         Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.

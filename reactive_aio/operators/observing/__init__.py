@@ -135,8 +135,8 @@ class Observing(Fluent[T_co]):
     def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
         """Call ``fn()`` once for each subscription when this flow has ended: completed, failed or been cancelled.
 
-        It is called when the signal has been passed on: a cancel upstream, any other end downstream, behind what is done to the last elements.
-        The end that is awaited returns after it.
+        It is called when the signal has been passed on: a cancel upstream, any other end downstream. The last elements
+        have been worked on by then. The terminal that is awaited returns after it.
         Demand: passed on one for one. Nothing is buffered.
         Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
         ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
@@ -154,9 +154,9 @@ class Observing(Fluent[T_co]):
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
         """Call ``fn(item)`` for each element that was taken from a source of this flow and will not leave it.
 
-        For elements that have to be closed or given back. They are those of the sources and of every operator so far:
-        elements that are held, read ahead or dropped when the flow ends or is cancelled. Elements that a filter leaves
-        out are not among them. The hook of the subscriber, ``hooks.on_discard``, hears of it too, after ``fn``.
+        For elements that have to be closed or given back. These are the elements of the sources and of every operator so far that are held, read ahead or dropped when the
+        flow ends or is cancelled. Elements that a filter leaves out are not among them. The subscriber's hook,
+        ``hooks.on_discard``, is called after ``fn``.
         Demand: passed on one for one. Nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
         flow is built.

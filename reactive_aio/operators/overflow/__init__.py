@@ -28,8 +28,8 @@ class Overflowing(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Keep up to ``max_size`` elements until they are wanted.
 
-        When they are ``max_size`` and one more comes, ``overflow`` decides: "error" fails the flow, "drop_latest"
-        drops the one that came, "drop_oldest" the one that has waited longest.
+        When the buffer is full and one more comes, ``overflow`` decides. "error" fails the flow. "drop_latest" drops the
+        element that came. "drop_oldest" drops the one that has waited longest.
 
         Demand: upstream unbounded and at once; downstream one for one. At most ``max_size`` elements are buffered.
         Errors: BackpressureOverflowError, behind the elements that wait; what ``on_drop``, called with each

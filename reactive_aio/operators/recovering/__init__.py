@@ -77,9 +77,9 @@ class Recovering(Fluent[T_co]):
         """Subscribe again when this flow fails: ``retry()`` for ever, ``retry(4)`` four times, ``retry(Backoff(0.5))`` after waits.
 
         ``retry(4)`` makes five attempts at most, the first among them. A `Backoff` waits longer each time. By default
-        an element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries. Only for
-        failures among ``errors``. The elements of a failed attempt stay emitted. The next one starts from the
-        beginning. With ``resume`` it reads ``resume(last)`` once there was an element. ``last`` is the last one.
+        an element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries. It retries only failures among ``errors``. The elements of a failed attempt stay emitted. The next attempt starts
+        from the beginning. With ``resume``, and behind an element, it reads ``resume(last)`` instead. ``last`` is the
+        last element.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
         A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
@@ -126,8 +126,8 @@ class Recovering(Fluent[T_co]):
     def retry_if(self, predicate: Callable[[Any, int], object], *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails and ``predicate(error, attempt)`` is true.
 
-        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The
-        elements of a failed one stay emitted. The next one starts from the beginning.
+        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The elements
+        of a failed attempt stay emitted. The next attempt starts from the beginning.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
         raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.
@@ -247,11 +247,11 @@ class Recovering(Fluent[T_co]):
     def timeout(self, seconds: float, *, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
         """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
 
-        Time counts, by the clock of the loop, while there is demand: from the first that is not met, and anew behind
-        each element. Where nobody asks, nobody waits. ``fallback`` has all the time.
+        Time counts while an element is wanted, by the clock of the loop. It begins anew with each element. Without demand
+        no time counts. ``fallback`` has no time limit.
         Demand: passed on one for one; what this flow leaves unmet is asked of ``fallback``, once. Nothing is buffered.
-        Errors: TimeoutError, where there is no ``fallback``. The flow is cancelled, and cleaned up before the end is
-        heard of. An element of it that was on its way goes to ``hooks.on_discard``. A number of seconds that is not
+        Errors: TimeoutError, where there is no ``fallback``. The flow is cancelled, and cleaned up before the timeout is
+        signalled. An element on its way goes to ``hooks.on_discard``. A number of seconds that is not
         above 0, and what is no flow, are refused when the flow is built.
         (Reactor, RxJava, RxPY: ``timeout``; Pekko: ``idleTimeout``, ``backpressureTimeout`` being the other way round.)
 

@@ -24,10 +24,10 @@ class Scheduling(Fluent[T_co]):
     def publish_on(self, scheduler: Scheduler | Workers, *, prefetch: int = 256) -> Flow[T_co]:
         """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
-        That goes for operators that read flows too, such as ``retry``, ``concat`` and ``map_async``. The flows that
-        they are given stay where they are. On workers, such as ``schedulers.threads(n)`` and
-        ``schedulers.processes(n)``, that goes for the operators that follow up to the first that depends on an
-        element's place in the stream. The others run on the loop that reads.
+        Operators that read flows, such as ``retry``, ``concat`` and ``map_async``, run there too. The flows that they are
+        given stay where they are. Workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, run the
+        operators that follow up to the first that depends on an element's place in the stream. The others run on the
+        loop that reads.
         Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it.
         More is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
         ``prefetch=1`` is stop-and-wait.
@@ -50,7 +50,7 @@ class Scheduling(Fluent[T_co]):
         return self._place(PublishOn(_checked("publish_on", scheduler), prefetch))
 
     def repartition(self, partitions: int, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
-        """Spread the elements over so many partitions, where Spark makes them; elsewhere they pass as they are.
+        """Spread the elements over so many partitions, where Spark makes them. Elsewhere they pass as they are.
 
         By default each partition gets about as many elements. With ``key`` elements of equal keys are in one partition,
         and keys may be what those of `group_by_key` may.
@@ -75,8 +75,9 @@ class Scheduling(Fluent[T_co]):
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and the steps that are fused with it, on ``scheduler``.
 
-        An operator that reads flows or awaits, such as `flat_map` or `map_async`, is moved too where it stands before this, and
-        stays on the subscriber's loop where it stands behind. Of several the one nearest to the source counts.
+        An operator that reads flows or awaits, such as `flat_map` or `map_async`, is moved too if it stands before this
+        one. If it stands behind, it stays on the subscriber's loop. Of several ``subscribe_on`` the one nearest to the
+        source counts.
         Demand: passed on one for one.
         Errors: when the loop or thread ends in the middle the flow fails with SchedulerClosedError. A pool of workers,
         which has no loop to run a source on, is refused with TypeError when the flow is built.

@@ -34,25 +34,28 @@ class Sharing(Fluent[T_co]):
         evict_after: float | None = None,
         prefetch: int | None = None,
     ) -> Shared[T_co]:
-        """Run this flow once for all who subscribe meanwhile; the slowest of them lets the others be ``lag`` elements ahead.
+        """Run this flow once for all its subscribers. The slowest lets the others be ``lag`` elements ahead.
 
-        The run begins with the first subscriber, and is cancelled when the last has left. `async with` holds it open while subscribers come and
-        go. One who comes later begins with the latest ``replay`` elements, none of them older than ``replay_for`` seconds.
-        Behind the end of the run one who comes begins it anew, with ``restart="always"``; else, or behind a completion with
-        "after_error", is given the replay and that end again. Subscribers may be on any event loops and threads. The flow runs where it is
-        placed, else where it is held open, else on the loop of the first subscriber. Its context is that in which this is called, or
-        that of the block, and never that of a subscriber.
-        Demand: what the subscriber wants who wants most, and no more than the slowest lets it have; nothing before there are ``start``
-        subscribers. No more than ``lag + replay`` elements are kept for all together. With ``prefetch`` so many are read ahead for each
-        subscriber. To have one not slow the others, put ``on_backpressure_latest()`` or its like behind this. With ``evict_after`` a subscriber
-        has so many seconds to take what was there when others began to wait for it. If it does not, it fails alone with SlowSubscriberError, and
-        they go on. Seconds in which its event loop is blocked do not count. Without it one line in the log tells of five seconds.
-        Errors: the failure of this flow is that of all who are there, behind the elements. A subscriber with a ``linger``, for which
-        a run goes on when nobody is there, is refused with RuntimeError where no block holds the flow open. Numbers below 1, a ``replay`` below 0
-        and seconds that are not above 0 are refused with ValueError when the flow is built.
-        Cancel: one who leaves is not missed by the others. With the last what nobody has had goes to
-        ``hooks.on_discard``.
-        Spark: one job for all; what follows runs after the boundary.
+        The run begins with the first subscriber, and is cancelled when the last one leaves. `async with` holds it open
+        while subscribers come and go. A later subscriber begins with the latest ``replay`` elements, none older than
+        ``replay_for`` seconds. After the end of the run, ``restart`` decides what a subscriber gets. With "always" it
+        begins a new run. With "after_error" it does so only after a failure. Otherwise it gets the replay and the same
+        end. Subscribers may be on any event loops and threads. The flow runs where it is placed, else where it is held
+        open, else on the loop of the first subscriber. Its context is that of this call, or of the block, and never
+        that of a subscriber.
+        Demand: that of the subscriber that wants most, up to ``lag`` elements ahead of the slowest. No element is asked
+        for before there are ``start`` subscribers. All subscribers together keep at most ``lag + replay`` elements.
+        With ``prefetch`` that many are read ahead for each subscriber. Put ``on_backpressure_latest()`` or its like
+        behind this for a subscriber that must not slow the others. With ``evict_after`` a subscriber has that many
+        seconds to take the elements that others wait for. Then it fails alone with SlowSubscriberError, and they go on.
+        Seconds in which its event loop is blocked do not count. Without it the log gets one line after five seconds.
+        Errors: a failure of this flow goes to all subscribers, behind the elements. With a ``linger`` a run goes on
+        without subscribers for that many seconds. This needs a block that holds the flow open, else a subscriber is
+        refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are not above 0 are refused
+        with ValueError when the flow is built.
+        Cancel: a subscriber that leaves does not disturb the others. When the last one leaves, the elements that nobody
+        has had go to ``hooks.on_discard``.
+        Spark: one job for all. The operators behind run after the boundary.
         (Reactor, RxJava, RxPY: ``share``, ``replay``, ``ref_count``; Pekko: ``BroadcastHub``; Kotlin: ``shareIn``.)
 
         >>> import asyncio

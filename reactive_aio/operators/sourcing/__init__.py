@@ -242,10 +242,10 @@ class Sourcing(Computed[T_co]):
         once. It may return a function that undoes this, called when the subscription ends. The function that undoes it
         may be an ``async def``, and so may ``register``: then both are awaited in one task and one context.
 
-        Demand: one for one. At most ``max_size`` elements are buffered. When they are ``max_size`` and one more comes,
-        ``overflow`` decides: "error" fails the flow, "drop_latest" drops the one that came, "drop_oldest" the one that
-        has waited longest. Drops are counted, for ``items.snapshot()``, and told to ``hooks.on_discard`` in the thread
-        that called.
+        Demand: one for one. At most ``max_size`` elements are buffered. When the buffer is full and one more comes,
+        ``overflow`` decides. "error" fails the flow. "drop_latest" drops the element that came. "drop_oldest" drops the
+        one that has waited longest. ``items.snapshot()`` counts the drops, and ``hooks.on_discard`` gets them in the
+        thread that called.
         Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
         1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
         that ``register`` returned fails the flow, or is noted on its failure.
@@ -440,10 +440,10 @@ class Sourcing(Computed[T_co]):
         ``rows`` are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow":
         True}``, are those of ``DataStreamWriter``. The flow completes when the query does.
 
-        Demand: at most ``prefetch`` elements are under way, requested again when three quarters have been used,
-        however large a partition is; so a slow subscriber slows the cluster. In order up to three partitions run
-        ahead of the one whose turn it is, for an eighth of that. Else as many run as the cluster has slots but one,
-        each for at most a quarter, so that none waits for a slow one.
+        Demand: at most ``prefetch`` elements are under way, however large a partition is. More are requested when three
+        quarters have been used, so a slow subscriber slows the cluster. In order up to three partitions run ahead of
+        the current one, each for an eighth of the prefetch. Without order as many run as the cluster has slots but one,
+        each for a quarter of it at most, so none waits for a slow one.
         Errors: what a function raises in a worker arrives after the elements before it. It has its own type, arguments and notes. Notes tell
         the operator, the element and the remote traceback; as RemoteError if it
         can't be pickled. SparkJobError when the job itself fails; DriverUnreachableError, which is one, when the
@@ -451,8 +451,8 @@ class Sourcing(Computed[T_co]):
         can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
         Cancel: stops the tasks and the job. A terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
-        Scheduling: of the subscriber's context the variables in ``context``, which are globals of modules that the workers
-        can import, are current in the functions, with values that can be pickled.
+        Scheduling: the functions see the subscriber's values of the context variables in ``context``. These variables are
+        globals of modules that the workers can import, and their values can be pickled.
         Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
         that is retried goes on behind the elements that have arrived, which is exact if computing the partition again

@@ -196,17 +196,16 @@ class Computed(Fluent[T_co]):
     def from_blocking(cls, poll: Callable[[], Iterable[U | None]]) -> Flow[U]:
         """Emit what an iterator gives that blocks, such as one around a client without async: it has a thread of its own.
 
-        ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator
-        function, whose ``with`` and ``finally`` are for what is to be closed. None stands for nothing yet, and is not
-        emitted. Let the iterator give it every second or so while there is nothing: what blocks can be told of a cancel
-        only in between. The steps that are fused with it run on the thread too. ``publish_on`` leads away from it.
+        ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator function,
+        which closes what it has opened by ``with`` and ``finally``. None stands for nothing yet, and is not
+        emitted. Let the iterator give None every second or so while there is nothing. Only then can a cancel stop it. The steps that are fused with it run on the thread too. ``publish_on`` leads away from it.
 
         Demand: one element is read for each that is wanted. The end reads up to 256 ahead, as from any thread.
         ``publish_on(schedulers.current(), prefetch=n)`` behind this says another number.
         Errors: what ``poll`` or the iterator raises; TypeError for a function that returns no iterable. An iterator, which can
         be read once only, and an ``async def`` are refused with TypeError when the flow is built.
-        Cancel: heard of between two elements, None among them, and not while the iterator blocks. Then that is closed,
-        and a terminal returns when the thread has ended.
+        Cancel: stops the iterator between two elements or Nones, and not while it blocks. The iterator is closed, and a
+        terminal returns when the thread has ended.
         Scheduling: what it has made arrives within about two milliseconds, also while it blocks. The context variables of the
         subscriber are current on the thread.
         (Reactor: ``fromIterable`` with ``subscribeOn(Schedulers.boundedElastic())``; Pekko: ``unfoldResource``.)

@@ -60,8 +60,8 @@ class Timing(Fluent[T_co]):
     def debounce(self, seconds: float) -> Flow[T_co]:
         """Emit an element when ``seconds`` have passed behind it in which nothing else has come, or with the end.
 
-        Demand: upstream unbounded, from the first demand on, for what matters is what comes. An element whose time has
-        come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That one
+        Demand: upstream unbounded, from the first demand on, for what matters is what comes. An element whose time has come, and which nobody wants, is kept. It is emitted when it is wanted, unless the time
+        of a later one comes first. That one
         element and the latest are buffered. The others go to ``hooks.on_discard``.
         Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
@@ -99,8 +99,8 @@ class Timing(Fluent[T_co]):
     def sample(self, seconds: float) -> Flow[T_co]:
         """Emit the latest element every ``seconds``, if one has come since, and with the end.
 
-        Demand: upstream unbounded, from the first demand on, with which the first period begins. An element whose time
-        has come and which nobody wants is kept until it is wanted, or until the time of a later one has come. That one
+        Demand: upstream unbounded, from the first demand on, with which the first period begins. An element whose time has come, and which nobody wants, is kept. It is emitted when it is wanted, unless the time
+        of a later one comes first. That one
         element and the latest are buffered. The others go to ``hooks.on_discard``.
         Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
@@ -119,8 +119,8 @@ class Timing(Fluent[T_co]):
     def rate_limit(self, max_elements: int, per: float) -> Flow[T_co]:
         """Emit at most ``max_elements`` elements in any ``per`` seconds: as soon as that allows, and all of them.
 
-        It is exact, by the clock of the loop: wherever a window of ``per`` seconds begins, no more than ``max_elements`` elements
-        leave here in it. The clock of uvloop counts milliseconds, and stands still while a callback runs.
+        The limit is exact, by the clock of the loop. It holds for every window of ``per`` seconds, wherever the window
+        begins. The clock of uvloop counts milliseconds, and stands still while a callback runs.
         Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time. Nothing is
         buffered.
         Errors: those of this flow. An ``max_elements`` below 1 and seconds that are not above 0 are refused with ValueError when

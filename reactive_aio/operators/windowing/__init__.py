@@ -44,10 +44,10 @@ class Windowing(Fluent[T_co]):
     def buffer_timeout(self, size: int, seconds: float) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, or of what has come within ``seconds`` of the first of a list.
 
-        A list that nobody wants when its time is up waits, and is filled meanwhile: there are never more lists than
-        are wanted, and nothing overflows.
-        Demand: ``size`` elements are asked for where lists are wanted; no more than that are outstanding and held,
-        however many lists are.
+        A list waits if nobody wants it when its time is up. Meanwhile more elements go into it. So there are never more
+        lists than are wanted, and nothing overflows.
+        Demand: ``size`` elements are asked for where lists are wanted. At most ``size`` are outstanding and held, also where
+        several lists are wanted.
         Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel.
         One that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
         ValueError when the flow is built.
@@ -116,14 +116,13 @@ class Windowing(Fluent[T_co]):
     def window(self, size: int) -> Flow[Flow[T_co]]:
         """Emit flows of ``size`` elements each, one after another. The last one has what is left, if there is any.
 
-        A window is emitted with its first element, and keeps its elements until they are read, so that none has to be
-        read for the next to come. It can be subscribed to once, from any event loop. A second time is a
-        SourceConsumedError.
+        A window is emitted with its first element. It keeps its elements until they are read, so the next window can come
+        before this one is read. A window can be subscribed to once, from any event loop.
         Demand: ``size`` elements are asked for where one window is wanted, and as many kept at most for each window.
-        Errors: the failure of this flow is that of the windows, and of the one at hand behind its elements. The
-        elements of a window that nobody reads go to ``hooks.on_discard``, when the window is let go of. On cancel a
-        window that is being read goes on to its end, and one that nobody reads fails with SourceCancelledError if it is
-        not full. A ``size`` below 1 is refused with ValueError when the flow is built.
+        Errors: a failure of this flow ends the flow of windows, and the open window behind its elements.
+        SourceConsumedError for a second subscription to a window. The elements of a window that nobody reads go to
+        ``hooks.on_discard`` when the window is garbage. On cancel a window that is being read goes on to its end. An
+        unread window that is not full fails with SourceCancelledError. A ``size`` below 1 is refused with ValueError when the flow is built.
         (Reactor, RxJava: ``window``; RxPY: ``window_with_count``; Mutiny: ``group().intoMultis()``.)
 
         >>> from reactive_aio import Flow
@@ -147,19 +146,19 @@ class Windowing(Fluent[T_co]):
         prefetch: int = 256,
         stall_after: float = 10.0,
     ) -> Flow[GroupedFlow[K, T_co]]:
-        """Emit a flow for each ``key``, with the elements that have it. It has the key as its ``key``.
+        """Emit a flow for each key, with its elements. The attribute ``key`` of the flow is the key.
 
-        A group is emitted when its first element has come, and can be subscribed to once, from any event loop. A second
-        time is a SourceConsumedError. When its reader cancels it, the next element of its key begins another group.
-        Demand: ``prefetch`` elements are asked for at once, and for more when three quarters of them have been read. At
-        most ``prefetch`` are kept, of all groups together. So a group that nobody reads can hold up the others: its
-        elements take up the prefetch, and those that read the others wait in vain. When nothing has moved for
-        ``stall_after`` seconds, the flow fails with StalledError rather than hang. Read as many groups at a time as
-        there are keys.
-        Errors: a key beyond ``max_groups`` that are open at a time is a LimitExceededError. The failure of this flow, or
-        of ``key``, is that of the groups too, behind their elements. The elements of a group that nobody reads go to
-        ``hooks.on_discard``, when the group is let go of. On cancel groups that are being read go on, and the others
-        fail with SourceCancelledError. An ``async def`` and numbers below 1 are refused when the flow is built.
+        A group is emitted when its first element has come. It can be subscribed to once, from any event loop. When its
+        reader cancels it, the next element of its key begins another group.
+        Demand: ``prefetch`` elements are asked for at once, and more when three quarters of them have been read. All groups
+        together keep at most ``prefetch`` elements. So a group that nobody reads can hold up the others, since its
+        elements fill the prefetch. When nothing has moved for ``stall_after`` seconds, the flow fails with StalledError
+        instead of hanging. Read as many groups at a time as there are keys.
+        Errors: LimitExceededError where more than ``max_groups`` groups would be open at a time. SourceConsumedError for a
+        second subscription to a group. A failure of this flow, or of ``key``, fails the groups too, behind their
+        elements. The elements of a group that nobody reads go to ``hooks.on_discard`` when the group is garbage. On
+        cancel groups that are being read go on, and the others fail with SourceCancelledError. An ``async def`` and
+        numbers below 1 are refused when the flow is built.
         (Reactor, RxJava, Pekko: ``groupBy``; RxPY: ``group_by``; Mutiny: ``group().by()``.)
 
         >>> from reactive_aio import Flow
@@ -194,20 +193,20 @@ class Windowing(Fluent[T_co]):
     ) -> KeyedFlow[K, T_co]:
         """Give operators that work on the elements of each ``key`` as on a flow of their own, where the elements are.
 
-        Nothing of a key is kept but the state of its operators; what comes of them are pairs ``(key, value)``, in the
-        order in which they come. With ``order_by`` the elements of each key are sorted first, by what the function
-        gives: a number, text, bytes, date, time, None or a tuple of these. A key may be anything that can be hashed.
-        Any NaN equals any other.
+        The operators give pairs ``(key, value)``, in the order in which they come. Only the state of the operators is
+        kept for a key. With ``order_by`` the elements of each key are sorted first, by the value that the function
+        returns. This is a number, text, bytes, a date, a time, None or a tuple of these. A key may be anything that can
+        be hashed. Any NaN equals any other.
         Demand: one element after another. With ``order_by`` all elements are kept until the flow ends.
-        Errors: a key beyond ``max_keys``, and with ``order_by`` an element beyond ``max_size`` of one key, is a
-        LimitExceededError. A value that can't be put in order is a TypeError. When the flow fails or is cancelled, what
-        the operators hold goes to ``hooks.on_discard``. An ``async def`` and numbers below 1 are refused when the flow
-        is built.
-        Spark: the elements are shuffled by key and sorted there, without a limit of keys and sizes, and the same
-        operators run in the workers. They are shuffled into so many ``partitions``, or as many as
-        ``spark.sql.shuffle.partitions`` says. Of a join the larger number holds. Keys are what ``order_by`` may give.
-        Operators that depend on the order of the elements need ``order_by``. Without it they are refused by name.
-        Elements for which it gives the same come in any order.
+        Errors: LimitExceededError for a key beyond ``max_keys``, and with ``order_by`` for an element beyond
+        ``max_size`` of one key. TypeError for a value that can't be put in order. When the flow fails or is cancelled,
+        the elements that the operators hold go to ``hooks.on_discard``. An ``async def`` and numbers below 1 are
+        refused when the flow is built.
+        Spark: the elements are shuffled by key and sorted there, and the same operators run in the workers. There is no
+        limit of keys and sizes. ``partitions`` is the number of partitions of the shuffle. By default it is
+        ``spark.sql.shuffle.partitions``. A join takes the larger number of its two sides. Keys are of the types that
+        ``order_by`` may return. Operators that depend on the order of the elements need ``order_by``. Without it they
+        are refused by name. Elements with equal values of ``order_by`` come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
 
         >>> from reactive_aio import Flow
