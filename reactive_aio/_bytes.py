@@ -68,8 +68,8 @@ def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[byte
 
     Demand: one chunk is asked for when what the one before has given has been emitted, in pieces of at most 64 KiB. Nothing is
     decompressed ahead, so that a small body that stands for a large one costs no memory.
-    Errors: TooLargeError when it gives more than ``max_bytes`` bytes; ValueError for another encoding, when it is called, and for data that is not
-    so encoded or ends too early.
+    Errors: TooLargeError when it gives more than ``max_bytes`` bytes. ValueError for another encoding, when it is
+    called. ValueError too for data that is not so encoded or ends too early.
 
     >>> import gzip
     >>> from reactive_aio import Flow

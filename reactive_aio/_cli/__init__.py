@@ -106,7 +106,10 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 @contextmanager
 def _ctrl_c_cancels() -> Generator[None]:
-    """Let asyncio turn Ctrl-C into a cancellation; it does so only where nobody, such as PySpark, handles it already."""
+    """Let asyncio turn Ctrl-C into a cancellation.
+
+    It does so only where nobody, such as PySpark, handles it already.
+    """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield

@@ -120,7 +120,10 @@ def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
 
 
 def _is_counted_idle(frame: FrameType | None) -> bool:
-    """Tell whether a pool of the standard library takes all its workers for idle; now and then it counts one too few."""
+    """Tell whether a pool of the standard library takes all its workers for idle.
+
+    Now and then it counts one too few.
+    """
     if frame is None or frame.f_code is not WORKER:
         return False
     pool = frame.f_locals["executor_reference"]()

@@ -1,8 +1,8 @@
 """An event loop on virtual time: where nothing can run any more, the clock jumps to the next timer.
 
-Nothing of asyncio is patched. The loop is asyncio's own, over a selector that does not sleep: asked to wait for
-the next timer, it moves the clock there. The idea is trio's autojump clock; what is added is an eye on threads,
-whose callbacks come by ``call_soon_threadsafe`` at times that no clock of ours decides.
+Nothing of asyncio is patched. The loop is asyncio's own, over a selector that does not sleep: asked to wait for the
+next timer, it moves the clock there. The idea is trio's autojump clock. This one also looks at threads, whose callbacks
+come by ``call_soon_threadsafe`` at times that no clock of ours decides.
 """
 
 from __future__ import annotations

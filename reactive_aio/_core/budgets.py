@@ -146,7 +146,10 @@ class Budget:
         return clock() + part
 
     def _come(self) -> None:
-        """Have those who wait take their turns, and those whom they wake, for as long as there is time; the others come first in the next callback."""
+        """Have those who wait take their turns, and those whom they wake, for as long as there is time.
+
+        The others come first in the next callback.
+        """
         waiting = self._waiting
         now = clock()
         self._end = now + TURN
@@ -198,6 +201,9 @@ class Budget:
             self.until = outer
 
     def begin(self) -> float:
-        """Begin a turn that has not been waited for, and return when it is to end; it ends by setting ``until`` back."""
+        """Begin a turn that has not been waited for, and return when it is to end.
+
+        It ends by setting ``until`` back.
+        """
         self.until = until = clock() + self.part
         return until

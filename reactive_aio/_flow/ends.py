@@ -153,8 +153,9 @@ class Ends(Calling[T_co]):
         """Give the last element.
 
         Demand: unbounded. One element is kept.
-        Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is cancelled,
-        the element that is kept goes to ``hooks.on_discard``; those before it have had their turn, and do not.
+        Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is
+        cancelled, the element that is kept goes to ``hooks.on_discard``. Those before it have had their turn, and do
+        not.
         Spark: in parts. Only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
@@ -367,8 +368,8 @@ class Ends(Calling[T_co]):
     def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[Any]] | None = None) -> Any:
         """Run the flow from ordinary code and give its elements, or what ``end`` awaits of it.
 
-        It blocks until all is done, on an event loop of its own; called beside a running one, as in a notebook,
-        on a thread of its own.
+        It blocks until all is done, on an event loop of its own. Beside a running loop, as in a notebook, it takes a
+        thread of its own.
         Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
         Errors: those of the flow, or what ``end`` raises. An argument that can't be called is refused with TypeError, and a flow that
         is placed on the event loop that the call blocks with RuntimeError.

@@ -19,7 +19,9 @@ T = TypeVar("T")
 
 
 class Hub(Generic[T]):
-    """A source that a program feeds by calls, for several subscribers; the slowest of them lets the others be ``lag`` elements ahead.
+    """A source that a program feeds by calls, for several subscribers.
+
+    The slowest of them lets the others be ``lag`` elements ahead.
 
     It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
     may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
@@ -77,7 +79,9 @@ class Hub(Generic[T]):
         await self._emission.emit(item)
 
     def offer(self, item: T) -> Offer:
-        """Emit an element at once if there is room, from any thread; the result is true if it was taken, else it says why not.
+        """Emit an element at once if there is room, from any thread.
+
+        The result is true if it was taken, else it says why not.
 
         From a finalizer that runs in the middle of another call to the hub the answer is ``Offer.FULL``.
         """

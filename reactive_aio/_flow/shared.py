@@ -18,9 +18,10 @@ T_co = TypeVar("T_co", covariant=True)
 class Shared(Flow[T_co]):
     """A flow that is run once for all who subscribe meanwhile, made by `Flow.share`.
 
-    `async with` holds its run open, so that it goes on when nobody is there. It begins at once, on the running loop and in the current
-    context, and asks for nothing until somebody does. Who comes when nobody has been there begins with what nobody has had. When the
-    block is left the run is cancelled, and cleaned up; those who still read fail with SourceCancelledError, behind what is kept for them.
+    `async with` holds its run open, so that it goes on when nobody is there. It begins at once, on the running loop and
+    in the current context, and asks for nothing until somebody does. Who comes when nobody has been there begins with
+    what nobody has had. When the block is left the run is cancelled, and cleaned up. Subscribers that still read fail
+    with SourceCancelledError, behind what is kept for them.
 
     >>> import asyncio
     >>> from reactive_aio import Flow

@@ -35,8 +35,8 @@ from .._core import budgets
 from .._core.budgets import Budget
 from .template import Template
 
-# The stages of a region are heterogeneous; their types are checked where the flow is built, and only here,
-# where they have been put in a row, is `Any` allowed.
+# The stages of a region are heterogeneous. Their types are checked where the flow is built. Only here, where they have
+# been put in a row, is `Any` allowed.
 
 
 class Fusible(Protocol):

@@ -76,7 +76,10 @@ class Passes(ABC):
         """Return whether some stage needs no more input."""
 
     def begin(self, items: Iterator[Any] | None, until: float) -> Iterator[Any] | None:
-        """Begin the next pass, over ``items`` while READING; soon after ``until`` it ends or pauses. None if all is over."""
+        """Begin the next pass, over ``items`` while READING.
+
+        Soon after ``until`` it ends or pauses. None if all is over.
+        """
         phase = self.phase
         if phase is READING:
             assert items is not None

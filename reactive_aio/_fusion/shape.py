@@ -14,7 +14,10 @@ Kind = type[Transform[Any, Any]]
 
 @frozen
 class Shape:
-    """The places of those transforms that define something. Most neither stop nor hold anything; the few that may are asked often."""
+    """The places of those transforms that define something.
+
+    Most neither stop nor hold anything. The few that may are asked often.
+    """
 
     starting: tuple[int, ...]
     """Those that may have something to give before any input."""

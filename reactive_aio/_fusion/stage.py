@@ -82,7 +82,10 @@ class Transform(Generic[T, R]):
 
     @property
     def owing(self) -> bool:
-        """Return whether output would still come, in a pass that is suspended, if the input failed now; the failure waits for it."""
+        """Return whether output would still come, in a pass that is suspended, if the input failed now.
+
+        The failure waits for it.
+        """
         return self.pending
 
 

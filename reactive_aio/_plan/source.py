@@ -285,7 +285,10 @@ class Awaited(Source[T_co]):
 
     @abstractmethod
     def iterator(self, where: str) -> AsyncIterator[T_co]:
-        """Return the iterator of a subscription; ``where`` is for errors. Its errors are signalled to the subscriber."""
+        """Return the iterator of a subscription.
+
+        ``where`` is for errors. Its errors are signalled to the subscriber.
+        """
 
 
 class Pushed(Source[T_co]):

@@ -1,7 +1,7 @@
 """Memory that both ends of a channel have: what is large is copied into it, and the socket only carries where it lies.
 
 It has no name. The system frees it with the last of the two processes, however these end. Each side writes to a half of
-its own and reads from the other one; what it has read it copies, and says so, and the room is used again.
+its own and reads from the other one. It copies what it has read, and says so, and the room is used again.
 """
 
 from __future__ import annotations

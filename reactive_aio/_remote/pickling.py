@@ -35,7 +35,10 @@ Dumps = Callable[[object, Buffers], Pieces]
 
 
 def dumps(value: object, buffers: Buffers | None = None) -> bytes:
-    """Pickle a value in one piece; large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``."""
+    """Pickle a value in one piece.
+
+    Large buffers in it, such as those of numpy and Arrow, are appended to ``buffers``.
+    """
     return b"".join(dumps_in_pieces(value, buffers))
 
 
@@ -198,7 +201,10 @@ def _is_module(name: str | None, path: str | None) -> bool:
 
 
 def main_module() -> tuple[str, str]:
-    """Give the name of the main module, if it was run as a module, or else its path; two empty strings if it has none."""
+    """Give the name of the main module, if it was run as a module, or else its path.
+
+    Without a main module they are two empty strings.
+    """
     main = sys.modules.get(MAIN)
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name != MAIN:

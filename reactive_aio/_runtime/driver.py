@@ -51,7 +51,8 @@ class RegionDriver(Emission):
         self._release: Callable[[], None] | None = release
         self._open_source: Callable[[], Subscription] | None = None
         self.lifetime: Lifetime | None = None
-        """Of what takes turns here till it ends: the region that feeds this one; or what a pushed source starts, as tasks and inner flows."""
+        """The parts that take turns here till it ends: the region that feeds this one, or the tasks and inner flows of a pushed
+        source."""
         self._behind: tuple[Callable[[], None], ...] = ()
         self.place = Place()
         self.view: View | None = None
@@ -300,7 +301,10 @@ class RegionDriver(Emission):
             self._done()
 
     def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
-        """Tell of the end; if that goes wrong, the region that reads the flow fails, or else the receiver hears of it again."""
+        """Tell of the end.
+
+        If that goes wrong, the region that reads the flow fails, or else the receiver hears of it again.
+        """
         try:
             if error is None:
                 receiver.on_complete()

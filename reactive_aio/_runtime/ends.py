@@ -156,7 +156,10 @@ def _fields(kind: type[Any]) -> tuple[str, ...]:
 
 
 async def only_of(flow: FlowLike, default: Any, *, gathered: bool = False) -> Any:
-    """Run a flow of at most one element and return the element, or ``default``; it may be what was ``gathered`` of others."""
+    """Run a flow of at most one element and return the element, or ``default``.
+
+    It may be what was ``gathered`` of others.
+    """
     lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
     driver = assemble(Plan.of(flow), result, FlowHost(lifetime), copy_context())

@@ -329,7 +329,10 @@ class Opened:
 
 
 async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]], at: Callable[[int], str]) -> None:
-    """Await ``fn`` for each element, in the task that calls; ``at`` tells the end and the place of an element, for errors."""
+    """Await ``fn`` for each element, in the task that calls.
+
+    ``at`` tells the end and the place of an element, for errors.
+    """
     cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
     before = cancelling()
     taken = 0

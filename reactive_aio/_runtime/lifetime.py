@@ -104,7 +104,10 @@ class Lifetime:
             whole._notes = (*whole._notes, text)[-NOTED:]
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
-        """Return what the awaited end raises: the failure of the flow, else the first of the cleanup; the others are noted."""
+        """Return what the awaited end raises: the failure of the flow, else the first of the cleanup.
+
+        The others are noted.
+        """
         with self._lock:
             failures, self._failures = self._failures, ()
             notes, self._notes = self._notes, ()

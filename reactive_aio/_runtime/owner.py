@@ -145,7 +145,10 @@ class AwaitedDriver(RegionDriver):
         return True
 
     def _gather_on(self, gathers: GeneratorType[Any, int | None, None], taken: int | None) -> Any:
-        """Gather until the iterator suspends or the pass has ended, and deliver that; return what is awaited, or NOTHING."""
+        """Gather until the iterator suspends or the pass has ended, and deliver that.
+
+        Return what is awaited, or NOTHING.
+        """
         self._taken = 0
         try:
             awaited = gathers.send(taken)

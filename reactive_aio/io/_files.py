@@ -48,8 +48,9 @@ def read_chunks(
     ``compression`` is "gzip", "bz2" or "xz", or "infer": what ``.gz``, ``.bz2`` and ``.xz`` at the end of the name say. Set ``max_bytes`` for files
     that others have compressed. ``limiter`` says how many threads there may be, by default the 40 of anyio.
     Demand: one chunk is read when it is wanted, in one call on a thread, and none ahead.
-    Errors: OSError of the file; TooLargeError behind ``max_bytes`` bytes, counted when decompressed; EOFError, OSError, zlib.error or
-    lzma.LZMAError for what is compressed otherwise or cut off. A ``size`` below 1 and another ``compression`` are refused with ValueError.
+    Errors: OSError of the file. TooLargeError behind ``max_bytes`` bytes, counted when decompressed. EOFError, OSError,
+    zlib.error or lzma.LZMAError for data that is compressed otherwise or cut off. A ``size`` below 1 and another
+    ``compression`` are refused with ValueError.
     Cancel: waits for the read at hand, then the file is closed.
     (anyio: ``open_file``.)
 

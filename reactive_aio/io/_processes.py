@@ -47,7 +47,9 @@ def from_process(
     max_stderr: int = 8_192,
     grace: float = 5.0,
 ) -> Flow[bytes]:
-    r"""Run a program, and emit what it writes to its standard output, in chunks of at most ``size`` bytes; no shell is involved.
+    r"""Run a program, and emit what it writes to its standard output, in chunks of at most ``size`` bytes.
+
+    No shell is involved.
 
     Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
     Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and what the event loop reads

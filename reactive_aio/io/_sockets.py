@@ -157,8 +157,8 @@ async def serve(
 
     A connection is closed when its handler returns. Leaving the context ends the listening, cancels the handlers, and waits for them: every
     flow that they run has been cleaned up then.
-    Errors: OSError where the port can't be had. An exception that a handler raises ends its connection and goes to ``hooks.on_error_dropped``; an error
-    of the connection itself, such as a peer that resets, ends it and goes nowhere.
+    Errors: OSError where the port can't be had. An exception that a handler raises ends its connection and goes to
+    ``hooks.on_error_dropped``. An error of the connection itself, such as a peer that resets, ends it and goes nowhere.
     (asyncio: ``start_server``.)
 
     An example is at `Peer`.

@@ -45,7 +45,10 @@ def nobody(_: BaseException) -> None:
 
 
 def not_started(name: str, error: RuntimeError | OSError) -> RuntimeError | OSError:
-    """Return the error of a place that could not be started for want of threads or sockets; ``error`` is what was said."""
+    """Return the error of a place that could not be started for want of threads or sockets.
+
+    ``error`` is what was said.
+    """
     kind = OSError if isinstance(error, OSError) else RuntimeError
     failure = kind(
         f"{name} could not be started: {error}. On a platform without threads or sockets, such as WebAssembly, "

@@ -87,7 +87,10 @@ class Pool(Kept, Generic[TeamT]):
 
     @property
     def _is_copy(self) -> bool:
-        """Whether this is the copy of a pool at work that a forked process has got; its lock may be a copy of a locked one."""
+        """Whether this is the copy of a pool at work that a forked process has got.
+
+        Its lock may be a copy of a locked one.
+        """
         return (self._team is not None or bool(self._past)) and self._home != os.getpid()
 
     def _check_home(self) -> None:

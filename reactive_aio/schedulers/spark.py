@@ -17,11 +17,12 @@ def spark(
 ) -> SparkWorkers:
     """Run the functions that follow in the Python workers of a Spark cluster, in at most ``slots`` resident tasks.
 
-    It is for ``publish_on``. A resident task connects back to the event loop and works on one chunk after another. A chunk goes there and back
-    in a fraction of a millisecond, and elements come back in order. The tasks start with the
-    first elements, one for each chunk that waits, and take slots of the cluster as ``Flow.from_spark`` does, which leaves
-    one free where it can. By default ``slots`` is one less than ``defaultParallelism``. A task that has had nothing to do for
-    ``idle`` seconds ends and gives its slot back; with the next elements it starts again, in some tenths of a second.
+    It is for ``publish_on``. A resident task connects back to the event loop and works on one chunk after another. A
+    chunk goes there and back in a fraction of a millisecond, and elements come back in order. The tasks start with the
+    first elements, one for each chunk that waits, and take slots of the cluster as ``Flow.from_spark`` does, which
+    leaves one free where it can. By default ``slots`` is one less than ``defaultParallelism``. A task that has had
+    nothing to do for ``idle`` seconds ends and gives its slot back. It starts again with the next elements, in some
+    tenths of a second.
 
     Operators that depend on an element's place in the stream, such as ``take``, run with what follows them on the event
     loop that reads. The functions travel by value. A value that can't be pickled, or that belongs to this process, is

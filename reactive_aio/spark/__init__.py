@@ -1,7 +1,7 @@
 """The Spark engine: regions that run in the Python workers of a cluster. Nothing else imports PySpark.
 
-A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of
-elements, never more than it was granted; that is the *credit boundary*.
+A region becomes a job. Each of its tasks connects to the event loop of the subscriber and pushes chunks of elements,
+never more than it was granted. This is the *credit boundary*.
 
 Its packages: `_source` reads, and lets Spark run the operators that follow. `_delivery` brings the chunks of many tasks
 to one subscriber, on the event loop. `_job` makes all calls into the JVM, on threads. `_task` runs in the Python

@@ -66,9 +66,9 @@ class _Link(Generic[T]):
 class TestPublisher(Generic[T]):
     """A publisher that sends what a test tells it to, and knows what was asked of it.
 
-    It keeps to the rules and fails the test that would have it break one; unless it is made with the breaches
-    that the test is about: ``TestPublisher(Breach.OVERFLOW)``. So an operator can be shown to be safe when the
-    other side breaks the rules. It has any number of subscribers and sends to all that have not ended.
+    It keeps to the rules, and fails a test that would have it break one. A test that is about a breach names it:
+    ``TestPublisher(Breach.OVERFLOW)``. So an operator can be shown to be safe when the other side breaks the rules. It
+    has any number of subscribers and sends to all that have not ended.
     (Reactor: ``TestPublisher``, ``createNoncompliant``.)
 
     >>> from reactive_aio import Flow

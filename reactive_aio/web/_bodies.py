@@ -18,8 +18,9 @@ def response_body(response: object, *, max_bytes: int | None = None) -> Flow[byt
     ``Flow.using(lambda: client.stream("GET", url), response_body)`` each subscription opens one of its own.
     Demand: one chunk is read for each that is wanted, and none ahead. The library aiohttp itself holds some hundred KiB, httpx one
     chunk of the socket. A server that is not read can't write more than the sockets hold.
-    Errors: those of the library when the connection is lost or a read takes longer than its timeout; TooLargeError for more than
-    ``max_bytes`` bytes, decompressed. An argument that is no such response is refused with TypeError. The status is not looked at.
+    Errors: those of the library when the connection is lost or a read takes longer than its timeout. TooLargeError for
+    more than ``max_bytes`` bytes, decompressed. An argument that is no such response is refused with TypeError. The
+    status is not looked at.
     Cancel: the connection is closed. The response is closed at every end.
     (httpx: ``response.aiter_bytes()``; aiohttp: ``response.content.iter_any()``.)
 

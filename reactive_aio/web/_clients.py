@@ -39,9 +39,10 @@ async def connect(
     ``origin``, ``ping_interval`` and so on. ``connection.wait_closed()`` waits until the service has gone.
     Demand: as in `StreamSocket`, in both directions.
     Cancel: at the end of the block all that the service reads is cancelled, and its cleanup has ended.
-    Errors: OSError or TimeoutError where no connection comes about, DisconnectedError (a ConnectionError, and so an OSError) where the service
-    refuses it; in flows, those of `Connection.read`. ValueError for what is no URL of a WebSocket. ImportError without the extra ``websockets``.
-    No error shows the user, the password or the query of a URL.
+    Errors: OSError or TimeoutError where no connection comes about. DisconnectedError (a ConnectionError, and so an
+    OSError) where the service refuses it. Flows raise those of `Connection.read`. ValueError for what is no URL of a
+    WebSocket. ImportError without the extra ``websockets``. No error shows the user, the password or the query of a
+    URL.
 
     >>> from reactive_aio.web import connect
     >>> async def total(url):
@@ -77,7 +78,10 @@ async def connect(
 
 
 async def opened(url: str, **options: Any) -> ClientConnection:
-    """Open the connection; no error has the user, the password or the query of a URL, be it of the service or of a proxy."""
+    """Open the connection.
+
+    No error has the user, the password or the query of a URL, be it of the service or of a proxy.
+    """
     import websockets
 
     for given in (url, options.get("proxy")):

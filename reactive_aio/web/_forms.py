@@ -64,9 +64,10 @@ def form_parts(
     Demand: a chunk of ``body`` is asked for when a part or bytes of one are wanted and those of the chunk before have
     been emitted. A client that is not read is stopped. When the next part is asked for, what is unread of the one
     before is skipped. While somebody reads it, that is waited for. Kept is one chunk.
-    Errors: TooLargeError for more than ``max_parts`` parts, a header of more than ``max_header`` bytes, or a part of more than ``max_part``. ValueError
-    for what is no such form, or ends too early; SourceConsumedError for a part that is read when the next one has been asked for, or once more.
-    A content type that is another one is refused with ValueError when it is called. ImportError without the extra ``multipart``.
+    Errors: TooLargeError for more than ``max_parts`` parts, a header of more than ``max_header`` bytes, or a part of
+    more than ``max_part``. ValueError for a body that is no such form, or ends too early. SourceConsumedError for a
+    part that is read when the next one has been asked for, or once more. A content type that is another one is refused
+    with ValueError when it is called. ImportError without the extra ``multipart``.
     Cancel: closes ``body``. A part can't be read any more when the flow of parts has ended: read it before.
     (Starlette: ``request.form()``, which keeps files on the disk.)
 

@@ -16,8 +16,9 @@ def request_body(scope: Scope, receive: Receive, *, max_bytes: int) -> Flow[byte
 
     It can be read once. In Starlette: ``request_body(request.scope, request.receive, max_bytes=...)``.
     Demand: one chunk is received for each that is wanted, and none ahead. A server that is not asked stops the client.
-    Errors: TooLargeError for a body of more than ``max_bytes`` bytes, before anything is read where the client says so by Content-Length;
-    ClientDisconnectedError where the body is cut short. A scope that is no HTTP request is refused with TypeError.
+    Errors: TooLargeError for a body of more than ``max_bytes`` bytes, before anything is read where the client says so
+    by Content-Length. ClientDisconnectedError where the body is cut short. A scope that is no HTTP request is refused
+    with TypeError.
     (Starlette: ``request.stream()``.)
 
     >>> import asyncio

@@ -40,7 +40,7 @@ discarded, or not made any more. Calls of the function `tell` have a lane of the
 
 In the tables, `d` is the demand. *Asks*: the demand on the flow that is read when `d` elements are wanted and none has come yet.
 *Keeps*: the bound of the elements that are taken and neither passed on nor dropped. *A failure*: of the flow that is read, or the
-first of several. *Runs*: *fused* is in the region of the flow that it reads; *apart* is between two regions, where the flow ends that
+first of several. *Runs*: *fused* is in the region of the flow that it reads. *Apart* is between two regions, where the flow ends that
 it is called on. *Spark*: whether it runs in the workers of a cluster behind `from_spark`. *In parts* is a share of it; *in turn* is
 one partition after another.
 """

@@ -18,6 +18,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.
 MODULES = sorted((ROOT / "reactive_aio").rglob("*.py"))
 DIRECTIVE = r"#\s*(type:|noqa|pyright:|pragma|ruff:|fmt:)"
 LONGEST = 30
+LONGEST_JOINED = 24
 TYPICAL = 16
 WRITE_INSTEAD = {
     "whoever": "name who it is: the caller, the subscriber, the source",
@@ -104,6 +105,13 @@ def test_no_sentence_is_too_long(kind: str) -> None:
     found = [each for each in KINDS[kind] if words(each[1]) > LONGEST]
 
     assert not found, "one idea a sentence"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_long_sentence_is_joined_by_a_semicolon(kind: str) -> None:
+    found = [each for each in KINDS[kind] if ";" in each[1] and words(each[1]) > LONGEST_JOINED]
+
+    assert not found, "write two sentences"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -46,7 +46,10 @@ class MapAsync(Pushed[T]):
         return (self.flow,)
 
     def as_stage(self) -> Stage[Any, Any] | None:
-        """The stage, for the order of the elements; other orders depend on time, so that a task could not be done again."""
+        """The stage, for the order of the elements.
+
+        Other orders depend on time, so that a task could not be done again.
+        """
         return MapAsyncInRegion(self.fn, self.max_concurrency) if self.order == "input" else None
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

@@ -29,8 +29,8 @@ class Flattening(Fluent[T_co]):
         Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows
         has ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
         for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are buffered.
-        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow, behind the elements that
-        came of it. Each ends the whole. The others are cancelled, and what is buffered goes to ``hooks.on_discard``. An
+        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of a flow comes behind its
+        elements. Each ends the whole. The others are cancelled, and what is buffered goes to ``hooks.on_discard``. An
         ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
         (Reactor, RxJava: ``flatMap``; RxPY: ``flat_map``; kotlinx: ``flatMapMerge``; Pekko: ``flatMapMerge``.)
 
@@ -54,8 +54,9 @@ class Flattening(Fluent[T_co]):
 
         Demand: what one flow leaves unmet is asked of the next, once. An element is asked for when the flow of the one
         before has ended and more is wanted, and is mapped then. Nothing is buffered.
-        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of a flow; that of this flow behind
-        the flow of its last element. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of an inner flow ends the whole.
+        A failure of this flow comes behind the flow of its last element. An ``async def`` is refused with TypeError
+        when the flow is built.
         (Reactor, RxJava: ``concatMap``; RxPY: ``concat_map``; Pekko, kotlinx: ``flatMapConcat``.)
 
         >>> from reactive_aio import Flow
@@ -105,8 +106,8 @@ class Flattening(Fluent[T_co]):
         Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
         a time, whatever the demand. Nothing else is buffered; what had been made by a flow that is left and was not
         emitted goes to ``hooks.on_discard``.
-        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of this flow or of the one that is
-        read, at once. The failure of one that was left goes to ``hooks.on_error_dropped``. An ``async def`` is
+        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of this flow, or of the one that
+        is read, comes at once. The failure of one that was left goes to ``hooks.on_error_dropped``. An ``async def`` is
         refused with TypeError when the flow is built.
         (Reactor, RxJava, Pekko: ``switchMap``; RxPY: ``switch_map``; kotlinx: ``flatMapLatest``.)
 
@@ -127,8 +128,8 @@ class Flattening(Fluent[T_co]):
         Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
         a time, whatever the demand. Nothing else is buffered. Elements that are left out are counted, for
         ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
-        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of this flow or of the one that is
-        read, at once. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of this flow, or of the one that
+        is read, comes at once. An ``async def`` is refused with TypeError when the flow is built.
         (RxJS: ``exhaustMap``; RxPY: ``exclusive``.)
 
         >>> from reactive_aio import Flow

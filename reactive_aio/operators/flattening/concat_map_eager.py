@@ -43,7 +43,9 @@ class ConcatMapEager(Pushed[T]):
 
 @define(eq=False)
 class EagerMapping(InOrder):
-    """Emits the flows of the elements that the outer flow gives, in their order; one more is read for each that has ended.
+    """Emits the flows of the elements that the outer flow gives, in their order.
+
+    One more is read for each that has ended.
 
     The end of the outer flow, and its failure, stand behind all of them.
     """

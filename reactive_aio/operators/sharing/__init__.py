@@ -93,16 +93,18 @@ class Sharing(Fluent[T_co]):
         """Emit what ``fn`` makes of this flow, which it can use several times: all of its uses have one subscription.
 
         ``fn`` is called for each subscriber, and given a flow that only that subscription can read. The fastest use may
-        be ``lag`` elements ahead of the slowest. Uses that begin together are given all elements. One that begins
-        later, behind another one or from another thread, is given what is made from then on; where there is no other,
-        what none has asked for. All are read on the event loop on which this flow ends. ``publish_on`` behind a use
-        moves on from there. With ``stall_after`` the flow fails when a use has waited so many seconds for another one
-        that asks for nothing, while nothing has moved. It is to be longer than whatever a use awaits.
+        be ``lag`` elements ahead of the slowest. Uses that begin together are given all elements. A use that begins
+        later, behind another one or from another thread, gets the elements that are made from then on. If there is no
+        other, it gets those that nobody has asked for. All are read on the event loop on which this flow ends.
+        ``publish_on`` behind a use moves on from there. With ``stall_after`` the flow fails when a use has waited so
+        many seconds for another one that asks for nothing, while nothing has moved. It is to be longer than whatever a
+        use awaits.
         Demand: what the use wants that wants most, and no more than the slowest lets it have. No more than ``lag`` elements are kept.
         Completion: with the flow that ``fn`` returns. That cancels this one. So does the cancel of the whole.
-        Errors: what ``fn`` raises; TypeError where it returns no flow; the failure of its flow; StalledError, which names who waits and who is
-        waited for. The failure of this flow goes to all uses, behind the elements. An ``async def``, a ``lag`` below 1 and a ``stall_after``
-        that is not above 0 are refused when the flow is built.
+        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of its flow. StalledError, which
+        names the use that waits and the use that it waits for. The failure of this flow goes to all uses, behind the
+        elements. An ``async def``, a ``lag`` below 1 and a ``stall_after`` that is not above 0 are refused when the
+        flow is built.
         (Reactor, RxJava: ``publish(fn)``; RxJS: ``connect``.)
 
         >>> from reactive_aio import Flow

@@ -71,7 +71,10 @@ class Delivery(Taker):
         return False
 
     def summon(self) -> list[Reader]:
-        """Give those who are due, `AT_ONCE` of them at most; a turn comes again where there are more. With the lock, on the loop."""
+        """Give those who are due, `AT_ONCE` of them at most.
+
+        A turn comes again where there are more. With the lock, on the loop.
+        """
         due = self.due
         if self.news:
             self.news = False
@@ -94,7 +97,10 @@ class Delivery(Taker):
         self._budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Give readers what there is, each in its own context, until the time is up; the rest comes behind whatever else waits for a turn."""
+        """Give readers what there is, each in its own context, until the time is up.
+
+        The rest comes behind whatever else waits for a turn.
+        """
         until = self._budget.until
         taken = self.taken
         again = bool(taken)  # others may have become due behind these

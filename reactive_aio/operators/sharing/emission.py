@@ -199,7 +199,10 @@ class Emission(Broadcast, Here):
         then()
 
     def _withdraw(self, waiter: Waiter) -> bool:
-        """Have one not wait any more; its permit goes to the next. False if the hub has ended, which is for the one to hear."""
+        """Have one not wait any more.
+
+        Its permit goes to the next. False if the hub has ended, which is for the one to hear.
+        """
         with self.mutex:
             if waiter.granted:
                 self._reserved -= 1

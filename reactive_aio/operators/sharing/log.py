@@ -13,7 +13,10 @@ from attrs import define, field
 from ...spec import add_demand
 
 FEW: Final = 64
-"""Lists of fewer elements than this are put together for a reader who wants more; a longer one is handed out as it is."""
+"""Lists of fewer elements than this are put together for a reader who wants more.
+
+A longer one is handed out as it is.
+"""
 
 
 class Node:
@@ -273,7 +276,10 @@ class Log:
 
 
 def _gathered(items: list[Any], node: Node, until: int) -> tuple[list[Any], Node]:
-    """Put lists together that follow each other, up to the element ``until``; return them, and the node to go on with."""
+    """Put lists together that follow each other, up to the element ``until``.
+
+    Return them, and the node to go on with.
+    """
     gathered = list(items)
     while node.behind is not None and node.first < until:
         gathered += node.items[: until - node.first]

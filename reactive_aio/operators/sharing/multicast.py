@@ -94,7 +94,10 @@ class Use(Pushed[T]):
 
 
 def uses_of(use: Use[Any], flow: FlowLike) -> tuple[str, ...]:
-    """Return the uses that a flow is seen to make, in its order, each by what it does to the elements first; none where it is too large."""
+    """Return the uses that a flow is seen to make, in its order, each by what it does to the elements first.
+
+    Return none where the flow is too large.
+    """
     found: list[str] = []
     todo = [flow.__nodes__]
     for _ in range(MOST):

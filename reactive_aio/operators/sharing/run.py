@@ -79,7 +79,10 @@ class Run(Broadcast):
         return self._settle()
 
     def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
-        """Have a reader want one element, unless it does already, and `take` it; if it is not there, the reader hears when it is."""
+        """Have a reader want one element, unless it does already, and `take` it.
+
+        If it is not there, the reader hears when it is.
+        """
         log, cursor = self.log, reader.cursor
         node = cursor.node  # it is let go of behind the lock
         items: list[Any] = []

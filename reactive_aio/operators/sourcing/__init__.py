@@ -56,9 +56,9 @@ class Sourcing(Computed[T_co]):
         Demand: one element is read for each that is wanted, and never ahead. A list, tuple, range or str completes with
         its last element. Of other iterables the end is known when one more element is wanted. A function is called when
         the first one is wanted.
-        Errors: what the function or the iterable raises; TypeError for a function that returns no iterable;
-        SourceConsumedError for the next subscription to an iterator. An argument that is neither an iterable nor a function, and an
-        ``async def``, is refused with TypeError when the flow is built.
+        Errors: what the function or the iterable raises. TypeError for a function that returns no iterable.
+        SourceConsumedError for the next subscription to an iterator. An argument that is neither an iterable nor a
+        function, and an ``async def``, is refused with TypeError when the flow is built.
         Cancel: a generator is closed.
         (Reactor, RxJava: ``fromIterable``.)
 
@@ -167,15 +167,18 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def from_async_iterable(cls, items: AsyncIterable[U] | Callable[[], AsyncIterable[U]]) -> Flow[U]:
-        """Emit the elements of an async iterable, or of one that a function makes; one task starts, advances and closes it.
+        """Emit the elements of an async iterable, or of one that a function makes.
+
+        One task starts, advances and closes it.
 
         An async iterator, such as an async generator, can be read by one subscription only. A function without arguments,
         such as the async generator function itself, is called for each: the flow can be subscribed to again.
         Demand: one element is awaited for each that is wanted, and nothing is read ahead. A source that never
         suspends gives the event loop a turn about every millisecond. A function is called when the first element is wanted.
-        Errors: what the function or the iterable raises; TypeError for a function that returns no async iterable;
-        SourceConsumedError for the next subscription to an async iterator. An argument that is neither an async iterable nor a
-        function is refused with TypeError when the flow is built, and so is an ``async def`` that yields nothing.
+        Errors: what the function or the iterable raises. TypeError for a function that returns no async iterable.
+        SourceConsumedError for the next subscription to an async iterator. An argument that is neither an async
+        iterable nor a function is refused with TypeError when the flow is built, and so is an ``async def`` that yields
+        nothing.
         Cancel: the task is cancelled and the iterator closed in it. A terminal returns after that.
         (Reactor: ``from``; aiostream: ``iterate``.)
 
@@ -422,7 +425,8 @@ class Sourcing(Computed[T_co]):
 
         Each subscription starts a Spark job. The operators that treat every element by itself are fused and run in
         Spark's Python workers, up to the first that depends on the whole stream. ``take``, ``count``, folds and their kin
-        are done in parts: first in each worker, and then here. Results arrive in the order of the partitions. ``describe()`` shows where the line is.
+        are done in parts: first in each worker, and then here. Results arrive in
+        the order of the partitions. ``describe()`` shows where the line is.
 
         With ``ordered=False`` elements arrive as they are made: partitions are computed side by side and their
         elements interleave freely, while the order within each partition is kept. In order one partition delivers at
@@ -444,11 +448,12 @@ class Sourcing(Computed[T_co]):
         quarters have been used, so a slow subscriber slows the cluster. In order up to three partitions run ahead of
         the current one, each for an eighth of the prefetch. Without order as many run as the cluster has slots but one,
         each for a quarter of it at most, so none waits for a slow one.
-        Errors: what a function raises in a worker arrives after the elements before it. It has its own type, arguments and notes. Notes tell
-        the operator, the element and the remote traceback; as RemoteError if it
-        can't be pickled. SparkJobError when the job itself fails; DriverUnreachableError, which is one, when the
-        workers can't connect to this process. UnsupportedOnSparkError when the flow is built, for a function that
-        can't be pickled; TypeError for a class that does not fit the columns, which lists every misfit.
+        Errors: an exception of a function in a worker arrives after the elements before it. It has its own type,
+        arguments and notes. Notes name the operator and the element, and show the remote traceback. An exception that
+        can't be pickled arrives as RemoteError. SparkJobError when the job itself fails. DriverUnreachableError, a
+        SparkJobError, when the workers can't connect to this process. UnsupportedOnSparkError when the flow is built,
+        for a function that can't be pickled. TypeError for a class that does not fit the columns, which lists every
+        misfit.
         Cancel: stops the tasks and the job. A terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
         Scheduling: the functions see the subscriber's values of the context variables in ``context``. These variables are

@@ -28,7 +28,9 @@ class Poll(Protocol[T_co]):
     """
 
     async def fetch(self, n: int, /) -> Sequence[T_co]:
-        """Give up to ``n`` elements, which are wanted; none means that there are none yet, and StopAsyncIteration is the end.
+        """Give up to ``n`` elements, which are wanted.
+
+        None means that there are none yet, and StopAsyncIteration is the end.
 
         It should wait for the first of them, for a while at least: with none at once it is called again at once.
         """

@@ -79,7 +79,10 @@ class Sorting(Transform[T, T]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[T]:
-        """Give them in order, each when it is wanted; of those that are equal the first comes first, in either direction."""
+        """Give them in order, each when it is wanted.
+
+        Of those that are equal the first comes first, in either direction.
+        """
         items: list[Any] = self.held
         items.sort(key=self.stage.key, reverse=self.stage.reverse)
         items.reverse()

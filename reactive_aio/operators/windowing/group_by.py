@@ -74,7 +74,10 @@ class Group(Substream):
 
 @define(eq=False)
 class Grouping(Parting):
-    """Gives each element to the group of its key; no more than the prefetch is on its way or kept, of all groups together."""
+    """Gives each element to the group of its key.
+
+    No more than the prefetch is on its way or kept, of all groups together.
+    """
 
     by: GroupBy[Any]
     _groups: dict[Hashable, Group] = field(init=False, factory=dict[Hashable, Group])
@@ -226,7 +229,10 @@ class Grouping(Parting):
         return GroupedFlow(placed(group, self.inlet.loop, self.by.origin), key=group.key)
 
     def _replenish(self) -> None:
-        """Ask for more when three quarters have been consumed or nothing is on its way; see whether anything can move."""
+        """Ask for more when three quarters have been consumed or nothing is on its way.
+
+        See whether anything can move.
+        """
         consumed = self.by.ahead - self._outstanding - self._kept
         if consumed and (not self._outstanding or consumed >= self._refill):
             self._outstanding += consumed

@@ -147,7 +147,10 @@ class JoinByKey(GroupByKey):
         return self.sides[RIGHT].in_no_order or self.sides[LEFT].in_no_order
 
     def transform(self) -> Transform[Any, Pair]:
-        """Give room for the state of each key; here the elements of a side are sorted, where they are to be, by its first operator."""
+        """Give room for the state of each key.
+
+        Here the elements of a side are sorted, where they are to be, by its first operator.
+        """
         right, left = map(_sorted, self.sides)
         return ByKey(self, (Placed(JoinOfKey(right, left, self.how, self.max_size), self.origin),))
 

@@ -18,7 +18,10 @@ def are_batches(items: Sequence[Any]) -> bool:
 
 
 def with_columns(schema: Any, items: Sequence[Any], first: int) -> Iterator[Any]:
-    """Give each batch with the columns of the schema, chosen by their names; the first element has the index ``first``."""
+    """Give each batch with the columns of the schema, chosen by their names.
+
+    The first element has the index ``first``.
+    """
     import pyarrow as pa
 
     arrow: Any = pa

@@ -32,7 +32,10 @@ _LOCK: Final = Lock()
 
 
 def hush(context: Any, group: str) -> None:
-    """Have the driver of a session say nothing of the tasks of a group of jobs that is about to be cancelled; on a thread."""
+    """Have the driver log nothing of the tasks of a group of jobs that is about to be cancelled.
+
+    Called on a thread.
+    """
     with suppress(Exception), _LOCK:  # it logs by other means, or the JVM is gone
         _HUSHED.setdefault(context, Hushed()).add(context, group)
 

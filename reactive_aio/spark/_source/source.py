@@ -112,7 +112,10 @@ class FromSpark(Pushed[Any]):
 
     @property
     def makes_rows(self) -> bool:
-        """Whether rows are made on the loop, since nothing is done with them in the workers; it may take a call into the JVM."""
+        """Whether rows are made on the loop, since nothing is done with them in the workers.
+
+        It may take a call into the JVM.
+        """
         frame: Any = self.data
         return self.reading is not None and not self.stages and suit(self.reading, frame.schema)
 

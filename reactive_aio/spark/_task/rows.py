@@ -58,7 +58,10 @@ class Reading:
         return arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
 
     def elements(self, batch: Any) -> Iterator[Any]:
-        """Turn a batch into elements, each made when it is asked for; where a value can't be made, those before it come first."""
+        """Turn a batch into elements, each made when it is asked for.
+
+        Where a value can't be made, those before it come first.
+        """
         try:
             return self._elements(batch)
         except FAILURES as error:

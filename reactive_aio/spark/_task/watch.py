@@ -191,7 +191,10 @@ def hung_up(line: int, milliseconds: int | None) -> bool:
 
 
 def end_process() -> None:
-    """End this process, which Spark's daemon has forked, whatever it is at; the task that it was for has been killed."""
+    """End this process, which Spark's daemon has forked, whatever it is at.
+
+    The task that it was for has been killed.
+    """
     os._exit(1)
 
 

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from ..._flow.flow import Flow
 
 WAIT: Final = 0.05
-"""Seconds that a query is kept waiting for the first row of a batch; then it asks again, or hears that it is to stop."""
+"""Seconds that a query is kept waiting for the first row of a batch.
+
+Then it asks again, or hears that it is to stop.
+"""
 SENT: Final = 1 << 18
 """Bytes of rows that are sent at a time: a transport copies what the socket does not take, on the event loop."""
 LOOK: Final = 0.2
@@ -362,7 +365,10 @@ class Feed:
         return min(backlog.end, start + limit)
 
     async def _fetched(self, start: int, end: int) -> memoryview:
-        """Give rows; after a restart they have to come first. A hundred thousand are too many for a turn of the loop."""
+        """Give rows.
+
+        After a restart they have to come first. A hundred thousand are too many for a turn of the loop.
+        """
         self._admit(end)
         backlog = self._backlog
         await self._until(lambda: backlog.end >= end or self._complete)

@@ -24,7 +24,10 @@ class Reader:
     demand: int = field(init=False, default=0)
     _release: Callable[[], None] | None = field(init=False)
     _failure: BaseException | None = field(init=False, default=None)
-    """The failure of the subscriber. It knows, and most likely cancels; so it gets the failure when it asks for more."""
+    """The failure of the subscriber.
+
+    It knows, and most likely cancels. So it gets the failure when it asks for more.
+    """
     _end: tuple[BaseException | None] | None = field(init=False, default=None)
     """The failure that it gets in the end."""
     _over: bool = field(init=False, default=False)

@@ -28,8 +28,8 @@ class Ledger(Protocol[X_co]):
     def entry(self, query: str, batch: int, /) -> AbstractAsyncContextManager[X_co | None]:
         """Begin a transaction for a batch, or give None where the batch has taken effect before.
 
-        When the block is left in peace, what was done in the transaction and the number of the batch must be
-        committed *together*; else neither. The numbers of a query grow.
+        When the block ends without an error, commit the transaction's work and the number of the batch *together*. Else
+        commit neither. The numbers of a query grow.
         """
         ...
 

@@ -92,7 +92,10 @@ class StreamSubscription:
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
     """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
     _failure: BaseException | None = field(init=False, default=None)
-    """The failure of the subscriber. It knows, and most likely cancels; so it gets the failure when it asks for more."""
+    """The failure of the subscriber.
+
+    It knows, and most likely cancels. So it gets the failure when it asks for more.
+    """
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
@@ -123,7 +126,10 @@ class StreamSubscription:
     # -- the Subscription of the region
 
     def request(self, n: int) -> None:
-        """Let Spark hand over more; a region that asks is in the middle of its turn, so what waits comes in an event."""
+        """Let Spark hand over more.
+
+        A region that asks is in the middle of its turn, so what waits comes in an event.
+        """
         self._demand = add_demand(self._demand, n)
         if self._offer is not None or self._failure is not None:
             self.inlet.post(self._asked, None)
