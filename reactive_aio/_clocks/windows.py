@@ -93,11 +93,16 @@ class Window:
         sys.setprofile(self._hear)
 
     def _hear(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is not Window._passed.__code__:
+        if not self.loop.is_running():
+            # It has stopped before `_passed` had its turn, and may never run again: the thread goes on without this function.
+            self.heard = True
+            sys.setprofile(self._previous)
+        elif event == "call" and frame.f_code is not Window._passed.__code__:
             self.heard = True
 
     def _passed(self) -> None:
-        sys.setprofile(self._previous)
+        if sys.getprofile() == self._hear:
+            sys.setprofile(self._previous)
         self._left -= 1
         if self._left and not self.heard:
             self.loop.call_soon(self._passed)

@@ -1,6 +1,7 @@
 """Asking a loop whether it is at rest: on every kind of loop, with regions on threads."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -238,6 +239,23 @@ def test_a_loop_that_is_about_to_stop_is_at_work() -> None:
     loop.close()
 
     assert [True] == [window.heard for window in windows]
+
+
+def test_a_loop_that_stops_within_a_look_at_it_leaves_no_profile_function_on_its_thread(runner: asyncio.Runner) -> None:
+    before = sys.getprofile()
+    loop = runner.get_loop()
+
+    async def main() -> None:
+        loop.call_soon(loop.stop)
+        await settle()
+
+    asking = loop.create_task(main())
+    loop.run_forever()
+
+    assert before == sys.getprofile()
+
+    loop.run_until_complete(asking)
+    assert before == sys.getprofile()
 
 
 async def test_a_timer_that_has_run_out_is_waited_for() -> None:
