@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LIMIT = 240
 """Seconds that only a block which hangs comes to."""
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 """A program, and what it prints if that stands behind it."""
 BLOCKS = [
@@ -86,3 +86,13 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_each_test_that_the_page_on_security_names_is_there() -> None:
+    page = (ROOT / "SECURITY.md").read_text()
+    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    named = re.findall(r"`(test_\w+)`", page)
+
+    assert len(named) > 20
+    assert [] == [name for name in named if f"def {name}(" not in sources]
+    assert [] == [name for name in re.findall(r"`(tests/[\w/.]+)`", page) if not (ROOT / name).exists()]

@@ -14,7 +14,7 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 MODULES = sorted((ROOT / "reactive_aio").rglob("*.py"))
 DIRECTIVE = r"#\s*(type:|noqa|pyright:|pragma|ruff:|fmt:)"
 LONGEST = 30
