@@ -59,7 +59,7 @@ async def lists_by_hand(n: int, size: int) -> int:
 
 @FIELD.contestant(f"{BY_HAND}, in slices", note="64 at a time, with a look at the clock")
 async def lists_in_slices(n: int, size: int) -> int:
-    """What fairness to the event loop adds."""
+    """The cost of fairness to the event loop."""
     call = asyncio.get_running_loop().call_soon
     return await hand_over(n, size, call, call, count=counted_in_slices)
 

@@ -110,7 +110,7 @@ def plain_loop(n: int, _: LoopFactory) -> int:
 
 @CHAIN.contestant("plain loop in slices", note="64 at a time, with a look at the clock")
 def plain_loop_in_slices(n: int, _: LoopFactory) -> int:
-    """What fairness to the event loop adds to a loop by hand."""
+    """The cost of fairness to the event loop, in a loop by hand."""
     total = 0
     items = iter(range(n))
     while True:

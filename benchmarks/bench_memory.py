@@ -41,7 +41,7 @@ def rows(n: int) -> list[Row]:
 
 @define
 class Pile:
-    """What has been made and has not been used, and how much that was at most."""
+    """The elements that have been made and not used yet, and the most there were at a time."""
 
     made: int = 0
     used: int = 0

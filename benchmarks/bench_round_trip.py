@@ -127,7 +127,7 @@ async def queue_pair(n: int) -> int:
 
 @TRIPS.contestant("two futures")
 async def futures(n: int) -> int:
-    """Two tasks, each of which makes the future that the other one is to resolve."""
+    """Two tasks: each makes a future that the other resolves."""
     loop = asyncio.get_running_loop()
     there: asyncio.Future[int] = loop.create_future()
     back: asyncio.Future[int] = loop.create_future()
@@ -190,7 +190,7 @@ async def call_soon_both_ways(n: int) -> int:
 
 @TRIPS_ACROSS.contestant("call_soon_threadsafe, 50 empty calls before each")
 async def call_soon_after_calls(n: int) -> int:
-    """What it costs to do anything before the other thread is woken."""
+    """The cost of a call before the other thread is woken."""
     return await _both_ways(n, 50)
 
 

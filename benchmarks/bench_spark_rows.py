@@ -43,10 +43,11 @@ def frame(n: int, partitions: int = PARTITIONS) -> DataFrame:
 
 
 def rows(n: int) -> list[Row]:
-    """Rows to the loop as tuples; and rows made into objects of a class in the workers, each of which is looked at.
+    """Rows to the loop as tuples, and rows made into objects of a class in the workers, where each is looked at.
 
-    The JVM has the flags that it has on a cluster. With the first compiler alone, as `local_session` has it for a quick start,
-    it takes up to twice as long for each row, of which ours are made from it while the loop is at work, and others wait for it.
+    The JVM has the flags that it has on a cluster. `local_session` uses the first compiler alone, for a quick
+    start. With that one the JVM takes up to twice as long for each row. Ours are made while the loop is at work, and the others
+    wait for the JVM.
     For its limit of bytes in a batch, Spark weighs a batch anew with each row that it adds. Without the limit
     (``spark.sql.execution.arrow.maxBytesPerBatch`` at 2**31 - 1) it does not, which takes a third off what Arrow costs the JVM.
     """

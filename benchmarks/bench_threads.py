@@ -52,7 +52,7 @@ async def lists_by_hand(n: int, size: int) -> int:
 
 @FIELD.contestant(f"{BY_HAND}, two under way", note="twice as much under way")
 async def two_lists_by_hand(n: int, size: int) -> int:
-    """What twice as much under way would buy."""
+    """The gain of twice as many calls under way."""
     async with another_loop() as other:
         home = asyncio.get_running_loop()
         return await hand_over(n, size, other.call_soon_threadsafe, home.call_soon_threadsafe, 2)

@@ -46,7 +46,7 @@ REQUEST = Field()
 
 
 def rows(n: int) -> list[Row]:
-    """What needs a process of its own first, and then what does not."""
+    """First the rows that need a process of their own, and then the others."""
     found = [_events(n), _bodies(n)]
     lines = Workload(
         title="lines of a socket, 16 at a time: sum of their lengths",
@@ -88,7 +88,7 @@ def rows(n: int) -> list[Row]:
 
 
 def _events(n: int) -> Row:
-    """Events to a thousand clients, and to as many beside 50 that read nothing; to few, and too little to stall any, where it has to be quick."""
+    """Events to a thousand clients, with and without 50 more that read nothing. A quick run has few clients, and too few events to stall one."""
     readers, stalling, events, rounds = (1_000, 50, 50, 3) if n >= 1_000_000 else (50, 5, 10, 1)
     contestants = [
         Contestant(f"{name}{others}", partial(told, name, readers, number, events))

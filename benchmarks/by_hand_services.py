@@ -1,4 +1,4 @@
-"""What one would write without the library where elements are awaited: `async for`, tasks, and a deque between them."""
+"""Code without the library where elements are awaited: `async for`, tasks, and a deque between them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ async def zipped(left: AsyncIterator[int], right: AsyncIterator[int]) -> int:
 
 
 async def latest(sources: Sequence[AsyncIterator[int]], size: int) -> int:
-    """Count the tuples of the latest elements, of which tasks keep one each and put a copy into a bounded queue."""
+    """Count the tuples of the latest elements. Each task keeps its own, and puts a copy of all into a bounded queue."""
     values: list[int | None] = [None] * len(sources)
     queue: asyncio.Queue[tuple[int | None, ...] | None] = asyncio.Queue(size)
 

@@ -1,4 +1,4 @@
-"""What one would write without the library where bytes come and go: loops of `readline`, `receive` and `send`."""
+"""Code without the library where bytes come and go: loops of `readline`, `receive` and `send`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What got slower from one run to another, beyond the spread of both."""
+"""List the rows that got slower from one run to another, beyond the spread of both."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How to measure on a machine that one does not have to oneself.
+"""Measure on a machine that other programs use too.
 
-The contestants of a row take turns in one process, round after round, so that whatever slows the machine slows them
-alike; what counts is the ratio of one to another in the same round, of which the median and the range are kept. CPU
-time stands beside wall time, because it hardly depends on who else is at work. Absolute figures are for orientation.
+The contestants of a row take turns in one process, round after round, so a busy machine slows them alike. The result is
+the ratio of one to another in the same round: the median and the range of all rounds. CPU time stands beside wall time,
+because it hardly depends on other programs. Absolute figures are for orientation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WALL: Final = "wall ns"
 
 @frozen
 class Figures:
-    """What a contestant gives that measures for itself: its figures by their names, and its result."""
+    """The return value of a contestant that measures itself: its figures by their names, and its result."""
 
     values: Mapping[str, float]
     result: object = None
@@ -56,7 +56,7 @@ class Contestant:
 
 @frozen
 class Bar:
-    """What a row has to show: our figure in relation to another's, or by itself."""
+    """A bar that a row has to meet: for our figure in relation to another's, or by itself."""
 
     against: str = ""
     at_most: float | None = None
@@ -85,7 +85,7 @@ class Row:
     limit: str = ""
     """The contestant to whom the others are related, which is what can be had at best."""
     chapter: str = ""
-    """What its module is about."""
+    """The subject of its module."""
     loop: str = ""
     """The kind of event loop it runs on; the title without it is that of the workload."""
     series: str = ""
@@ -120,7 +120,7 @@ class Spread:
 
 @frozen
 class Measured:
-    """What came out for one contestant, for each element where the harness took the time."""
+    """The result of one contestant, for each element where the harness took the time."""
 
     name: str
     elements: int = 0
@@ -144,7 +144,7 @@ class Verdict:
 
 @frozen
 class Outcome:
-    """What came out for a row."""
+    """The result of a row."""
 
     row: Row
     measured: tuple[Measured, ...]

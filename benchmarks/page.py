@@ -149,7 +149,7 @@ def _word(verdict: Verdict) -> str:
 
 
 def _absent(report: Report) -> Iterator[str]:
-    """Name everything and everybody of whom there are no figures, and say why."""
+    """Name each row and each contestant without figures, and say why."""
     lost = {f"{name} (a chapter)": why for name, why in report.absent.items()}
     lost |= {each.name: each.absent for outcome in report.outcomes for each in outcome.measured if each.absent}
     if lost:

@@ -12,7 +12,7 @@ from .workload import peer
 
 
 class Queue(Protocol):
-    """What a pair of tasks needs; None is the end."""
+    """The queue between two tasks; None is the end."""
 
     def put(self, item: Any, /) -> Awaitable[Any]:
         """Wait for room."""

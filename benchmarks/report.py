@@ -1,4 +1,4 @@
-"""What a run says: on the terminal, and in a file that can be compared and drawn."""
+"""The report of a run: on the terminal, and in a file that can be compared and drawn."""
 
 from __future__ import annotations
 

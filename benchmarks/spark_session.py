@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 @cache
 def session(master: str | None = None, heap: str | None = None) -> SparkSession:
-    """Give the session, of which a process has one."""
+    """Give the only session of this process."""
     memory = {} if heap is None else {"spark__driver__memory": heap}
     return local_session("benchmarks", master, quick_start=False, **memory)

@@ -59,7 +59,7 @@ class Service:
     async def _ticks(self) -> AsyncIterator[str]:
         """Give texts that begin with the time, at the rate, from when they are asked to begin.
 
-        A client is told that it is connected before it listens: so there is a pause before the first one.
+        A client learns that it is connected before it listens, so there is a pause before the first one.
         """
         await self._begun.wait()
         loop = asyncio.get_running_loop()
@@ -109,7 +109,7 @@ def resident() -> int:
 
 
 async def main(name: str, events: int) -> None:
-    """Serve until the process is told to end."""
+    """Serve until a signal ends the process."""
     allow_many_files()
     listener = socket.socket()
     if events:

@@ -51,8 +51,8 @@ class Field:
     def contestant(self, name: str, *, needs: str = "", note: str = "") -> Callable[[F], F]:
         """Register a function; ``needs`` is the module of somebody else's that it is about.
 
-        It is a coroutine function of the number of elements, run on a loop of its own, or an ordinary function of
-        that number and the factory of loops; what else a workload has to say comes by keyword.
+        It is a coroutine function of the number of elements, which runs on a loop of its own, or an ordinary
+        function of that number and the factory of loops. All else is passed by keyword.
         """
 
         def register(function: F) -> F:
@@ -93,7 +93,7 @@ class Workload:
     title: str
     by: Field
     given: Mapping[str, Any] = field(factory=dict[str, Any])
-    """What the contestants get beside the number of elements."""
+    """The arguments of the contestants beside the number of elements."""
     only: Sequence[str] = ()
     """The names of those who take part, if not all."""
     share: float = 1.0

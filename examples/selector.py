@@ -2,8 +2,8 @@
 
     nioSelectorThreadOrigin map(f) filter(p) consumeTo(toNioSelectorOutput)
 
-The origin is a TCP socket that the event loop of its region reads; the output is another one, written by the loop
-that consumes. What flows is lines of numbers. A slow output slows the origin, down to the window of its socket.
+The origin is a TCP socket, which the event loop of its region reads. The output is another socket, which the consuming loop
+writes. The elements are lines of numbers. A slow output slows the origin, down to the window of its socket.
 
     python -m examples.selector                  runs each layout, from socket to socket
     python -m examples.selector docs/pictures    draws them
@@ -128,7 +128,7 @@ LAYOUTS: Sequence[Callable[[int], Flow[int]]] = (
 
 @asynccontextmanager
 async def far_side(count: int) -> AsyncGenerator[tuple[int, int, asyncio.Queue[list[int]]]]:
-    """Serve numbers to whoever reads, and collect what is sent back: two ports, and what each connection has sent."""
+    """Serve numbers on one port and collect answers on another; give both ports, and the answers of each connection."""
     collected: asyncio.Queue[list[int]] = asyncio.Queue(maxsize=16)
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -4,8 +4,8 @@
     asyncio, TCP   demand: rows ahead            Structured Streaming       acknowledged    with the batch's number
 
 A reading is asked for when Spark has room for it, and a micro-batch is done when its windows are in the table. Kill any
-part of it, and run it again on the same folder: the readings are sent again from the offset that Spark has recorded, and
-a batch that was in the table already changes nothing.
+part of it, and run it again on the same folder. The service sends the readings again from the offset that Spark has
+recorded. A batch that is in the table already changes nothing.
 
     python -m examples.sensors out/sensors       serves some readings to itself, and shows the hottest minutes
 """
@@ -38,7 +38,7 @@ NOW = {"availableNow": True}
 
 @frozen
 class Reading:
-    """What a sensor reports."""
+    """A report of a sensor."""
 
     sensor: str
     at: datetime
@@ -47,7 +47,7 @@ class Reading:
 
 @frozen
 class Minute:
-    """What is known of a sensor's minute, which begins at ``start`` seconds since 1970."""
+    """The figures of a sensor's minute, which begins at ``start`` seconds since 1970."""
 
     sensor: str
     start: int

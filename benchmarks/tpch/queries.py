@@ -28,7 +28,7 @@ class Query:
     schema: str
     """The columns that `keep` makes; the first one is the key of the join, if there is one."""
     after: str
-    """What Spark does with the rows that `keep` made, a view named `kept`, beside a view named `small`."""
+    """The query of Spark on the rows that `keep` made: a view named `kept`, beside a view named `small`."""
     parts: Callable[[Any], tuple[Tuple, Tuple]]
     """Gives the key and the numbers to add up, of a kept row or of a pair of it and its partner."""
     small: str = ""

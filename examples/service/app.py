@@ -41,14 +41,14 @@ LONGEST_ORDER = 1_000
 
 @define(eq=False)
 class Service:
-    """What all requests share: one feed for all readers, one book for all uploads, one event that ends it all."""
+    """The state that all requests share: one feed for readers, one book for uploads, and one event that ends both."""
 
     seed: int = 1
     per_second: int = 60
     grace: float = 20.0
     book: Book = field(factory=Book)
     stop: asyncio.Event = field(init=False, factory=asyncio.Event)
-    # Prices of which nobody wants to know are dropped. A reader may be `lag` behind; one that stays there must come again.
+    # Prices that nobody asks for are dropped. A reader may be `lag` behind; one that stays there must come again.
     prices: Hub[Quote] = field(init=False, factory=lambda: Hub[Quote](idle="drop", lag=1_000, evict_after=5.0))
     events: Resumable[Quote] = field(init=False)
 
@@ -80,7 +80,7 @@ class Service:
         return self.prices.flow.filter(lambda quote: quote.symbol == args).map(asdict).on_backpressure_latest()
 
     async def take_orders(self, request: Request) -> JSONResponse:
-        """Take orders line by line, as fast as they can be filled. A stop ends the upload; it is told how many were taken."""
+        """Take orders line by line, as fast as they can be filled. A stop ends the upload, and the answer says how many were taken."""
         body = request_body(request.scope, request.receive, max_bytes=LARGEST_UPLOAD)
         orders = json_lines(body, max_line=LONGEST_ORDER, decode=read_order)
         taken = 0

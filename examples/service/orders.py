@@ -1,4 +1,4 @@
-"""The orders: an order that is taken is filled, whatever becomes of the client that sent it."""
+"""The orders: an order that is taken is filled, even if its client disconnects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDE_BY_SIDE = 8
 
 @frozen
 class Order:
-    """What a client wants."""
+    """The order of a client."""
 
     id: str
     symbol: str

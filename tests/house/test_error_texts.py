@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from statistics import median
 
 import pytest
 
 from tests.house.error_texts import Text, texts_of
-from tests.house.test_prose import LONGEST, MODULES, OPENS, ROOT, WRITE_INSTEAD, words
+from tests.house.test_prose import LONGEST, OPENS, ROOT, SOURCES, TYPICAL, WRITE_INSTEAD, words
 
-TEXTS = texts_of({path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in MODULES})
+TEXTS = texts_of({path.relative_to(ROOT).as_posix(): source for path, source in SOURCES})
 LEAST = 500
 """The collector has to find so many: else the tests are about nothing."""
 NAMES = {
@@ -65,6 +66,10 @@ def test_no_sentence_of_an_error_is_too_long() -> None:
     found = [each for each in TEXTS if too_long(each.text)]
 
     assert not found, f"one idea a sentence:\n{where(found)}"
+
+
+def test_errors_are_short_as_a_rule() -> None:
+    assert median(words(sentence) for each in TEXTS for sentence in sentences(each.text)) <= TYPICAL
 
 
 @pytest.mark.parametrize("word", WRITE_INSTEAD)

@@ -1,4 +1,4 @@
-"""Docs, docstrings and comments are in plain English: short sentences, and none of the words that make a reader go back."""
+"""Docs, docstrings, comments and help are in plain English: short sentences, and none of the words that make a reader go back."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 MODULES = sorted((ROOT / "reactive_aio").rglob("*.py"))
+PROGRAMS = sorted(
+    path
+    for path in [ROOT / "dev.py", *(ROOT / "examples").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    if not path.name.startswith("bench_")  # their docstrings are the headings of a page
+)
+"""The modules that the package does not have."""
 DIRECTIVE = r"#\s*(type:|noqa|pyright:|pragma|ruff:|fmt:)"
 LONGEST = 30
 LONGEST_JOINED = 24
@@ -76,6 +82,18 @@ def comments(source: str) -> Iterator[str]:
     yield " ".join(found)
 
 
+def helps(source: str) -> Iterator[str]:
+    """Give the texts that a command shows with `--help`."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.keyword("help" | "description" | "epilog", ast.Constant(str(text))):
+                yield text
+            case ast.keyword("help" | "description" | "epilog", ast.JoinedStr(parts)):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts)
+            case _:
+                pass
+
+
 def written(page: Path) -> str:
     """Give the text of a page: of the operators' only the head, since the rest is made of docstrings."""
     text = page.read_text(encoding="utf-8")
@@ -92,11 +110,12 @@ def prose(texts: Iterable[tuple[Path, str]]) -> list[tuple[str, str]]:
     ]
 
 
-SOURCES = [(path, path.read_text(encoding="utf-8")) for path in MODULES]
+SOURCES = [(path, path.read_text(encoding="utf-8")) for path in [*MODULES, *PROGRAMS]]
 KINDS = {
     "pages": prose((path, written(path)) for path in PAGES),
     "docstrings": prose((path, text) for path, source in SOURCES for text in docstrings(source)),
     "comments": prose((path, text) for path, source in SOURCES for text in comments(source)),
+    "help": prose((path, text) for path, source in SOURCES for text in helps(source)),
 }
 
 
@@ -160,3 +179,9 @@ def test_comments_on_lines_that_follow_each_other_are_one_text() -> None:
     source = "# One\n# text.\na = 1  # Another.\n\n# noqa\n# A third.\n"
 
     assert ["One text. Another.", "A third."] == list(comments(source))
+
+
+def test_the_help_of_a_command_is_found() -> None:
+    source = 'parser = ArgumentParser(description="One.")\nparser.add_argument("--n", help=f"Two {three}.")\nf(say="Four.")\n'
+
+    assert ["One.", "Two x."] == list(helps(source))
