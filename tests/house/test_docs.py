@@ -82,10 +82,19 @@ def test_a_block_runs(page: Path, number: int, block: str, output: str, run: Run
         assert output == printed
 
 
+def anchors(page: Path) -> set[str]:
+    """The names by which links reach the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} links to {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name} links to {target}#{anchor}"
 
 
 def test_each_test_that_the_page_on_security_names_is_there() -> None:
