@@ -61,17 +61,17 @@ class Calling(Reductions[T_co]):
         stop: Condition | None = None,
         grace: float = GRACE,
     ) -> None:
-        """Call ``fn`` for each element; await it, if it is ``async def``, for ``max_concurrency`` elements at a time.
+        """Call ``fn`` for each element. Await it if it is an ``async def``, for ``max_concurrency`` elements at a time.
 
-        ``stop`` says when a service is to stop: an asyncio.Event that is set, an ``async def``, or something else to be awaited.
-        Then the sources give nothing more, and what they have given is finished: what waits in buffers and boundaries, what is
-        awaited, and this function for all of it. After ``grace`` seconds the rest is cancelled.
+        ``stop`` stops a service: an asyncio.Event that is set, or an ``async def`` or another awaitable that returns. Then
+        the sources emit nothing more. The elements that they have emitted are finished: those in buffers and boundaries,
+        those that are awaited, and the calls of ``fn`` for all of them. After ``grace`` seconds the rest is cancelled.
 
         Demand: unbounded for an ordinary function, which is the last step of its region. For an ``async def``
-        one element for each call, asked for when the call before it has ended.
-        Errors: a failure of ``fn`` cancels the flow and the other calls under way. A failure of one of these goes to
+        one element for each call, which is requested when the call before has ended.
+        Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes to
         ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        Behind ``grace`` the call raises TimeoutError. An exception that ``stop`` raises stops the flow too. The call
+        After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the flow too, and the call
         raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused
         with ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)

@@ -90,10 +90,10 @@ class Ends(Calling[T_co]):
         return Iteration.over(self._as_flow())
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
-        """Subscribe for the length of an ``async with`` block. Behind it all has been cleaned up.
+        """Subscribe for the length of an ``async with`` block. When the block has ended, all cleanup is done.
 
-        The block is given an iterator over the elements, whose ``snapshot()`` tells how far each region has come
-        and what waits at each boundary.
+        The block gets an iterator over the elements. Its ``snapshot()`` shows the progress of each region and the
+        elements that wait at each boundary.
 
         Demand: one element for each step of the iterator.
         (aiostream: ``stream``.)
@@ -113,10 +113,10 @@ class Ends(Calling[T_co]):
         return Opened(self._as_flow())
 
     async def to_list(self) -> list[T_co]:
-        """Give all elements.
+        """Return all elements.
 
-        Demand: unbounded. The list is the caller's to bound, for instance by ``take``.
-        Errors: when the flow fails or the wait is cancelled, what was gathered goes to ``hooks.on_discard``.
+        Demand: unbounded. Put ``take`` before it to bound the list.
+        Errors: when the flow fails or the wait is cancelled, the elements so far go to ``hooks.on_discard``.
         (Reactor: ``collectList``.)
 
         >>> import asyncio
@@ -179,15 +179,16 @@ class Ends(Calling[T_co]):
     ) -> Any:
         """Combine all elements into one value, from the left, as ``functools.reduce`` does.
 
-        With ``initial`` the value begins with it, may be of another type than the elements are, and is ``initial`` of no
-        elements. It serves each subscription: let ``fn`` give a new value rather than change it, or take `collect`, which
-        makes a container for each. ``combine``, if it is given, makes one value of two: those of two stretches of the
-        stream that follow each other. Each stretch has begun with ``initial``. Where ``fn(fn(a, b), c)`` and ``fn(a,
-        fn(b, c))`` are the same for all elements, that is ``fn`` itself.
+        With ``initial`` the value begins with it. Then it may be of another type than the elements, and an empty flow
+        gives ``initial``. Every run begins with the same object. So let ``fn`` return a new value and never change the
+        one it gets, or use `collect`, which makes a container for each run. ``combine`` makes one value of two, of
+        neighbouring parts of the stream, which have both begun with ``initial``. If ``fn(fn(a, b), c)`` equals ``fn(a,
+        fn(b, c))`` for all elements, pass ``fn`` itself.
         Demand: unbounded. One value is kept.
-        Errors: what a function raises; EmptyFlowError without an element and ``initial``. An ``async def`` is refused
-        with TypeError.
-        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        Errors: any exception of a function. EmptyFlowError if there is no element and no ``initial``. An ``async def`` is
+        refused with TypeError.
+        Spark: with ``combine`` the workers reduce each partition, and their values are combined here. Without it, runs
+        after the boundary.
         (Reactor, RxJava: ``reduce``; Pekko, Kotlin: ``reduce``, ``fold``; Spark: ``RDD.aggregate``.)
 
         >>> import asyncio

@@ -47,11 +47,11 @@ class Filtering(Fluent[T_co]):
         return self.then(Filter(predicate))
 
     def take(self, n: int) -> Flow[T_co]:
-        """Emit the first ``n`` elements, cancel the source and complete, all without further demand.
+        """Emit the first ``n`` elements, then cancel the source and complete, without further demand.
 
         Demand: passed on, but never more than ``n`` in all. ``take(0)`` completes without opening the source.
         Errors: a negative ``n`` is refused with ValueError when the flow is built.
-        Spark: in parts. No task gives more than ``n``, and what they give is counted here.
+        Spark: in parts. No task gives more than ``n``, and their elements are counted here.
         (Reactor 3.5, RxJava: ``take``; Pekko: ``take``.)
 
         >>> from reactive_aio import Flow

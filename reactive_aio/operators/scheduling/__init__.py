@@ -22,18 +22,17 @@ class Scheduling(Fluent[T_co]):
     __slots__ = ()
 
     def publish_on(self, scheduler: Scheduler | Workers, *, prefetch: int = 256) -> Flow[T_co]:
-        """Run what follows on ``scheduler``: an asynchronous boundary, and the start of a new region.
+        """Run the operators that follow on ``scheduler``: an asynchronous boundary, and the start of a new region.
 
-        Operators that read flows, such as ``retry``, ``concat`` and ``map_async``, run there too. The flows that they are
-        given stay where they are. Workers, such as ``schedulers.threads(n)`` and ``schedulers.processes(n)``, run the
-        operators that follow up to the first that depends on an element's place in the stream. The others run on the
-        loop that reads.
-        Demand: at most ``prefetch`` elements are requested ahead of what follows and not yet consumed by it.
-        More is requested when three quarters of them have been, or a quarter where workers are to be kept busy.
-        ``prefetch=1`` is stop-and-wait.
-        Errors: a failure stays behind the elements before it. When the loop, thread or pool ends in the middle the
-        flow fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is
-        built.
+        Operators that read flows, such as ``retry``, ``concat`` and ``map_async``, move too. The flows that you pass to
+        them stay where they are. A pool of workers, such as ``schedulers.threads(n)`` or ``schedulers.processes(n)``,
+        runs the operators up to the first that depends on an element's place in the stream. The others run on the
+        event loop that reads.
+        Demand: at most ``prefetch`` elements have been requested and are not consumed yet. When three quarters of them
+        have been consumed, as many are requested again. For workers, a quarter is enough, to keep them busy. With
+        ``prefetch=1`` an element is requested when the one before is done.
+        Errors: a failure comes after the elements before it. If the loop, thread or pool ends before the flow, the flow
+        fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is built.
         Cancel: crosses at once. Elements on their way go to ``hooks.on_discard``.
         (Reactor: ``publishOn``; RxJava: ``observeOn``.)
 
@@ -75,12 +74,12 @@ class Scheduling(Fluent[T_co]):
     def subscribe_on(self, scheduler: Scheduler) -> Flow[T_co]:
         """Run the source, and the steps that are fused with it, on ``scheduler``.
 
-        An operator that reads flows or awaits, such as `flat_map` or `map_async`, is moved too if it stands before this
-        one. If it stands behind, it stays on the subscriber's loop. Of several ``subscribe_on`` the one nearest to the
-        source counts.
+        An operator that reads flows or awaits, such as `flat_map` or `map_async`, moves too if it comes before this one.
+        If it comes after, it runs on the subscriber's loop. Of several ``subscribe_on``, the one nearest to the source
+        counts.
         Demand: passed on one for one.
-        Errors: when the loop or thread ends in the middle the flow fails with SchedulerClosedError. A pool of workers,
-        which has no loop to run a source on, is refused with TypeError when the flow is built.
+        Errors: if the loop or thread ends before the flow, the flow fails with SchedulerClosedError. A pool of workers
+        has no event loop to run a source on, and is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``subscribeOn``.)
 
         >>> from reactive_aio import Flow, schedulers

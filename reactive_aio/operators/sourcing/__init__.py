@@ -48,17 +48,17 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def from_iterable(cls, items: Iterable[U] | Callable[[], Iterable[U]]) -> Flow[U]:
-        """Emit the elements of an iterable, or of one that a function makes, reading each when it is wanted.
+        """Emit the elements of an iterable, or of one that a function returns, and read each when it is requested.
 
-        An iterator, such as a generator, can be read by one subscription only. A function without arguments, such as the
-        generator function itself, is called for each: the flow can be subscribed to again. An iterable counts as such,
-        if it can be called or not.
-        Demand: one element is read for each that is wanted, and never ahead. A list, tuple, range or str completes with
-        its last element. Of other iterables the end is known when one more element is wanted. A function is called when
-        the first one is wanted.
-        Errors: what the function or the iterable raises. TypeError for a function that returns no iterable.
-        SourceConsumedError for the next subscription to an iterator. An argument that is neither an iterable nor a
-        function, and an ``async def``, is refused with TypeError when the flow is built.
+        Pass a generator function, and not a generator, to subscribe to the flow more than once: the function is called
+        for each subscription. An iterator, such as a generator, serves one subscription only. An iterable that is also
+        callable counts as an iterable.
+        Demand: one element is read for each that is requested, and never ahead. A list, tuple, range or str completes
+        with its last element. The end of another iterable is known when one more element is requested. A function is
+        called at the first request.
+        Errors: any exception of the function or the iterable. TypeError if the function does not return an iterable.
+        SourceConsumedError for the second subscription to an iterator. An ``async def``, and an argument that is neither
+        an iterable nor a function, are refused with TypeError when the flow is built.
         Cancel: a generator is closed.
         (Reactor, RxJava: ``fromIterable``.)
 
@@ -207,12 +207,12 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:
-        """Emit what a producer coroutine emits: ``await emit(item)`` waits until the element is wanted.
+        """Emit the elements of a coroutine, in which ``await emit(item)`` waits until the element is requested.
 
         Demand: ``emit`` returns when its element has been taken. Nothing is buffered. The producer starts with the
         first demand, in a task of its own.
-        Errors: what the producer raises. When it returns, the flow completes. A function that is no ``async def`` is
-        refused with TypeError when the flow is built.
+        Errors: any exception of the producer. When it returns, the flow completes. A function that is not an
+        ``async def`` is refused with TypeError when the flow is built.
         Cancel: the task is cancelled. A terminal returns when it has ended.
         (Reactor, RxJava: ``create``.)
 
@@ -238,20 +238,20 @@ class Sourcing(Computed[T_co]):
         max_size: int = 256,
         overflow: Overflow = "error",
     ) -> Flow[U]:
-        """Emit what callbacks hand over, from any thread: a source that can't be slowed.
+        """Emit the elements that callbacks pass to an `Emitter`, from any thread: a source that can't be slowed.
 
-        ``register(emitter)`` is called for each subscription, in its context. It registers callbacks that call
-        ``emitter.next(item)``, ``emitter.error(error)`` and ``emitter.complete()``, from any thread. These return at
-        once. It may return a function that undoes this, called when the subscription ends. The function that undoes it
-        may be an ``async def``, and so may ``register``: then both are awaited in one task and one context.
+        ``register(emitter)`` is called for each subscription, in its context. It registers callbacks, which call
+        ``emitter.next(item)``, ``emitter.error(error)`` and ``emitter.complete()`` from any thread. These return at
+        once. ``register`` may return a function that unregisters the callbacks. That is called when the subscription
+        ends. Each of the two may be an ``async def``. Then both are awaited in one task and one context.
 
         Demand: one for one. At most ``max_size`` elements are buffered. When the buffer is full and one more comes,
         ``overflow`` decides. "error" fails the flow. "drop_latest" drops the element that came. "drop_oldest" drops the
         one that has waited longest. ``items.snapshot()`` counts the drops, and ``hooks.on_discard`` gets them in the
         thread that called.
-        Errors: what ``register`` raises; BackpressureOverflowError, behind the elements that wait. A ``max_size`` below
+        Errors: any exception of ``register``. BackpressureOverflowError, after the elements that wait. A ``max_size`` below
         1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
-        that ``register`` returned fails the flow, or is noted on its failure.
+        that ``register`` returned fails the flow. If the flow has failed already, it becomes a note on the failure.
         Cancel: the function that ``register`` returned is called. Waiting elements go to ``hooks.on_discard``. A
         ``register`` that is still awaited is cancelled instead. A terminal returns when all has been awaited.
         (Reactor, RxJava: ``create``; Kotlin: ``callbackFlow``; Pekko: ``Source.queue``.)
