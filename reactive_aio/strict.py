@@ -21,6 +21,8 @@ from .spec.predicates import Violation, violations
 from .spec.recorder import RecordedSubscriber, Recorder
 from .spec.trace import SIGNALS, TERMINALS, Facts, Kind, Signal, Trace, is_demand
 
+__all__ = ["strict"]
+
 T = TypeVar("T")
 
 RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {

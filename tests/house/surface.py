@@ -27,6 +27,7 @@ MODULES: Final = (
     ".web",
     ".testing",
     ".tck",
+    ".strict",
     ".spark.session",
 )
 """The public modules, each of which lists what it exports."""
