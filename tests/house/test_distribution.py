@@ -1,6 +1,8 @@
 """What is packed is what is tracked: no file lost, and no view of the repository's root mistaken for a package."""
 
 import importlib
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -57,18 +59,22 @@ def needed(name: str, found: dict[str, metadata.Distribution]) -> dict[str, meta
     return found
 
 
-@pytest.fixture
-def bare(wheel: Path, tmp_path: Path) -> Path:
-    """The Python of an environment that has the wheel and what it depends on, and nothing else."""
-    venv.create(tmp_path, with_pip=False, symlinks=True)
-    (site,) = [each for each in tmp_path.rglob("site-packages") if each.parent.parent.name == "lib"]
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+@pytest.fixture(scope="module")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment in which the wheel is installed with its dependencies, and nothing else."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".tools" / "bin"))
+    if uv is None:
+        pytest.skip("no uv here to install with: dev.py brings it")
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False, symlinks=True)
+    installing = [uv, "pip", "install", "--offline", "--no-deps", "--python", str(folder), str(wheel)]
+    subprocess.run(installing, check=True, capture_output=True)
+    (site,) = [each for each in folder.rglob("site-packages") if each.parent.parent.name == "lib"]
     for distribution in needed("reactive-aio", {}).values():
         tops = {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}
         for top in tops - {"__pycache__"}:
             (site / top).symlink_to(Path(str(distribution.locate_file(top))))
-    return tmp_path / "bin" / "python"
+    return folder / "bin"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
@@ -77,9 +83,20 @@ def test_the_wheel_in_an_environment_of_its_own_runs_the_first_program_of_the_re
     program = text.partition("```python\n")[2].partition("```")[0]
     printed = text.partition("```text\n")[2].partition("```")[0]
 
-    ran = subprocess.run([bare, "-I", "-c", program], capture_output=True, text=True, check=True)
+    ran = subprocess.run([bare / "python", "-I", "-c", program], capture_output=True, text=True, check=True)
 
     assert printed.strip() == ran.stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_the_command_of_the_wheel_runs_a_flow_without_the_optional_dependencies(bare: Path, tmp_path: Path) -> None:
+    (tmp_path / "squares.py").write_text("from reactive_aio import Flow\nflow = Flow.range(4).map(lambda n: n * n)\n")
+
+    ran = subprocess.run(
+        [bare / "reactive-aio", "run", "squares.py:flow"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert ["0", "1", "4", "9"] == re.findall(r"^\s*(\d+)$", ran.stdout, re.MULTILINE)
 
 
 def tracked(folder: str) -> set[str]:
