@@ -47,7 +47,7 @@ class Drain(ABC):
         self._noted = True
         if self.busy:
             return
-        if self.idle:
+        if sys.exception() is None:  # as `idle`
             self._go_on(None)
         else:
             self.later()  # see `idle`
@@ -78,7 +78,10 @@ class Drain(ABC):
         self.busy = True
         budget = self.budget
         outer = budget.until
-        until = budget.moment() if outer else budget.begin()
+        if outer:
+            until = budget.moment()
+        else:
+            until = budget.until = budgets.clock() + budget.part
         try:
             while self._noted:
                 self._noted = False

@@ -11,7 +11,7 @@ from .._core import budgets
 from .._core.guard import FAILURES
 from .._plan.nodes import FlowLike
 from ..hooks import drop_error
-from ..spec import add_demand, subtract_demand
+from ..spec import UNBOUNDED, add_demand
 from .arbiter import SubscriptionArbiter
 from .drain import Drain
 from .inner import Inner
@@ -131,7 +131,8 @@ class Gathering(Drain):
 
     def emit(self, items: list[Any]) -> None:
         """Give elements to the region: no more of them than `demand`."""
-        self.demand = subtract_demand(self.demand, len(items))
+        if self.demand != UNBOUNDED:
+            self.demand -= len(items)
         self.inlet.on_chunk(items)
 
     def complete(self) -> None:

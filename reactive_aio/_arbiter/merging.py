@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..spec import UNBOUNDED
 from .gathering import Gathering
 from .inner import Inner
 
@@ -37,8 +38,11 @@ class Merging(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
         if self.demand >= len(items) and not self.ready and not self.busy:
-            inner.consumed += len(items)
-            self.emit(items)
+            count = len(items)
+            inner.consumed += count
+            if self.demand != UNBOUNDED:  # as `emit`, without a call
+                self.demand -= count
+            self.inlet.on_chunk(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return
@@ -59,7 +63,7 @@ class Merging(Gathering):
             self.on_spent(inner)
         else:
             self.feed(inner)
-        return True
+        return bool(self.ready and self.demand)
 
     def on_spent(self, inner: Inner) -> None:
         """Fail, or note the failure for the end; complete behind the last."""

@@ -30,6 +30,9 @@ TURN = 1e-3
 SHORT = 2e-4
 """Seconds that work has which begins late in a turn."""
 
+QUICK: Final = 50e-6
+"""Seconds that some elements may take for the next ones to be twice as many, before there is a look at the clock."""
+
 SHARES: Final = 10
 """Into how many parts a turn is divided at most. A shorter part would cost more than is done in it."""
 

@@ -32,7 +32,7 @@ from weakref import finalize
 from attrs import define, frozen
 
 from .._core import budgets
-from .._core.budgets import Budget
+from .._core.budgets import QUICK, Budget
 from .template import Template
 
 # The stages of a region are heterogeneous. Their types are checked where the flow is built. Only here, where they have
@@ -54,11 +54,8 @@ NOTHING: Final = object()
 LONGEST_SLICE: Final = 64
 LONGEST_PLAIN: Final = 1024
 """Where nothing of the user's is run, so that no element can turn out to be slow."""
-QUICK: Final = 50e-6
-"""Seconds that a slice may take for the next one to be twice as long."""
-
 UNHURRIED: Final = 500e-6
-"""The same where no event loop waits for it, as in workers."""
+"""As `QUICK`, where no event loop waits for it, as in workers."""
 
 DEEPEST: Final = 40
 """Stages in one function: Python's parser refuses blocks nested more than 100 deep."""
@@ -294,6 +291,13 @@ PACED_TAIL: Final = """\
         return
     then = now
 """
+# A list knows that it has been used up: most lists of services are short, so this saves half of the work for one.
+COUNTED_TAIL: Final = """\
+    if not length_hint(items, 1):
+        pace.stride = stride
+        pace.ended = True
+        return
+"""
 GATHERED_SLICE: Final = "islice(items, min(stride, most - len(given)))"
 GATHERED_TAIL: Final = """\
     if len(given) >= most:
@@ -447,6 +451,8 @@ def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
         head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
         head = head.replace("islice(items, stride)", GATHERED_SLICE) if fills else head
         tail = PACED_TAIL + GATHERED_TAIL if fills else PACED_TAIL
+        if counted:
+            tail = tail.replace("    if now >= pace.deadline", COUNTED_TAIL + "    if now >= pace.deadline", 1)
     head = "append = given.append\n" + head if fills else head
     head = "idle, arm = pace.idle, pace.arm\n" + head if writer.watched else head
     return head.replace("LONGEST", str(writer.longest)), tail.replace("LONGEST", str(writer.longest))

@@ -93,9 +93,13 @@ class RegionDriver(Emission):
         """Take elements and pass on what comes of them; what goes wrong here is no failure of who calls."""
         fed: Any = self._input
         try:
+            waits = self._draining or self.place.hops
+            if self._straight is not None and not waits and (stretch := fed.straight(items)) is not None:
+                self._work_straight(self._straight, fed, stretch)
+                return
             fed.add(items)
             # As `advance`, without a call: every list of a combinator comes by here.
-            if not self._draining and (self.place.hops or self._work()) and not self._awake:
+            if not self._draining and (waits or self._work()) and not self._awake:
                 self._wake()
         except FAILURES as error:
             self.caught(error)
@@ -359,7 +363,7 @@ class RegionDriver(Emission):
     def _end(self) -> list[BaseException]:
         """Stop upstream and forget downstream. Return what the cleanup of the source raises."""
         self.life = CLOSED
-        self.receiver = self._open_source = None
+        self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
             # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.

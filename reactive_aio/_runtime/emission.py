@@ -41,7 +41,7 @@ class Emission(Turns):
     """Runs the passes of a region and gives what they make to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_refills",
+        "_demand", "_draining", "_gather", "_input", "_refills", "_straight",
         "cancelled", "delivered", "each", "handover", "life", "receiver", "run",
     )  # fmt: skip
 
@@ -61,6 +61,8 @@ class Emission(Turns):
         self._demand: int = 0
         self._draining = False
         self._gather: Call | None = None
+        self._straight: Call | None = None
+        """The function that takes all that arrives, where nothing is passed on before the end."""
         self.each = False
         self.handover: Handover | None = None
         """Gives a list in parts while a function keeps the thread, if the next region is on another one."""
@@ -131,6 +133,31 @@ class Emission(Turns):
             self._close()
         return False
 
+    def _work_straight(self, call: Call, fed: PushedInput, stretch: Iterator[Any]) -> None:
+        """Take what has just arrived, as `_work` does, without a look at anything else: each list of a combinator comes by here."""
+        budget, pace = self.budget, self.run.pace
+        outer = budget.until
+        pace.ended = False
+        if not outer:
+            budget.until = budgets.clock() + budget.part
+        pace.deadline = budget.until
+        self._draining = True
+        try:
+            call[0](stretch, pace, [], MOST_AT_ONCE, *call[1])
+        except FAILURES as error:
+            fed.keep(stretch)
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            if not pace.ended:
+                fed.keep(stretch)
+                if not self._awake:
+                    self._wake()
+        finally:
+            self._draining = False
+            budget.until = outer
+        if self.cancelled and self.life is OPEN:
+            self._close()
+
     def _end_if_due(self) -> None:
         """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
         source, run = self._input, self.run
@@ -188,6 +215,8 @@ class Emission(Turns):
             if stretch is not None:
                 if (self._demand >= MANY or run.mute) and not self.each:
                     self._gather = run.gather(until)
+                    if run.mute and self._refills and not run.may_stop:
+                        self._straight = self._gather
                 if self._gather is None:
                     return run.begin(stretch, until)
                 run.current = stretch

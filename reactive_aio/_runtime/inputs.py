@@ -20,7 +20,6 @@ LONGEST_CHUNK: Final = 1024
 class Input(Protocol):
     """The input of a region."""
 
-    run: RegionRun
     ended: bool
     """Whether the stages are to hear of the end."""
     error: BaseException | None
@@ -177,6 +176,17 @@ class PushedInput:
         if self.outstanding != UNBOUNDED:
             self.outstanding -= count
         self._chunks.append(items)
+
+    def straight(self, items: list[Any]) -> Iterator[Any] | None:
+        """Return the stretch of elements that have just arrived; None where some wait before them, or more are to be requested."""
+        if self._items is not None or self._chunks or self.outstanding != UNBOUNDED or self.terminated or self.closed:
+            return None
+        self.received = self.run.total = self.received + len(items)
+        return iter(items)
+
+    def keep(self, stretch: Iterator[Any]) -> None:
+        """Keep the rest of a stretch for the next pass."""
+        self._items = stretch
 
     def end(self, error: BaseException | None) -> None:
         """Take note that nothing follows what has arrived."""

@@ -85,7 +85,7 @@ class CombiningLatest(Gathering):
             self.on_spent(inner)
         else:
             self.feed(inner)
-        return True
+        return bool(self._arrived and self.demand)
 
     def _combine(self, place: int, items: list[Any]) -> None:
         """Emit a tuple for each element, or keep the last one for those to come."""

@@ -66,7 +66,7 @@ class Zipping(Gathering):
         if n:
             self.emit(list(zip(*[each.take(n) for each in columns], strict=True)))
         for each in columns:
-            if each.spent:
+            if each.ended and not each.kept:
                 self._end(each)
                 break
             if each.consumed >= each.limit:
