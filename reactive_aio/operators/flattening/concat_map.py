@@ -56,6 +56,10 @@ class ConcatMapping(OneByOne):
         self._asked = False
         self.read(item)
 
+    def _reads_none(self) -> bool:
+        """Return whether the flow of the latest element has ended, and the next one may be asked for."""
+        return self.current is None and not self.over
+
     def on_spent(self, inner: Inner) -> None:
         """See to the end of the outer flow in its place, which comes when no flow is read."""
         if inner is not self.outer or self.current is None:
@@ -67,7 +71,9 @@ class ConcatMapping(OneByOne):
         if self.current is not None:
             return False
         if outer.kept:
-            return super().step()
+            super().step()
+            if outer.kept or not self._reads_none():
+                return bool(outer.kept)
         if outer.ended:
             if outer not in self.inners:
                 return False

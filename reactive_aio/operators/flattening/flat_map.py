@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner, Merging
+from ..._core import budgets
 from ..._core.guard import Failed
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
+from ...hooks import discard
 from ...spec import Subscription
 from .mapper import Mapper
 
 T = TypeVar("T")
+
+LONGEST: Final = 64
+"""Elements that are mapped at most before what is given of them is emitted."""
 
 
 @frozen
@@ -48,6 +53,8 @@ class FlatMapping(Merging):
     mapper: Mapper = field(kw_only=True)
     ahead: int = field(kw_only=True)
     outer: Inner = field(init=False)
+    _most: int = field(init=False, default=1)
+    """How many elements are mapped before what is given of them is emitted."""
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements that are to be mapped; merge the others."""
@@ -58,30 +65,53 @@ class FlatMapping(Merging):
             super().on_chunk(inner, items)
 
     def step(self) -> bool:
-        """Subscribe to the flow of the next element, and emit what is kept of one."""
-        mapped = bool(self.outer.kept)
-        if mapped:
-            self._map(*self.outer.take(1))
-        return super().step() or mapped
+        """Begin with the flows of the elements that wait, and emit what is kept of one."""
+        if self.outer.kept:
+            self._map()
+        return super().step() or bool(self.outer.kept)
 
-    def _map(self, item: Any) -> None:
-        flow = self.mapper(item)
-        if isinstance(flow, Failed):
-            self.fail(flow.take())
+    def _map(self) -> None:
+        """Map the next elements. The given elements of their flows are emitted as one list, so there are few while the function is slow."""
+        outer, given, count, then = self.outer, list[Any](), 0, budgets.clock()
+        flow, items = self._next(0)
+        while isinstance(items, list):
+            given += items
+            count += 1
+            if not outer.kept or count >= self._most:
+                break
+            flow, items = self._next(len(given))
+        taken = budgets.clock() - then
+        self._most = (
+            min(2 * self._most, LONGEST) if taken <= budgets.QUICK else max(1, int(count * budgets.QUICK / taken))
+        )
+        if self.over:
+            discard(given)
             return
-        outer = self.outer
-        items = None if self.ready else self.inlet.given(flow, min(self.demand, self.ahead))
-        if items is None:
-            self.add(flow, self.ahead, self.mapper.index)
-        elif isinstance(items, Failed):
-            self.enter(self.ahead, self.mapper.index).on_error(items.take())
-        else:
-            self.several = True
-            if items:
-                self.emit(items)
-            outer.request(1)
+        if given:
+            self.emit(given)
+        if count:
+            outer.request(count)
+        if not isinstance(items, list) and not self.over:
+            self._begin(flow, items)
         if outer.ended and outer.spent and outer in self.inners:
             self.on_spent(outer)
+
+    def _next(self, before: int) -> tuple[FlowLike | Failed, list[Any] | Failed | None]:
+        """Return the flow of the next element, and its elements if they are given, no more than are wanted behind those ``before``."""
+        flow = self.mapper(self.outer.take(1)[0])
+        if isinstance(flow, Failed) or self.ready or self.over:
+            return flow, None
+        items = self.inlet.given(flow, min(self.demand - before, self.ahead))
+        self.several = self.several or items is not None
+        return flow, items
+
+    def _begin(self, flow: FlowLike | Failed, failed: Failed | None) -> None:
+        if isinstance(flow, Failed):
+            self.fail(flow.take())
+        elif failed is None:
+            self.add(flow, self.ahead, self.mapper.index)
+        else:
+            self.enter(self.ahead, self.mapper.index).on_error(failed.take())
 
     def on_spent(self, inner: Inner) -> None:
         """See to the end, and ask for an element in its place."""

@@ -82,7 +82,8 @@ class OneByOne(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements that are to be mapped; pass the others on."""
         if inner is self.outer:
-            super().on_chunk(inner, items)
+            inner.kept.extend(items)
+            self.go()
         else:
             self.arbiter.produced(len(items))
             self.inlet.on_chunk(items)
