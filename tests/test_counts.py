@@ -234,10 +234,10 @@ def runs(n: int, once: Callable[[], object]) -> int:
     return counted(2 * n) - counted(n)
 
 
-def test_a_run_of_a_small_flow_costs_40_calls_and_no_turn_of_the_loop() -> None:
+def test_a_run_of_a_small_flow_costs_42_calls_and_no_turn_of_the_loop() -> None:
     flow = Flow.of(1).map(increment)
 
-    assert runs(1_000, flow.to_list) <= 41 * 1_000  # a turn of the loop each millisecond adds some
+    assert runs(1_000, flow.to_list) <= 42 * 1_000  # a turn of the loop each millisecond adds some
 
 
 def test_building_a_small_flow_costs_20_calls() -> None:

@@ -284,10 +284,10 @@ class Awaited(Source[T_co]):
     __slots__ = ()
 
     @abstractmethod
-    def iterator(self, where: str) -> AsyncIterator[T_co]:
+    def iterator(self, where: object) -> AsyncIterator[T_co]:
         """Return the iterator of a subscription.
 
-        ``where`` is for errors. Its errors are signalled to the subscriber.
+        The ``str`` of ``where`` names the source and its line, for errors. Its errors are signalled to the subscriber.
         """
 
 

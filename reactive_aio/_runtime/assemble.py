@@ -19,14 +19,15 @@ from ..schedulers.base import Released, Scheduler
 from ..schedulers.current import Home
 from ..spec import Subscription
 from .awaited import AwaitedInput
+from .awaited_region import AwaitedDriver
 from .crossing import Crossing, Gathering
 from .driver import RegionDriver
 from .given import Given, PassedOn
 from .host import FlowHost, begun
 from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
+from .iterator_subscription import IteratorSubscription
 from .lifetime import Lifetime
 from .on_the_spot import is_one_for_one, run_on_the_spot
-from .owner import AwaitedDriver
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .tree import View
 from .turns import Company
@@ -121,6 +122,11 @@ class RegionHost:
             given = _view(self.driver).inner = Given((self.driver, receiver), items)
             given.begin(receiver, at_once=at_once)
             return
+        if ended is None and context is None and (source := self._awaited_by(flow)) is not None:
+            host = FlowHost(self.lifetime, self.driver.host)
+            read = _view(self.driver).inner = IteratorSubscription(source, self.driver, receiver, host, self.hold())
+            read.begin(at_once=at_once)
+            return
         if flow is not self._flow:
             self._flow = flow
             # A flow that a function has made belongs where the function has run.
@@ -162,6 +168,16 @@ class RegionHost:
             view.inner = self._passed_on
             self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
         return made
+
+    def _awaited_by(self, flow: FlowLike) -> Placed[Awaited[Any]] | None:
+        """Return the source of a flow of an async iterator that is read here, without steps; None for all others."""
+        nodes = flow.__nodes__
+        source: Placed[Any] = nodes.source
+        if nodes.steps or not isinstance(source.operator, Awaited):
+            return None
+        if self.driver.place.hops or (id(flow) in self._given and not self._belonging.is_here()):
+            return None
+        return source
 
     def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
         """Return the elements of a flow of given elements that belongs here, with stateless stages at most; None for all others."""
@@ -387,8 +403,8 @@ def _driver(
     if region.boundary is not None:
         feed = PushedInput(region.boundary.prefetch, run)
     elif isinstance(operator, Awaited):
-        awaited = AwaitedInput(operator, run, region.source, loop)
-        return AwaitedDriver(awaited, region, context, receiver, host, release)
+        awaited = AwaitedInput(operator, run.pace, region.feed, loop)
+        return AwaitedDriver(awaited, run, region, context, receiver, host, release)
     elif isinstance(operator, Pulled):
         feed = PulledInput(operator, run)
     else:

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from inspect import iscoroutinefunction
 from types import AsyncGeneratorType, GeneratorType, coroutine
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar
 
 from .._core import budgets
 from .._core.budgets import Budget
 from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, is_closed_with
-from .._fusion import BARE, RegionRun
+from .._fusion import BARE, Pace
 from .._plan import Awaited
 from ..hooks import also_failed, discard
 
@@ -30,9 +30,6 @@ MANY: Final = 8
 
 LONGEST: Final = 64
 """Elements that are read at most without a look at the clock."""
-
-QUICK: Final = 50e-6
-"""Seconds that a list may take for the next one to be twice as long."""
 
 LISTED: Final = object()
 """Given by the iterator's generator when it has listed as many elements as it was to."""
@@ -58,26 +55,26 @@ class AwaitedInput:
 
     __slots__ = (
         "_answering", "_answers", "_budget", "_cleanup", "_listed", "_lists", "_most", "_source", "_where",
-        "closing", "ended", "error", "interrupted", "left", "loop", "reading", "run",
+        "closing", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
     )  # fmt: skip
 
     idle = False
     spent = False
 
-    def __init__(self, source: Awaited[Any], run: RegionRun, where: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, source: Awaited[Any], pace: Pace, where: object, loop: asyncio.AbstractEventLoop) -> None:
         self._source = source
         self._where = where
-        self.run = run
+        self.pace = pace
         self.loop = loop
         self._budget = Budget.of(loop)
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
         """The error that the iterator has raised since the region has left it."""
-        self._answers: list[Any] = []
+        self._answers: tuple[Any, ...] = ()
         """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
         self._answering = False
-        self._listed: list[Any] = []
+        self._listed: list[Any] | None = None  # made when it is wanted: a service has thousands of iterators open
         """Elements that have been read and not been taken."""
         self._lists = 0
         """How many elements are to be listed, while that is so; else each is given by itself."""
@@ -99,50 +96,70 @@ class AwaitedInput:
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
         """List elements for a region without stages, as far as the iterator does not suspend; None where none are listed."""
+        # What has been listed comes first, and then an answer to a cancel.
+        few = self._answers or (demand < MANY and not self._lists)
+        if not self._listed and (few or self.ended or self.pace.awaiting is not None):
+            return None
+        return self.listed(demand) or None
+
+    def listed(self, demand: int) -> list[Any]:
+        """List elements until there are enough, the time is up, or the iterator suspends or ends.
+
+        An element comes alone that the iterator has given when it was told of a cancel.
+        """
+        if self._answers:
+            return [self._answered()]
         listed = self._listed
-        if not listed:  # else those come first which the iterator has given when it was told of a cancel
-            if self.ended or self.run.pace.awaiting is not None or self._answers or (demand < MANY and not self._lists):
-                return None
-            self._fill(demand)
-        taken, listed[:] = listed[:], ()
-        return taken or None
+        if listed is None:
+            listed = self._listed = []
+        if not listed:
+            self._fill(demand, listed)
+        taken = listed.copy()  # not by slices, which take twice as long: most iterators of services give one at a time
+        listed.clear()
+        return taken
 
-    def _fill(self, demand: int) -> None:
-        """List elements until there are enough, the time is up, or the iterator suspends or ends."""
-        budget, listed, then = self._budget, self._listed, budgets.clock()
-        until = budget.until or then + budget.part
-        while self._list(demand - len(listed)) and len(listed) < demand:
+    def _fill(self, demand: int, listed: list[Any]) -> None:
+        budget, reading = self._budget, self.reading or self.begun()
+        # No look at the clock where it goes on in the middle of a list.
+        then = 0.0 if self._lists else budgets.clock()
+        until = budget.until
+        while True:
+            if not self._lists:
+                self._lists = min(demand - len(listed), self._most)
+            try:
+                it = next(reading)
+            except StopIteration:
+                self._over()
+                return
+            if reading.gi_yieldfrom is not None:
+                self.pace.awaiting = BARE if it is None else (it,)
+                return
+            self._lists = 0
+            if it is not LISTED:
+                listed.append(it)
+            if len(listed) >= demand:
+                return
             now = budgets.clock()
-            self._most = 1 if now - then > QUICK else min(2 * self._most, LONGEST)
+            if then:
+                self._most = 1 if now - then > budgets.QUICK else min(2 * self._most, LONGEST)
+            until = until or (then or now) + budget.part
             if now >= until:
-                break
+                return
             then = now
-
-    def _list(self, most: int) -> bool:
-        """List some elements; False where the iterator has suspended or ended."""
-        if not self._lists:
-            self._lists = min(most, self._most)
-        try:
-            it = next(self.begun())
-        except StopIteration:
-            self._over()
-            return False
-        if self.suspended:
-            self.run.pace.awaiting = BARE if it is None else (it,)
-            return False
-        self._lists = 0
-        if it is not LISTED:
-            self._listed.append(it)
-        return True
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
-        if self.ended or self.run.pace.awaiting is not None:
+        if self.ended or self.pace.awaiting is not None:
             return None
         if self._answers:
             self._answering = True
-            return _one(self._answers.pop())
+            return _one(self._answered())
         return self.begun()
+
+    def _answered(self) -> Any:
+        *before, answer = self._answers
+        self._answers = tuple(before)
+        return answer
 
     def used_up(self) -> bool:
         """Note that the iterator has ended. True since the stages have to hear of it."""
@@ -155,12 +172,18 @@ class AwaitedInput:
     def begun(self) -> Reading:
         """Return what reads the iterator, made if need be."""
         if self.reading is None:
-            self.reading = cast("Reading", self._read())
+            made: Any = self._read()  # no cast, which is a call, and most iterators of services are short
+            self.reading = made
         return self.reading
 
     def _over(self) -> None:
         self.reading = None
         self.ended = True
+
+    @property
+    def emptied(self) -> bool:
+        """Whether nothing that the iterator has given is left here."""
+        return not (self._listed or self._answers)
 
     @property
     def at_end(self) -> bool:
@@ -177,9 +200,12 @@ class AwaitedInput:
         self._discard()
 
     def _discard(self) -> None:
-        answers, listed, self._answers = self._answers, self._listed[:], []
-        self._listed.clear()
-        discard(answers + listed)
+        if self._answers or self._listed:
+            left = [*self._answers, *(self._listed or ())]
+            self._answers = ()
+            if self._listed:
+                self._listed.clear()  # the iterator may still come to append to it
+            discard(left)
 
     # -- for the owner
 
@@ -204,7 +230,7 @@ class AwaitedInput:
 
     def leave(self) -> bool:
         """Close the iterator; True if that has to wait for something first."""
-        while self.reading is not None and self.run.pace.awaiting is None:
+        while self.reading is not None and self.pace.awaiting is None:
             if self.suspended:
                 self.resume()
             else:
@@ -221,13 +247,13 @@ class AwaitedInput:
             self._over()
         else:
             if self.suspended:
-                self.run.pace.awaiting = (it,)
+                self.pace.awaiting = (it,)
             elif it is ANSWERED:
                 self.interrupted = False
             elif it is LISTED:
                 self._lists = 0
             else:
-                self._answers.append(it)
+                self._answers += (it,)
             if self.left:
                 self._discard()
 
@@ -251,7 +277,7 @@ class AwaitedInput:
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
-        cancels, answers, append = list[asyncio.CancelledError](), list[Any](), self._listed.append
+        cancels, answers = list[asyncio.CancelledError](), list[Any]()
         try:
             iterator = self._source.iterator(self._where)
             following = _next_of(iterator)
@@ -266,6 +292,8 @@ class AwaitedInput:
                         if not self._lists:
                             yield (yield from following())
                             continue
+                        assert self._listed is not None
+                        append = self._listed.append
                         for _ in range(self._lists):
                             append((yield from following()))
                         yield LISTED
@@ -279,7 +307,8 @@ class AwaitedInput:
             # The call that makes the iterator may raise StopAsyncIteration too, which is no end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
-        discard(answers)
+        if answers:
+            discard(answers)
         yield from self._shut(iterator, failure)
         del failure  # a traceback leads back to here
 

@@ -10,6 +10,7 @@ lasts.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from operator import length_hint
@@ -29,7 +30,7 @@ NOTHING: Final = object()
 
 
 async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
-    """Run a plan whose source is `alone` in this task, and return the element that it gives, or ``default``."""
+    """Run a plan whose source is `pulled` in this task, and return the element that it gives, or ``default``."""
     budget = Budget.of(asyncio.get_running_loop())
     if budgets.clock() >= budget.lent:
         budget.lent = await budget.turn()
@@ -49,46 +50,37 @@ async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
     return default if run.value is MISSING else run.value
 
 
-def _begun(plan: Plan, source: Pulled[Any]) -> Direct | Failed:
+def _begun(plan: Plan, source: Pulled[Any]) -> DirectPulled | Failed:
     """Begin with the stages, which may fail in that."""
     region = plan.regions[0]
     try:
-        return Direct(RegionRun(region.stages, region.feed, counted=source.at_hand), source)
+        return DirectPulled(RegionRun(region.stages, region.feed, counted=source.at_hand), source)
     except FAILURES as error:
         add_note(error, f"in {plan.source}")
         return Failed(as_failure(error))
 
 
-class Direct:
+class Direct(ABC):
     """One run of one region, for the one element that it gives at most."""
 
-    __slots__ = ("_items", "_read", "_run", "_sized", "_source", "error", "value")
+    __slots__ = ("_holds", "_read", "_run", "error", "value")
 
-    def __init__(self, run: RegionRun, source: Pulled[Any]) -> None:
+    def __init__(self, run: RegionRun) -> None:
         self._run = run
-        self._source = source
-        self._items: Iterator[Any] | None = None
-        """The iterator of the source, once it is open."""
-        self._sized = False
-        """Whether that knows its own end, and so has nothing to be closed."""
         self._read = False
-        """Whether it has ended."""
+        """Whether the source has ended."""
+        self._holds = True
+        """Whether the source may hold something that is to be let go of."""
         self.value: Any = MISSING
         self.error: BaseException | None = None
 
-    def work(self, budget: Budget) -> bool:
-        """Run passes until the end; True if the time is up before. To be called in the context of the flow."""
-        outer = budget.until  # that of a region which pulls an async generator that awaits the end
-        until = budget.until = budget.lent
-        try:
-            while self._step(until):
-                if budgets.clock() >= until:
-                    return True
-        except FAILURES as error:
-            self._fail(error)
-        finally:
-            budget.until = outer
-        return False
+    @abstractmethod
+    def _read_on(self, until: float) -> bool:
+        """Begin a pass over what the source gives; False behind the end."""
+
+    @abstractmethod
+    def _used_up(self) -> None:
+        """Note that a pass has come to the end of its input."""
 
     def _step(self, until: float) -> bool:
         """Run one pass, or the next part of it; False behind the end."""
@@ -101,19 +93,7 @@ class Direct:
             if run.phase is READING:
                 run.finish()
             return self._take(run.begin(None, until))
-        try:
-            items = self._items
-            if items is None:
-                items = self._items = self._source.iterate()
-                if sized(items):
-                    self._sized = True
-                    run.total = length_hint(items)
-        except FAILURES as error:
-            self._fail(error, locate=True)
-            return False
-        if run.mute and (gather := run.gather(until)) is not None:
-            return self._gather(gather, items)
-        return self._take(run.begin(items, until))
+        return self._read_on(until)
 
     def _take(self, items: Iterator[Any] | None) -> bool:
         """Take the element of a pass that gives it there and then."""
@@ -125,32 +105,14 @@ class Direct:
             self._fail(error, locate=True)
             return False
         if item is NOTHING:
-            self._read = run.phase is READING and run.pace.ended
+            if run.phase is READING and run.pace.ended:
+                self._used_up()
             run.ended(input_ended=False)
             if run.phase is not OVER:
                 return True
         else:
             self.value = item
         self._complete()
-        return False
-
-    def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
-        """Run a pass that gives nothing before the end."""
-        run = self._run
-        run.current = items
-        try:
-            gather[0](items, run.pace, [], 1, *gather[1])
-            self._read = run.pace.ended
-            if not (self._read and run.ends):
-                run.ended(input_ended=False)
-                return True
-            run.current = None
-            for item in run.transforms[-1].finish():
-                self.value = item
-        except FAILURES as error:
-            self._fail(as_of_a_generator(error), locate=True)
-        else:
-            self._signal(self.close())
         return False
 
     # -- the end
@@ -186,8 +148,76 @@ class Direct:
         run = self._run
         items, run.current = run.current, None
         close: Callable[[], object] | None = getattr(items, "close", None)
-        closers = (run.close,) if self._sized else (run.close, self._close_source)
+        closers = (run.close, self._close_source) if self._holds else (run.close,)
         return close_all(closers if close is None else (close, *closers))
+
+    @abstractmethod
+    def _close_source(self) -> None:
+        """Let go of the source."""
+
+
+class DirectPulled(Direct):
+    """A direct run of a source that is pulled."""
+
+    __slots__ = ("_items", "_source")
+
+    def __init__(self, run: RegionRun, source: Pulled[Any]) -> None:
+        super().__init__(run)
+        self._source = source
+        self._items: Iterator[Any] | None = None
+        """The iterator of the source, once it is open."""
+
+    def work(self, budget: Budget) -> bool:
+        """Run passes until the end; True if the time is up before. To be called in the context of the flow."""
+        outer = budget.until  # that of a region which pulls an async generator that awaits the end
+        until = budget.until = budget.lent
+        try:
+            while self._step(until):
+                if budgets.clock() >= until:
+                    return True
+        except FAILURES as error:
+            self._fail(error)
+        finally:
+            budget.until = outer
+        return False
+
+    def _read_on(self, until: float) -> bool:
+        run = self._run
+        try:
+            items = self._items
+            if items is None:
+                items = self._items = self._source.iterate()
+                if sized(items):
+                    self._holds = False
+                    run.total = length_hint(items)
+        except FAILURES as error:
+            self._fail(error, locate=True)
+            return False
+        if run.mute and (gather := run.gather(until)) is not None:
+            return self._gather(gather, items)
+        return self._take(run.begin(items, until))
+
+    def _used_up(self) -> None:
+        self._read = True
+
+    def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
+        """Run a pass that gives nothing before the end."""
+        run = self._run
+        run.current = items
+        try:
+            gather[0](items, run.pace, [], 1, *gather[1])
+            self._read = run.pace.ended
+            if not (self._read and run.ends):
+                run.ended(input_ended=False)
+                return True
+            run.current = None
+            for item in run.transforms[-1].finish():
+                self.value = item
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            self._signal(self.close())
+        return False
 
     def _close_source(self) -> None:
         items, self._items = self._items, None

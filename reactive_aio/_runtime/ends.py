@@ -22,6 +22,7 @@ from ..schedulers.current import Current
 from ..spec import Subscriber, Subscription
 from .assemble import assemble
 from .direct import run_directly
+from .direct_awaited import run_awaited
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
 from .iterating import Held, raise_held
@@ -119,10 +120,11 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
     """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
     ended = _ended_by(flow, stage)
     plan = ended.plan or Plan.of(ended)
-    source = plan.alone
-    if source is None:
-        return only_of(ended, default, gathered=gathered)
-    return run_directly(plan, source, default)
+    if plan.pulled is not None:
+        return run_directly(plan, plan.pulled, default)
+    if plan.awaited is not None:
+        return run_awaited(plan, plan.awaited, default, gathered=gathered)
+    return only_of(ended, default, gathered=gathered)
 
 
 def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> Nodes:

@@ -10,6 +10,7 @@ from ..spec import add_demand
 from .driver import RegionDriver
 from .given import Given, PassedOn
 from .inputs import PushedInput
+from .iterator_subscription import IteratorSubscription
 from .tree import View
 
 HERE: Final = "the subscriber's loop"
@@ -35,7 +36,7 @@ def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
         if view.elsewhere is not None and fed is not None:
             tasks = None if view.tasks is None else view.tasks()
             found.append(RegionSnapshot(view.elsewhere.place, delivered=fed.received, tasks=tasks))
-        if isinstance(now, (Given, PassedOn)):
+        if isinstance(now, (Given, PassedOn, IteratorSubscription)):
             found.append(RegionSnapshot(HERE, now.delivered))
             break
         driver = before or now
@@ -71,6 +72,10 @@ def _inner(inner: Inner) -> InnerSnapshot:
     driver = inner.subscription
     buffered = len(inner.kept)
     delivered = inner.received
+    if isinstance(driver, IteratorSubscription):
+        requested = add_demand(delivered, driver.demand)
+        regions = (RegionSnapshot(HERE, driver.delivered),)
+        return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))
     if not isinstance(driver, RegionDriver):
         return InnerSnapshot((), BoundarySnapshot(delivered, delivered, buffered, inner.prefetch))
     requested = add_demand(delivered, driver.demand)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .driver import RegionDriver
     from .given import Given, PassedOn
     from .handover import Handover
+    from .iterator_subscription import IteratorSubscription
 
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
@@ -77,7 +78,7 @@ class View:
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.elsewhere = elsewhere
         """The place where the elements are made, if that is no region of an event loop."""
-        self.inner: RegionDriver | Given | PassedOn | None = None
+        self.inner: RegionDriver | Given | PassedOn | IteratorSubscription | None = None
         """The last region of the flow that a combinator began with most lately."""
         self.gauge: Gauge | None = None
         """Elements that a source that can't be slowed keeps and drops."""

@@ -15,7 +15,7 @@ class Paged(Awaited[Any]):
 
     fetch: Callable[[int], Awaitable[Sequence[Any]]]
 
-    async def iterator(self, where: str) -> AsyncIterator[Any]:
+    async def iterator(self, where: object) -> AsyncIterator[Any]:
         number = 0
         while page := await self.fetch(number):
             for item in page:

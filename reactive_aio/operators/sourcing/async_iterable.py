@@ -21,7 +21,7 @@ class FromAsyncIterable(Awaited[T]):
     items: AsyncIterable[T]
     _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
 
-    def iterator(self, where: str) -> AsyncIterator[T]:
+    def iterator(self, where: object) -> AsyncIterator[T]:
         """Give a fresh iterator; or the iterator itself, the first time."""
         iterator = aiter(self.items)
         if iterator is self.items:
@@ -45,7 +45,7 @@ class FromAsyncMade(Awaited[T]):
         """The name of the method."""
         return "from_async_iterable"
 
-    def iterator(self, where: str) -> AsyncIterator[T]:
+    def iterator(self, where: object) -> AsyncIterator[T]:
         """Have an async iterable made, and give its iterator."""
         items = self.make()
         if isinstance(items, AsyncIterable):

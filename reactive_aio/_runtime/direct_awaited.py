@@ -1,0 +1,278 @@
+"""Direct runs of an async iterator: its owner runs the flow, and the task that awaits the end waits for the owner.
+
+``await Flow.from_async_iterable(rows).map(parse).sum()`` wants all that the iterator gives, and nobody else signals to it. So no driver is
+made. The one region runs in the owner's task, with the order and the failures that a driver would have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterator
+from contextvars import Context, copy_context
+from types import GeneratorType, coroutine
+from typing import Any
+
+from .._core import budgets
+from .._core.budgets import Budget, Taker
+from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
+from .._core.missing import MISSING
+from .._core.notes import add_note
+from .._fusion import Call, RegionRun
+from .._plan import Awaited, Plan
+from ..errors import TaskCancelledError
+from ..hooks import discard, drop_error
+from .awaited import AwaitedInput
+from .direct import Direct
+from .host import FlowHost
+from .iterating import raise_held
+from .lifetime import Lifetime
+from .owner import Owner
+
+
+async def run_awaited(plan: Plan, source: Awaited[Any], default: Any, *, gathered: bool) -> Any:
+    """Run a plan whose source is `awaited`, and return the element that it gives, or ``default``.
+
+    It may be what was ``gathered`` of others.
+    """
+    run = _begun(plan, source)
+    if isinstance(run, Failed):
+        raise run.take()
+    loop, put_off = asyncio.get_running_loop(), None
+    run.call_again()
+    # A cancel ends the run, and is raised behind its cleanup. Here, as another coroutine would take memory of each flow.
+    while not run.over:
+        run.done = loop.create_future()
+        try:
+            await run.done
+        except asyncio.CancelledError as cancelled:
+            put_off = cancelled
+            run.cancel()
+    try:
+        if put_off is not None:
+            run.drop(gathered=gathered)
+            raise put_off
+    finally:
+        del put_off  # a traceback leads back to here
+    run.conclude()
+    if run.error is not None:
+        raise_held(run)
+    return default if run.value is MISSING else run.value
+
+
+def _begun(plan: Plan, source: Awaited[Any]) -> DirectAwaited | Failed:
+    """Begin with the stages, which may fail in that."""
+    region = plan.regions[0]
+    try:
+        run = RegionRun(region.stages, region.feed, counted=False, awaited=True)
+    except FAILURES as error:
+        add_note(error, f"in {plan.source}")
+        return Failed(as_failure(error))
+    return DirectAwaited(run, source, region.feed)
+
+
+class DirectAwaited(Direct, Taker):
+    """One run of one region that reads an async iterator (a Reader). It begins in a turn, so that many at once share the loop's time."""
+
+    __slots__ = (
+        "_awaited", "_budget", "_failed", "_gathers", "_host", "_owner", "closed", "context", "done", "over",
+    )  # fmt: skip
+
+    def __init__(self, run: RegionRun, source: Awaited[Any], where: object) -> None:
+        super().__init__(run)
+        loop = asyncio.get_running_loop()
+        self.context: Context = copy_context()
+        self._budget = run.pace.budget = Budget.of(loop)
+        self._awaited = AwaitedInput(source, run.pace, where, loop)
+        self._owner = Owner(self._awaited, self._budget)
+        self._gathers: GeneratorType[Any, int | None, None] | None = None
+        """The pass that gathers, while the iterator suspends in the middle of it."""
+        self._host: FlowHost | None = None
+        self._failed = False
+        self.closed = False
+        """Whether the region has ended."""
+        self.done: asyncio.Future[None] | None = None
+        """Tells the task that awaits the end that all is over."""
+        self.over = False
+        """Whether the owner has ended."""
+
+    @property
+    def host(self) -> FlowHost:
+        """Hears of failures of the cleanup; made where there is one, since most flows of a service have none."""
+        if self._host is None:
+            self._host = FlowHost(Lifetime.awaited(), failed=self._failed)
+        return self._host
+
+    def cancel(self) -> None:
+        """End, for want of a task that awaits it."""
+        if not self.closed:
+            for error in self.close():
+                self.host.cleanup_failed(error)
+            self._owner.close(self)
+            self.over = not self._owner.begun
+
+    def drop(self, *, gathered: bool) -> None:
+        """Tell the hooks of what will reach nobody."""
+        if self.error is not None:
+            drop_error(self.error)
+        elif self.value is not MISSING:
+            discard(self.value if gathered else [self.value])
+        if self._host is not None:
+            self._host.lifetime.unawaited()
+
+    def conclude(self) -> None:
+        """Let the failures of the cleanup have their say in what the end raises."""
+        if self._host is not None:
+            self.error = self._host.lifetime.outcome(self.error)
+
+    # -- the Reader
+
+    @property
+    def demand(self) -> int:
+        """The one element, until the region has ended."""
+        return 0 if self.closed else 1
+
+    def work_here(self) -> bool:
+        """Run passes until the iterator suspends or the region has ended. True if the time is up before that."""
+        budget, pace = self._budget, self._run.pace
+        outer = budget.until
+        until = budget.until = outer or budgets.clock() + budget.part
+        try:
+            while self._step(until):
+                if pace.awaiting is not None:
+                    return False
+                if budgets.clock() >= until:
+                    return True
+        except FAILURES as error:
+            self.caught(error)
+        finally:
+            budget.until = outer
+        return False
+
+    @coroutine
+    def read_on(self) -> Generator[Any, None, None]:
+        """Await, and gather what comes behind that, as long as the iterator suspends."""
+        pace, gathers = self._run.pace, self._gathers
+        awaiting, pace.awaiting = pace.awaiting, None
+        assert awaiting is not None
+        awaited = awaiting[0]
+        while True:
+            yield awaited
+            if gathers is None or self._gathers is not gathers:
+                return
+            try:
+                awaited = gathers.send(0)
+            except StopIteration:
+                self._gathers = None
+                self._gathered()
+                return
+            except FAILURES as error:
+                self._gathers = None
+                self._fail(error, locate=True)
+                return
+
+    def break_off(self) -> None:
+        """Let go of the pass that gathers."""
+        gathers, self._gathers = self._gathers, None
+        if gathers is not None and not gathers.gi_running:
+            gathers.close()
+
+    def call_again(self) -> None:
+        """Have the owner go on when others on the event loop have had their turns."""
+        self._budget.add(self)
+
+    def come(self) -> None:
+        """Have the owner go on."""
+        if not self.over:
+            self._owner.call(self)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Nothing: the loop has no step for the owner any more."""
+
+    def caught(self, error: BaseException) -> None:
+        """Fail with what has left the owner."""
+        if not self.closed:
+            self._fail(as_failure(error))
+
+    def left(self, task: asyncio.Task[None]) -> None:
+        """Wake the task that awaits the end."""
+        self._owner.ended(self, task)
+        self.over = True
+        if self.done is not None and not self.done.done():
+            self.done.set_result(None)
+
+    # -- passes
+
+    def _step(self, until: float) -> bool:
+        """Run one pass, or the next part of it, or fail behind the last element; False behind the end."""
+        run, error = self._run, self._awaited.error
+        self._read = self._awaited.ended  # in a pass, or by a cancel where it waited
+        if error is not None and self._read and run.current is None and not (run.may_stop and run.done):
+            self._awaited.error = None
+            self._fail(error)
+            return False
+        return super()._step(until)
+
+    def _read_on(self, until: float) -> bool:
+        """Begin a pass over what the iterator gives; False behind the end."""
+        run = self._run
+        items = self._awaited.stretch()
+        assert items is not None
+        if run.mute and (gather := run.gather(until)) is not None:
+            return self._gather(gather, items)
+        return self._take(run.begin(items, until))
+
+    def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
+        """Run a pass that gives nothing before the end, up to where the iterator suspends."""
+        gathers = self._gathers = gather[0](items, self._run.pace, [], 1, *gather[1])
+        try:
+            self._run.pace.awaiting = (gathers.send(None),)
+        except StopIteration:
+            self._gathers = None
+            self._gathered()
+        except FAILURES as error:
+            self._gathers = None
+            self._fail(error, locate=True)
+            return False
+        return not self.closed
+
+    def _gathered(self) -> None:
+        """See to the end of a pass: that of its time, or of the iterator."""
+        if self._run.pace.ended:
+            self._used_up()
+            if self._awaited.ended and self._run.ends and self._awaited.error is None:
+                self._finish()
+
+    def _finish(self) -> None:
+        """Take the element of the last stage, where only that has one: as a pass does, in fewer calls."""
+        try:
+            for item in self._run.transforms[-1].finish():
+                self.value = item
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            self._signal(self.close())
+
+    def _used_up(self) -> None:
+        self._awaited.used_up()
+
+    # -- the end
+
+    def _signal(self, failures: list[BaseException]) -> None:
+        self._failed = bool(failures)
+        if self._host is not None:
+            self._host.failed = self._failed
+        super()._signal(failures)
+
+    def close(self) -> list[BaseException]:
+        """Let go of the pass and of what the stages hold. The owner closes the iterator."""
+        self.closed = True
+        self.break_off()
+        if self._run.current is self._awaited.reading:
+            self._run.current = None  # which is not a pass
+        return super().close()
+
+    def _close_source(self) -> None:
+        self._awaited.close()
+        late, self._awaited.error = self._awaited.error, None
+        if late is not None and not isinstance(late, TaskCancelledError):
+            self.host.dropped(late)

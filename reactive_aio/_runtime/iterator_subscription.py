@@ -1,0 +1,219 @@
+"""Async iterators that a combinator reads: the owner of the iterator signals its elements to the combinator.
+
+``flat_map(lambda user: Flow.from_async_iterable(posts(user)))`` reads an iterator for each element, and ``merge`` reads a row of them.
+Such a flow has no steps. So no driver is made for it. What the iterator gives without a wait is one list, which is signalled at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from types import coroutine
+from typing import Any
+
+from .._core import budgets
+from .._core.guard import FAILURES, as_failure
+from .._fusion import Pace
+from .._fusion.origin import Placed
+from .._plan import Awaited, Receiver
+from ..errors import TaskCancelledError
+from ..hooks import also_failed, drop_error
+from ..spec import UNBOUNDED, add_demand
+from .awaited import AwaitedInput
+from .driver import RegionDriver
+from .host import FlowHost
+from .owner import Owner
+
+
+class IteratorSubscription:
+    """The subscription to an async iterator, confined to the event loop of the region that reads it (a Reader)."""
+
+    __slots__ = (
+        "_budget", "_due", "_here", "_outer", "_owner", "_receiver", "_release", "_source", "closed", "context", "delivered", "demand", "host",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: Placed[Awaited[Any]],
+        outer: RegionDriver,
+        receiver: Receiver[Any],
+        host: FlowHost,
+        release: Callable[[], None],
+    ) -> None:
+        self._outer: RegionDriver | None = outer
+        """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
+        self._receiver = receiver
+        self.closed = False
+        """Whether the end has been signalled, or the receiver has cancelled: it reads no more."""
+        self.context = outer.context
+        """The context of the subscriber."""
+        self.host = host
+        self._release: Callable[[], None] | None = release
+        self._budget = outer.budget
+        self._source = AwaitedInput(source.operator, Pace(), source, outer.loop)
+        self._owner = Owner(self._source, outer.budget)
+        self._due = True
+        """Whether a turn is to come."""
+        self._here = False
+        """Whether it is at work under the owner's identity."""
+        self.demand = 0
+        """How many elements have been requested and not signalled."""
+        self.delivered = 0
+        """How many elements have been signalled."""
+
+    def begin(self, *, at_once: bool) -> None:
+        """Give the receiver its subscription. Have the owner begin, with ``at_once``, or in an event."""
+        try:
+            self._receiver.on_subscribe(self)
+        except FAILURES as error:
+            self.caught(error)
+        if at_once:
+            self._turn(None)
+        else:
+            self._post()
+
+    # -- the Subscription of the combinator
+
+    def request(self, n: int) -> None:
+        """Note what is wanted, and see to it in an event."""
+        self.demand = add_demand(self.demand, n)
+        self.call_again()
+
+    def cancel(self) -> None:
+        """Signal nothing any more, and have the iterator closed in an event."""
+        self.closed = True
+        self.call_again()
+
+    def abandon(self) -> None:
+        """Have the flow count as failed, for what its cleanup raises."""
+        self.host.failed = True
+
+    # -- turns
+
+    def call_again(self) -> None:
+        """Have a turn come."""
+        if not self._due:
+            self._due = True
+            self._post()
+
+    def _post(self) -> None:
+        if self._outer is not None:
+            self._outer.post(self._turn, None)
+
+    def _turn(self, _: None) -> None:
+        """Read on, or close: in the name of the owner where that waits, else in a step of its own."""
+        self._due = False
+        source, owner = self._source, self._owner
+        if self.closed:
+            self._let_go()
+            if self._owner.begun:
+                self._owner.close(self)
+            else:
+                self._leave()
+        elif self._here or not self.demand or source.pace.awaiting is not None:
+            return
+        elif not owner.waits:
+            owner.call(self)
+        else:
+            late = owner.run(self.work_here)
+            if late:
+                self.call_again()
+            else:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Leave to the owner what it alone does: to await something, and to close the iterator."""
+        if self.closed or self._source.pace.awaiting is not None:
+            self._owner.call(self)
+
+    def _leave(self) -> None:
+        release, self._release, self._outer = self._release, None, None
+        if release is not None:
+            release()
+
+    def _let_go(self) -> None:
+        """Let go of elements that nobody takes, and tell the hook of a failure behind them."""
+        self._source.close()
+        late, self._source.error = self._source.error, None
+        # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+        if late is not None and not isinstance(late, TaskCancelledError):
+            self.host.dropped(late)
+
+    # -- the Reader
+
+    def work_here(self) -> bool:
+        """Signal what the iterator gives until it suspends or ends, or nothing is wanted. True if the time is up before that."""
+        source, budget = self._source, self._budget
+        self._here = True
+        try:
+            until = budget.until
+            while self.demand and not self.closed and not (source.ended and source.emptied):
+                items = source.listed(self.demand)
+                if items:
+                    self.delivered += len(items)
+                    if self.demand != UNBOUNDED:
+                        self.demand -= len(items)
+                    self._receiver.on_chunk(items)
+                if source.pace.awaiting is not None:
+                    return False
+                if source.ended:
+                    continue
+                now = budgets.clock()
+                until = until or now + budget.part
+                if now >= until:
+                    return True
+            if source.ended and source.emptied:
+                self._signal_end()
+        except FAILURES as error:
+            self.caught(error)
+        finally:
+            self._here = False
+        if self.closed:
+            self._let_go()
+        return False
+
+    @coroutine
+    def read_on(self) -> Generator[Any, None, None]:
+        """Await what the iterator waits for, and read on behind that for as long as it suspends."""
+        pace = self._source.pace
+        while pace.awaiting is not None:
+            awaiting, pace.awaiting = pace.awaiting, None
+            yield awaiting[0]
+            if self.closed or not self.demand or self._source.interrupted:
+                return
+            self.work_here()
+
+    def break_off(self) -> None:
+        """Nothing: there is no pass."""
+
+    def _signal_end(self) -> None:
+        if self.closed:
+            return  # the receiver has cancelled, and takes no failure
+        self.closed = True
+        error, self._source.error = self._source.error, None
+        try:
+            if error is None:
+                self._receiver.on_complete()
+            else:
+                self.host.failed = True
+                self._receiver.on_error(as_failure(error))
+        finally:
+            del error  # a traceback leads back to here
+
+    def caught(self, error: BaseException) -> None:
+        """Fail with what has gone wrong in a signal. Where the flow has ended, the region that reads it fails instead."""
+        closed, self.closed = self.closed, True
+        try:
+            if closed:
+                self.host.fail_reader(as_failure(error))
+            else:
+                self.host.failed = True
+                self._receiver.on_error(as_failure(error))
+        except FAILURES as another:
+            also_failed(another, error)
+            drop_error(another)
+
+    def left(self, task: asyncio.Task[None]) -> None:
+        """Let go of the hold on the region that reads the flow."""
+        self._owner.ended(self, task)
+        self._leave()
