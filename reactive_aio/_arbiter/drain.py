@@ -47,7 +47,7 @@ class Drain(ABC):
         self._noted = True
         if self.busy:
             return
-        if sys.exception() is None:  # as `idle`
+        if self.idle:
             self._go_on(None)
         else:
             self.later()  # see `idle`

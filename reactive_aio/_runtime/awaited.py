@@ -96,7 +96,7 @@ class AwaitedInput:
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
         """List elements for a region without stages, as far as the iterator does not suspend; None where none are listed."""
-        # What has been listed comes first, and then an answer to a cancel.
+        # Listed elements come first, and then an answer to a cancel.
         few = self._answers or (demand < MANY and not self._lists)
         if not self._listed and (few or self.ended or self.pace.awaiting is not None):
             return None

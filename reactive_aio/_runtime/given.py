@@ -15,7 +15,7 @@ from attrs import define, field
 
 from .._core import budgets
 from .._plan import Receiver
-from ..spec import UNBOUNDED
+from ..spec import add_demand, subtract_demand
 from .driver import RegionDriver
 from .inputs import LONGEST_CHUNK
 
@@ -52,7 +52,7 @@ class Given:
 
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
-        self._demand = min(self._demand + n, UNBOUNDED)
+        self._demand = add_demand(self._demand, n)
         if not self._busy:
             self._busy = True
             self._later()
@@ -72,8 +72,7 @@ class Given:
             chunk = list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
             if not chunk:
                 break
-            if self._demand != UNBOUNDED:
-                self._demand -= len(chunk)
+            self._demand = subtract_demand(self._demand, len(chunk))
             self.delivered += len(chunk)
             receiver.on_chunk(chunk)
             if not length_hint(self._items):

@@ -1,7 +1,7 @@
 """Async iterators that a combinator reads: the owner of the iterator signals its elements to the combinator.
 
 ``flat_map(lambda user: Flow.from_async_iterable(posts(user)))`` reads an iterator for each element, and ``merge`` reads a row of them.
-Such a flow has no steps. So no driver is made for it. What the iterator gives without a wait is one list, which is signalled at once.
+Such a flow has no steps. So no driver is made for it. Elements that the iterator gives without a wait are one list, which is signalled at once.
 """
 
 from __future__ import annotations

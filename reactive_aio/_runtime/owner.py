@@ -1,7 +1,7 @@
 """The owner of an async iterator: the one task that starts, advances and closes it, in one context.
 
 An async generator that is advanced or closed by another task than the one that started it breaks its own timeouts,
-scopes and context variables. So one task, the *owner*, does all three. It is never cut off. What reads the iterator works in
+scopes and context variables. So one task, the *owner*, does all three. It is never cut off. The reader of the iterator works in
 the owner's task too, in the middle of its step. So an element that is there costs no switch of tasks. Nothing is read ahead.
 
 ::
@@ -210,7 +210,7 @@ class Owner:
             cast("asyncio.Task[None]", self._task).cancel()
 
     def ended(self, reader: Reader, task: asyncio.Task[None]) -> None:
-        """Forget the task, which has ended. What it has failed with, its reader fails with."""
+        """Forget the task, which has ended. Its reader fails with the failure of the task."""
         begun(self._source.loop).discard(task)
         if not reader.closed and not task.cancelled() and (error := task.exception()) is not None:
             reader.caught(error)
