@@ -14,6 +14,7 @@ from types import GeneratorType, coroutine
 from typing import Any, cast
 
 from .._core.guard import FAILURES
+from .._core.identity import swap_current_task
 from .._fusion import BARE, READING, RegionRun
 from .._plan import Receiver, Region
 from ..spec import MOST_AT_ONCE
@@ -43,7 +44,7 @@ class AwaitedDriver(RegionDriver):
         super().__init__(run, region, source, source.loop, context, receiver, host, release)
         self.source = source
         self.run.pace.budget = self.budget
-        self._owner = Owner(source, self.budget)
+        self._owner = Owner(source, self.budget, context)
         self._here = False
         """Whether the region is at work under the owner's identity."""
         self._pass: GeneratorType[Any, int | None, None] | None = None
@@ -216,11 +217,15 @@ class AwaitedDriver(RegionDriver):
         run, items = self.run, self.run.current
         if items is None or not self._owner.waits or self._draining or self.cancelled:
             return NOTHING
+        owner = self._owner
+        me = swap_current_task(self.loop, owner.task)  # as `Owner.run`: each element of an `async for` comes by here
         try:
-            item = self._owner.run(next, items, NOTHING)
+            item = owner.context.run(next, items, NOTHING)
         except FAILURES as error:
             self._fail(error, locate=True)
             return NOTHING
+        finally:
+            swap_current_task(self.loop, me)
         if item is NOTHING:
             read = run.phase is READING
             run.ended(input_ended=False)

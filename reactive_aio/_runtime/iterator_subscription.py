@@ -51,7 +51,7 @@ class IteratorSubscription:
         self._release: Callable[[], None] | None = release
         self._budget = outer.budget
         self._source = AwaitedInput(source.operator, Pace(), source, outer.loop)
-        self._owner = Owner(self._source, outer.budget)
+        self._owner = Owner(self._source, outer.budget, self.context)
         self._due = True
         """Whether a turn is to come."""
         self._here = False

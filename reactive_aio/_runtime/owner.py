@@ -78,14 +78,14 @@ class Reader(Protocol):
 class Owner:
     """Owns the iterator of one subscription. There is no task before the first element is wanted."""
 
-    __slots__ = ("_budget", "_context", "_going", "_source", "_task", "_told")
+    __slots__ = ("_budget", "_going", "_source", "_told", "context", "task")
 
-    def __init__(self, source: AwaitedInput, budget: Budget) -> None:
+    def __init__(self, source: AwaitedInput, budget: Budget, context: Context) -> None:
         self._source = source
         self._budget = budget
-        self._task: asyncio.Task[None] | None = None
-        self._context: Context | None = None
-        """The context of the task, once there is one."""
+        self.task: asyncio.Task[None] | None = None
+        self.context = context
+        """The context of the reader; that of the task, once there is one."""
         self._going: asyncio.Future[None] | None = None
         """The future that it waits for, while there is no demand."""
         self._told = False
@@ -96,12 +96,12 @@ class Owner:
     @property
     def begun(self) -> bool:
         """Whether there has been a task."""
-        return self._task is not None
+        return self.task is not None
 
     @property
     def over(self) -> bool:
         """Whether there is no task, or none any more."""
-        return self._task is None or self._task.done()
+        return self.task is None or self.task.done()
 
     @property
     def waits(self) -> bool:
@@ -111,28 +111,28 @@ class Owner:
     def call(self, reader: Reader) -> None:
         """Have the owner work for its reader, in a step of its own."""
         self._budget.lend()
-        if self._task is None:
+        if self.task is None:
             loop = self._source.loop
-            self._context = reader.context.copy()
-            self._task = loop.create_task(self._steps(reader), context=self._context)
-            begun(loop).add(self._task)
-            self._task.add_done_callback(reader.left, context=reader.context)
+            self.context = self.context.copy()
+            self.task = loop.create_task(self._steps(reader), context=self.context)
+            begun(loop).add(self.task)
+            self.task.add_done_callback(reader.left, context=reader.context)
         elif self.waits:
             assert self._going is not None
             self._going.set_result(None)
 
     def run(self, call: Callable[..., R], *args: Any) -> R:
         """Call something under the owner's identity and in its context, while it waits."""
-        loop, context = self._source.loop, cast("Context", self._context)
-        me = swap_current_task(loop, self._task)
+        loop = self._source.loop
+        me = swap_current_task(loop, self.task)
         try:
-            return context.run(call, *args)
+            return self.context.run(call, *args)
         finally:
             swap_current_task(loop, me)
 
     def close(self, reader: Reader) -> None:
         """Have the iterator closed, now that the reader reads no more; to be called outside of the owner's steps."""
-        if self._task is None or self._source.loop.is_closed():
+        if self.task is None or self._source.loop.is_closed():
             return
         if self._going is not None:
             self.call(reader)
@@ -195,7 +195,7 @@ class Owner:
         except asyncio.CancelledError as cancelled:
             if source.pace.awaiting is not None:
                 # It comes to where the iterator waits, which its consumer has just left to the owner.
-                task = cast("asyncio.Task[None]", self._task)
+                task = cast("asyncio.Task[None]", self.task)
                 task.uncancel()
                 task.cancel()
             elif not reader.closed:
@@ -207,7 +207,7 @@ class Owner:
         """Cancel what the iterator waits for, once."""
         if not self._told and not self._source.closing:
             self._told = True
-            cast("asyncio.Task[None]", self._task).cancel()
+            cast("asyncio.Task[None]", self.task).cancel()
 
     def ended(self, reader: Reader, task: asyncio.Task[None]) -> None:
         """Forget the task, which has ended. Its reader fails with the failure of the task."""
