@@ -7,7 +7,6 @@ could not be said.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, Final
 
 # As Python itself keeps them, whatever the class makes of these names.
@@ -17,10 +16,11 @@ _CONTEXT: Final[Any] = vars(BaseException)["__context__"]
 
 def notes_of(error: BaseException) -> list[str]:
     """Give the notes of an exception."""
-    with suppress(BaseException):
+    try:
         notes: list[object] | None = getattr(error, "__notes__", None)  # or whatever somebody has set
         return [_text(note) for note in notes] if isinstance(notes, list) else []
-    return []
+    except BaseException:
+        return []
 
 
 def _text(note: object) -> str:
@@ -39,8 +39,10 @@ def add_note(error: BaseException, note: str) -> None:
 
 def set_notes(error: BaseException, notes: list[str]) -> None:
     """Give an exception these notes and no others."""
-    with suppress(BaseException):
+    try:
         BaseException.__setattr__(error, "__notes__", notes)
+    except BaseException:
+        return  # of a class that lets no attribute be set
 
 
 def set_cause(error: BaseException, cause: BaseException) -> None:

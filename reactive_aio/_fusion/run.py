@@ -284,14 +284,19 @@ class RegionRun(Passes):
         """Return which stage the innermost frame of this region belongs to; None for the source."""
         found = None
         while traceback is not None:
-            names = traceback.tb_frame.f_locals
-            applied = [place for place, transform in enumerate(self.transforms) if names.get("self") is transform]
-            if applied:
-                found = applied[0]
-            elif names.get("pace") is self.pace:
-                found = self._place(traceback.tb_frame, traceback.tb_lineno)
+            frame = traceback.tb_frame
+            # The locals of a frame are a dict that is made when they are looked at.
+            known = frame.f_code.co_varnames
+            if "self" in known and (at := self._applied(frame.f_locals.get("self"))) is not None:
+                found = at
+            elif "pace" in known and frame.f_locals.get("pace") is self.pace:
+                found = self._place(frame, traceback.tb_lineno)
             traceback = traceback.tb_next
         return found
+
+    def _applied(self, transform: object) -> int | None:
+        """Return where a transform stands among those of the region."""
+        return next((place for place, each in enumerate(self.transforms) if each is transform), None)
 
     def _place(self, frame: FrameType, line: int) -> int | None:
         """Return which stage a line of a generated function belongs to; None for the source.
