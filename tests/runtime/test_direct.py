@@ -35,7 +35,7 @@ ENDS: dict[str, End] = {
     "drain": lambda flow: flow.drain(),
 }
 
-ALWAYS_DRIVEN: Any = property(lambda plan: None, vars(Plan)["alone"].__set__)
+ALWAYS_DRIVEN: Any = property(lambda plan: None, vars(Plan)["pulled"].__set__)
 """In the place of what a plan says of its source."""
 
 number: ContextVar[int] = ContextVar("number", default=0)
@@ -346,7 +346,7 @@ async def test_a_failure_is_raised_noted_and_told_of_as_by_a_driver(
 ) -> None:
     flow = FAILING[place](error)
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", ALWAYS_DRIVEN)
+        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
         expected = await outcome(ENDS[end], flow)
     assert driven
     driven.clear()
@@ -378,7 +378,7 @@ async def test_what_a_cleanup_raises_behind_a_failure_is_noted_as_by_a_driver(
 ) -> None:
     flow = Flow.from_iterable(source).map(fails(ValueError("first")))
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", ALWAYS_DRIVEN)
+        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
         expected = await outcome(ENDS[end], flow)
 
     assert expected == await outcome(ENDS[end], flow)
@@ -396,7 +396,7 @@ async def test_a_stage_that_can_not_be_begun_with_fails_the_flow(
 
     flow = Flow.of(1).then(Broken())
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "alone", ALWAYS_DRIVEN)
+        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
         expected = await outcome(ENDS["to_list"], flow)
 
     assert expected == await outcome(ENDS["to_list"], flow)
