@@ -1,4 +1,4 @@
-"""What is kept of a run: read back, compared, drawn."""
+"""The figures of a run: read back, compared, drawn."""
 
 from __future__ import annotations
 

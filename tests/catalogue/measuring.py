@@ -30,7 +30,7 @@ UNENDING = 100
 
 
 class Counted:
-    """Something of which is known how many there are."""
+    """Objects that are counted."""
 
     alive = 0
 
@@ -59,7 +59,7 @@ class Gauge:
 
     flow: AnyFlow
     operators: list[Any]
-    """What is between the inputs and here, in order."""
+    """The elements between the inputs and here, in order."""
     inputs: list[Gauge]
     gives: float = math.inf
     """How many elements may be given; with 0 there is not even a subscription."""
@@ -310,7 +310,7 @@ def declared(gauge: Gauge, d: float) -> tuple[float, float]:
 
 @frozen
 class Ending:
-    """What an operator did when what it reads ended."""
+    """The signals of an operator after its source has ended."""
 
     when: str
     """"at once", "behind" what it keeps, or "not"."""

@@ -60,7 +60,7 @@ STYLE: Final = (
 
 @define
 class Row:
-    """What stands at one height: labels with the time, the width and the way to draw each."""
+    """The labels at one height, with the time, the width and the way to draw each."""
 
     y: float
     things: list[tuple[float, float, Callable[[float, float], str]]] = field(factory=list[Any])

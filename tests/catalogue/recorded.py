@@ -27,7 +27,7 @@ def recorded_examples() -> list[Example]:
 
 
 def drawn(example: Example) -> Ran:
-    """Give the run of which an example is the record, for its picture."""
+    """Give the run that an example records, for its picture."""
     meaning = dict(each.split(" = ", 1) for each in example.said("where").split("; ") if each)
     flows = {name: [_lane(text, example.said("asked"), {})] for name, text in example.flows.items()}
     result = _lane(example.said("given"), example.said("wanted"), meaning)
@@ -54,7 +54,7 @@ def _timed(text: str) -> list[tuple[str, float]]:
 
 @define
 class Record:
-    """What a run writes down, step by step."""
+    """The record of a run, step by step."""
 
     example: Example
     step: int = field(init=False, default=0)

@@ -134,7 +134,7 @@ class Listening:
 
 @frozen
 class Ran:
-    """What came of an example."""
+    """The result of an example."""
 
     example: Example
     """The example as the run writes it."""
@@ -229,7 +229,7 @@ class Doubled(Stage[int, int]):
 
 
 HELPERS = {each.__name__: each for each in (slow, attempts, ticks, producer, ringing, shop, parse, Doubled, Backoff)}
-"""What examples may call, beside what there is anyway."""
+"""The names that examples may use, beside the builtins."""
 
 
 def ran(example: Example) -> Ran:

@@ -25,7 +25,7 @@ SPARK = {
     "shuffled by key": "shuffled by key",
     "in the workers": "runs in the workers",
 }
-"""What a docstring says of where a stage is run, by what the table says."""
+"""The words of a docstring about the place of a stage, by the entry of the table."""
 
 each = pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
 

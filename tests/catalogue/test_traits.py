@@ -75,7 +75,7 @@ UNSEEN = {
     "using": "what it reads is made by a function when it is subscribed to",
     "delay_subscription": "it asks for nothing before its time has come",
 }
-"""What the examples measure alone."""
+"""The traits that only the examples measure."""
 
 IN_TIME = {"buffer_timeout", "debounce", "sample"}
 """What keeps elements behind which it ends only when their time has come, which the examples show."""
@@ -85,7 +85,7 @@ CANCELS = {
     "race": "cancels those that are not the first",
     "timeout": "goes over to another flow",
 }
-"""What cancels a source in an example and does not complete for that."""
+"""The operators that cancel a source in an example and do not complete."""
 
 READING = [
     entry

@@ -24,7 +24,7 @@ def nothing(*_: Any) -> Any:
 
 @define(eq=False)
 class Code:
-    """What stands for a user's code in one cell."""
+    """The user's code of one cell."""
 
     error: BaseException
     armed: bool = True
@@ -32,7 +32,7 @@ class Code:
     endless: bool = False
     """Whether its sources wait for ever behind their first element."""
     before: Callable[[AnyFlow], AnyFlow] = lambda flow: flow
-    """What stands between a source and the place."""
+    """The operators between a source and the place."""
     first: UpstreamError = field(init=False, factory=lambda: UpstreamError("first"))
     raised: int = field(init=False, default=0)
     open: int = field(init=False, default=0)

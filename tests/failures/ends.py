@@ -173,7 +173,7 @@ PLACEMENTS: Final[dict[str, tuple[Around, Around]]] = {
     "publish_on(threads) behind": (as_it_is, lambda flow: flow.publish_on(schedulers.threads(2)).map(same)),
     "publish_on(threads) before": (lambda flow: flow.publish_on(schedulers.threads(2)), as_it_is),
 }
-"""What may stand between a source and the place, and behind the place."""
+"""The operators between a source and the place, and behind the place."""
 
 
 def same(item: Any) -> Any:

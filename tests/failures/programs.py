@@ -38,7 +38,7 @@ class Operator:
     build: Build
     plain: Plain
     calls: Fn | None = None
-    """What its function does, if it has one."""
+    """The function of the operator, if it has one."""
     eager: bool = False
     """Whether a failure may overtake elements."""
     recovers: bool = False
@@ -406,7 +406,7 @@ def program(seed: int, loops: list[str]) -> Program:
 
 @define(eq=False)
 class Expected:
-    """What plain Python makes of a program."""
+    """The result of a program in plain Python."""
 
     items: list[Any] = field(factory=list[Any])
     failed: bool = False

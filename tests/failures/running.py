@@ -41,7 +41,7 @@ class Code(Protocol):
 
 
 class Cell(Protocol):
-    """What is run and judged."""
+    """A run with its verdict."""
 
     @property
     def loop_name(self) -> str:
@@ -80,7 +80,7 @@ class Outcome:
 
 @define(eq=False)
 class Bench:
-    """What the cells of one loop share."""
+    """The state that the cells of one loop share."""
 
     hangs: int = 0
     handled: list[str] = field(factory=list[str])

@@ -13,7 +13,7 @@ from tests.failures.places import NO_PLACE, PLACES
 from tests.failures.test_matrix import mixed
 
 USERS = re.compile(r"Callable|Awaitable|Iterable|Publisher\b|Subscriber\b|Stage\b|Random\b|ContextManager")
-"""What is a user's and may raise, as the types of parameters say it."""
+"""The types of parameters that are a user's code, which may raise."""
 
 
 def parameters_that_take_code() -> set[str]:

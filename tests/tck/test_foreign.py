@@ -1,4 +1,4 @@
-"""What the verification suite finds in another library: the streams of rsocket, which were not written with it in mind."""
+"""The findings of the verification suite in another library: the streams of rsocket, which were written without it."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Foreign:
     name: str
     verification: type[Verification] = field(repr=False)
     broken: dict[str, str] = field(repr=False)
-    """What is seen of each broken rule."""
+    """The evidence of each broken rule."""
     left_open: frozenset[str] = field(default=frozenset(), converter=frozenset)
     """Rules whose optional tests don't hold."""
 

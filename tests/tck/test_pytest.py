@@ -1,4 +1,4 @@
-"""What pytest makes of verifications: what it collects, and how it shows what they find."""
+"""Verifications in pytest: the tests that it collects, and how it shows their findings."""
 
 from __future__ import annotations
 

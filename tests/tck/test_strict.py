@@ -1,4 +1,4 @@
-"""Strict mode: who breaks a rule is told so at once, with the last signals."""
+"""Strict mode: an object that breaks a rule gets an error at once, with the last signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.subscribers import ByHand, Recorder
 from tests.tck.mutants.correct import GoodPublisher, GoodSubscriber
 from tests.tck.where import somewhere
 
-# What keeps the rules keeps them when it is judged.
+# A stream that keeps the rules keeps them when it is judged.
 
 
 class StrictOurs(PublisherVerification):

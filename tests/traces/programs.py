@@ -120,7 +120,7 @@ class Chain:
 
 @frozen
 class End:
-    """What reads the flow."""
+    """The reader of the flow."""
 
     name: str
     first: int
@@ -198,7 +198,7 @@ class _Maker:
         fails_at = self.count(5) if self.chance(self.failing) else None
         other = None
         if name in GATHERING:
-            # What is inside is smaller, so that a program has an end.
+            # The inner part is smaller, so that a program has an end.
             other = self.chain(f"{label}.", 3, 0 if inside else self.count(3) // 2)
         return Step(label, name, n, fails_at, other)
 

@@ -1,4 +1,4 @@
-"""The record: a byte for each trace of each program, so that a trace that differs is told by its seed."""
+"""The record: a byte for each trace of each program, so that the seed of a trace that differs is known."""
 
 from __future__ import annotations
 

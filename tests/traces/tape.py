@@ -1,4 +1,4 @@
-"""What a trace is written on, and the event loop whose turns it counts."""
+"""The tape on which a trace is written, and the event loop whose turns it counts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TurnLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.turn = 0
         self.at_turn: dict[int, Callable[[], object]] = {}
-        """What is called before a turn."""
+        """The function that is called before a turn."""
         self._now = 0.0
         self._resting: list[asyncio.Future[None]] = []
         selector = _Selector()

@@ -231,7 +231,7 @@ class ForAll(GoodSubscription):
 
 @publisher("1.10", also=("spec111_registered", "spec111_multicast"))
 class ServesTheLatest(GoodPublisher):
-    """gives whoever has subscribed last what any of its subscribers requests"""
+    """gives the latest subscriber the elements that any of its subscribers requests"""
 
     latest: Any = None
 
