@@ -287,8 +287,9 @@ def _waiting(loop: asyncio.AbstractEventLoop) -> str:
     for task in asyncio.all_tasks(loop):
         frames = task.get_stack()
         where = f"{frames[-1].f_code.co_filename}:{frames[-1].f_lineno}" if frames else "its end"
-        lines.append(f"{task.get_name()} waits in {task.get_coro()} at {where}")
-    return "; ".join(["these tasks wait:", *sorted(lines)]) if lines else "no task is left"
+        coroutine = task.get_coro()
+        lines.append(f"{task.get_name()} waits in {getattr(coroutine, '__qualname__', coroutine)} at {where}")
+    return "; ".join(sorted(lines)) if lines else "no task is left"
 
 
 @define(eq=False)

@@ -109,7 +109,7 @@ def test_waiting_for_what_can_not_come_is_an_error_that_names_the_tasks() -> Non
     async def main() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(DeadlockError, match=r"main.*test_virtual\.py"):
+    with pytest.raises(DeadlockError, match=r"the loop: Task-\d+ waits in [\w.<>]*main at [^ ;]*test_virtual\.py:\d+$"):
         run_virtual(main())
 
 
