@@ -33,8 +33,8 @@ class Filtering(Fluent[T_co]):
     def filter(self, predicate: Callable[[T_co], object]) -> Flow[Any]:
         """Emit the elements for which ``predicate`` is true.
 
-        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
+        Errors: an exception of ``predicate`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``filter``.)
@@ -82,8 +82,8 @@ class Filtering(Fluent[T_co]):
         """Emit the last ``n`` elements, once the source has completed.
 
         Demand: unbounded as soon as anything is wanted. The latest ``n`` elements are kept.
-        Errors: when the source fails nothing is emitted; what is kept then, or on cancel, goes to
-        ``hooks.on_discard``. A negative ``n`` is refused with ValueError when the flow is built.
+        Errors: if the source fails, no element is emitted. The kept elements go to ``hooks.on_discard`` then, and on
+        cancel. A negative ``n`` is refused with ValueError when the flow is built.
         Spark: in parts; only the last ``n`` elements of each partition leave the workers.
         (Reactor, RxJava, Pekko: ``takeLast``.)
 
@@ -97,10 +97,10 @@ class Filtering(Fluent[T_co]):
         return self.then(TakeLast(n))
 
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Emit elements as long as ``predicate`` is true of them. At the first other one cancel and complete.
+        """Emit elements as long as ``predicate`` is true of them. At the first other one, cancel the source and complete.
 
         Demand: passed on one for one. Nothing is buffered. The element that ends it is read and dropped.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Errors: an exception of ``predicate`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: in parts. A task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava, Pekko: ``takeWhile``; the builtin ``itertools.takewhile``.)
@@ -119,7 +119,7 @@ class Filtering(Fluent[T_co]):
 
         Demand: passed on one for one. The end follows the last element without further demand. Nothing is buffered, and
         nothing is read beyond that element.
-        Errors: what ``predicate`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Errors: an exception of ``predicate`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: in parts. A task stops where its partition would end it, and the first such place is the end.
         (Reactor, RxJava: ``takeUntil``.)
@@ -138,13 +138,15 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit elements until ``other`` emits or completes, then cancel and complete, without further demand.
 
-        ``other`` is a flow, an event or a function. An event ends this flow when it is set. A function, such as an ``async def``, is called for
-        each subscription and gives what is awaited. A coroutine, task or future will do for one subscription.
+        ``other`` is a flow, an event or a function. An event ends this flow when it is set. A function, such as an
+        ``async def``, is called for each subscription, and its result is awaited. A coroutine, a task or a future serves
+        one subscription only.
 
-        Demand: passed on one for one. ``other`` is asked for one element, before this flow is subscribed to. Nothing is
-        buffered. Where this flow ends first, ``other`` is cancelled, and what the function has given with it.
-        Errors: the failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. The result of a function is ignored. SourceConsumedError for the next subscription to an awaitable. An argument that is
-        none of these is refused with TypeError when the flow is built.
+        Demand: passed on one for one. One element of ``other`` is requested before this flow is subscribed to. Nothing is
+        buffered. If this flow ends first, ``other`` is cancelled, or the awaitable that the function has returned.
+        Errors: a failure of either ends the flow. The element of ``other`` goes to ``hooks.on_discard``. The result of a
+        function is ignored. SourceConsumedError for the second subscription to an awaitable. An argument of another type
+        is refused with TypeError when the flow is built.
         (Reactor: ``takeUntilOther``; RxJava, RxPY: ``takeUntil``; Pekko: ``KillSwitches``.)
 
         >>> from reactive_aio import Flow
@@ -178,10 +180,10 @@ class Filtering(Fluent[T_co]):
         return self.then(SkipLast(n))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Drop elements as long as ``predicate`` is true of them; emit the first other one and all that follow.
+        """Drop elements as long as ``predicate`` is true of them. Emit the first other one and all that follow.
 
-        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``predicate`` raises ends the flow. An ``async def`` is refused with TypeError when the flow is
+        Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
+        Errors: an exception of ``predicate`` ends the flow. An ``async def`` is refused with TypeError when the flow is
         built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``skipWhile``; Pekko: ``dropWhile``; the builtin ``itertools.dropwhile``.)
@@ -198,11 +200,11 @@ class Filtering(Fluent[T_co]):
     def __getitem__(self, at: builtins.slice[Any, Any, Any]) -> Flow[T_co]:
         """Emit the elements of a slice, ``flow[start:stop:step]``, then cancel the source and complete.
 
-        Demand: enlarged by what lies in front of and between the wanted elements, and never beyond the last of
-        them. Nothing is buffered.
-        Errors: a negative bound or step, and what is no slice, is refused with ValueError or TypeError when the
-        flow is built.
-        Spark: in parts where there is a ``stop``, beyond which no task goes; else runs after the boundary.
+        Demand: enlarged by the elements before and between the wanted ones, and never beyond the last of them. Nothing is
+        buffered.
+        Errors: a negative bound or step is refused with ValueError when the flow is built, and another index with
+        TypeError.
+        Spark: with a ``stop`` in parts, since no task goes beyond it. Without one, runs after the boundary.
         (aiostream: ``getitem``; RxPY: ``slice``; the builtin ``itertools.islice``.)
 
         >>> from reactive_aio import Flow
@@ -227,7 +229,7 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit the elements that have not come before, by themselves or by their ``key``.
 
-        Demand: passed on. A dropped element is replaced by asking on. At most ``max_keys`` keys are remembered.
+        Demand: passed on. For each element that it drops, it requests another. At most ``max_keys`` keys are remembered.
         Errors: LimitExceededError when one key more comes. With ``evict`` the oldest is forgotten instead, and passes
         when it comes again. An exception that ``key`` raises, and a key that can't be hashed, ends the flow.
         ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
@@ -260,8 +262,8 @@ class Filtering(Fluent[T_co]):
         """Drop elements that equal the one before, by themselves or by their ``key``, and emit the others.
 
         ``comparer(before, now)`` tells whether two keys are equal. By default it is ``==``.
-        Demand: passed on. A dropped element is replaced by asking on. One key is kept.
-        Errors: what ``key`` or ``comparer`` raises ends the flow, after the elements before it. An ``async def`` is
+        Demand: passed on. For each element that it drops, it requests another. One key is kept.
+        Errors: an exception of ``key`` or ``comparer`` ends the flow, after the elements before it. An ``async def`` is
         refused with TypeError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``distinctUntilChanged``; Pekko: ``dropRepeated``.)
@@ -282,7 +284,7 @@ class Filtering(Fluent[T_co]):
     def of_type(self, kind: type[S]) -> Flow[S]:
         """Emit the elements that are instances of ``kind``.
 
-        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
+        Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
         Errors: what is no type is refused with TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``ofType``; Pekko: ``collectType``.)
@@ -306,7 +308,7 @@ class Filtering(Fluent[T_co]):
         partition make no difference. So equal elements are drawn all or not at all,
         and with a key all of a user's, say, or none. For elements that come up again and are to be drawn one by one give
         a key that differs, or number them before.
-        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
+        Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
         Errors: TypeError for elements, or keys, whose text differs from process to process: sets, and objects that are
         shown by their address. An exception that ``key`` raises ends the flow. A ``fraction`` outside of 0 to 1 is refused with
         ValueError when the flow is built.

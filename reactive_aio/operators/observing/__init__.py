@@ -33,7 +33,7 @@ class Observing(Fluent[T_co]):
         """Call ``fn(item)`` for each element, then emit the element.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Errors: an exception of ``fn`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: runs in the workers, and so do the effects of ``fn``.
         (Reactor, RxJava: ``doOnNext``; RxPY: ``do_action``; Pekko: ``wireTap``.)

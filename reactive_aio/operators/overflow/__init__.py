@@ -64,8 +64,8 @@ class Overflowing(Fluent[T_co]):
         """Drop elements that nobody wants when they come.
 
         Demand: upstream unbounded, from the first demand on; downstream one for one. Nothing is buffered.
-        Errors: what ``on_drop``, called with each element that is dropped, raises. An ``async def`` is refused with
-        TypeError when the flow is built.
+        ``on_drop`` is called with each element that is dropped.
+        Errors: an exception of ``on_drop``. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``onBackpressureDrop``.)
 
         >>> from reactive_aio import Flow, schedulers
@@ -84,8 +84,8 @@ class Overflowing(Fluent[T_co]):
         """Keep the latest element until it is wanted, dropping the one before it.
 
         Demand: upstream unbounded and at once; downstream one for one. One element is buffered.
-        Errors: what ``on_drop``, called with each element that is dropped, raises. An ``async def`` is refused with
-        TypeError when the flow is built.
+        ``on_drop`` is called with each element that is dropped.
+        Errors: an exception of ``on_drop``. An ``async def`` is refused with TypeError when the flow is built.
         Cancel: the element that waits goes to ``hooks.on_discard``.
         (Reactor, RxJava: ``onBackpressureLatest``; Kotlin: ``conflate``.)
 

@@ -18,12 +18,12 @@ class Timing(Fluent[T_co]):
     __slots__ = ()
 
     def delay(self, seconds: float, *, max_size: int = 256) -> Flow[T_co]:
-        """Emit each element ``seconds`` after it has come, so that the distances between elements stay as they are.
+        """Emit each element ``seconds`` after it has come, so the distances between elements stay the same.
 
-        Demand: passed on as far as there is room. At most ``max_size`` elements are asked for and not yet emitted, so
-        that no more than ``max_size`` pass in any ``seconds``. ``max_size`` elements are buffered.
-        Errors: stand behind the elements that wait, as the end does, and wait no longer than these. Seconds below 0 and
-        a ``max_size`` below 1 are refused with ValueError when the flow is built.
+        Demand: passed on while there is room. At most ``max_size`` elements have been requested and are not emitted yet.
+        So at most ``max_size`` elements pass in any ``seconds``, and at most that many are buffered.
+        Errors: a failure or the end comes right after the elements that wait. Seconds below 0 and a ``max_size`` below 1
+        are refused with ValueError when the flow is built.
         Cancel: the elements that wait go to ``hooks.on_discard``.
         (RxJava, RxPY: ``delay``; Reactor: ``delaySequence``; its ``delayElements`` spaces elements, as ``rate_limit(1,
         seconds)`` does here.)
@@ -42,7 +42,7 @@ class Timing(Fluent[T_co]):
     def delay_subscription(self, seconds: float) -> Flow[T_co]:
         """Subscribe to this flow ``seconds`` after it was subscribed to.
 
-        Demand: what is wanted by then is asked for then, once. Nothing is buffered.
+        Demand: requests made before are passed on then, as one. Nothing is buffered.
         Errors: those of this flow. Seconds below 0 are refused with ValueError when the flow is built.
         Cancel: the wait ends at once.
         (Reactor, RxJava: ``delaySubscription``; Pekko: ``initialDelay``; aiostream: ``delay``.)
@@ -58,12 +58,13 @@ class Timing(Fluent[T_co]):
         return self._begin(DelaySubscription[T_co](self._as_flow(), seconds))
 
     def debounce(self, seconds: float) -> Flow[T_co]:
-        """Emit an element when ``seconds`` have passed behind it in which nothing else has come, or with the end.
+        """Emit an element if no other one comes in the ``seconds`` after it, and the last element at the end.
 
-        Demand: upstream unbounded, from the first demand on, for what matters is what comes. An element whose time has come, and which nobody wants, is kept. It is emitted when it is wanted, unless the time
-        of a later one comes first. That one
-        element and the latest are buffered. The others go to ``hooks.on_discard``.
-        Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
+        Demand: unbounded upstream, from the first request on, since a quiet period shows only if all elements come. An
+        element whose time has come is kept until it is requested, or until the time of a later one comes. That element
+        and the latest are buffered. The others go to ``hooks.on_discard``.
+        Errors: a failure ends the flow after the element that is kept. The latest one, whose time has not come, is
+        discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
         (RxJava, RxPY, Kotlin: ``debounce``; Reactor: ``sampleTimeout``.)
 
@@ -78,10 +79,10 @@ class Timing(Fluent[T_co]):
         return self._begin(Debounce[T_co](self._as_flow(), seconds))
 
     def throttle_first(self, seconds: float) -> Flow[T_co]:
-        """Emit an element, and drop what comes in the ``seconds`` behind it.
+        """Emit an element, and drop the elements that come in the ``seconds`` after it.
 
-        Demand: upstream unbounded, from the first demand on, for what matters is when elements come. An element that
-        nobody wants when it comes is dropped, and no time begins with it. Nothing is buffered; what is dropped goes to
+        Demand: unbounded upstream, from the first request on, since the times of all elements count. An element that is
+        not requested when it comes is dropped, and does not start a period. Nothing is buffered. Dropped elements go to
         ``hooks.on_discard``.
         Errors: those of this flow. Seconds that are not above 0 are refused with ValueError when the flow is built.
         (RxJava, RxPY: ``throttleFirst``; Reactor: ``sampleFirst``.)
@@ -99,10 +100,11 @@ class Timing(Fluent[T_co]):
     def sample(self, seconds: float) -> Flow[T_co]:
         """Emit the latest element every ``seconds``, if one has come since, and with the end.
 
-        Demand: upstream unbounded, from the first demand on, with which the first period begins. An element whose time has come, and which nobody wants, is kept. It is emitted when it is wanted, unless the time
-        of a later one comes first. That one
-        element and the latest are buffered. The others go to ``hooks.on_discard``.
-        Errors: end the flow, behind the element that is kept; the latest one, whose time has not come, is discarded.
+        Demand: unbounded upstream, from the first request on, which also starts the first period. An element whose time
+        has come is kept until it is requested, or until the time of a later one comes. That element and the latest are
+        buffered. The others go to ``hooks.on_discard``.
+        Errors: a failure ends the flow after the element that is kept. The latest one, whose time has not come, is
+        discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.
         (Reactor, RxJava, RxPY, Kotlin: ``sample``; RxJava: ``throttleLast``.)
 

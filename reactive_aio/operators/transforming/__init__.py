@@ -30,7 +30,7 @@ class Transforming(Fluent[T_co]):
         """Emit ``fn(item)`` for each element.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Errors: an exception of ``fn`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``map``.)
@@ -45,9 +45,9 @@ class Transforming(Fluent[T_co]):
     def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
         """Emit the elements of the iterable ``fn(item)``, one after another, for each element.
 
-        Demand: one element is asked for when those of the one before have been emitted; where the demand is unbounded
-        it is passed on. An iterable is read as its elements are wanted. Nothing is buffered.
-        Errors: what ``fn`` or its iterable raises ends the flow, after the elements before it. An ``async def`` is
+        Demand: one element is requested when the iterable of the one before has been emitted. Unbounded demand is passed
+        on. An iterable is read as its elements are requested. Nothing is buffered.
+        Errors: an exception of ``fn`` or of its iterable ends the flow, after the elements before it. An ``async def`` is
         refused with TypeError when the flow is built.
         Cancel: an iterable that can be closed, such as a generator, is closed.
         Spark: runs in the workers.
@@ -69,16 +69,16 @@ class Transforming(Fluent[T_co]):
     def map_batches(self, fn: Callable[[Any], Iterable[R]], *, size: int = 1024, as_: type[Any] = list) -> Flow[R]:
         """Call ``fn`` with batches of up to ``size`` elements, and emit the elements of the iterables that it gives.
 
-        For functions that are quicker over many elements at once: of numpy, of a model, of a service that takes lists.
+        Use it for functions that are faster on many elements at once: of numpy, of a model, of a service that takes lists.
         A batch is a ``list``, or by ``as_`` a ``pandas.DataFrame``, a ``pyarrow.Table`` or a ``pyarrow.RecordBatch``.
         Their columns are the fields of the elements, which are dicts, tuples, or objects of attrs classes and
-        dataclasses. They are called ``_1``, ``_2`` where tuples have no names, and ``value`` for anything else. Batches have ``size``
-        elements but for the last, on workers the last of each partition or chunk. So ``fn`` is one that gives for a batch
-        what it gives for the parts of it.
+        dataclasses. Tuples without names have the columns ``_1``, ``_2`` and so on, and any other element is in
+        the column ``value``. The last batch may be smaller than ``size``, on workers the last of each partition or chunk.
+        So the results of ``fn`` must not depend on where a batch ends.
 
-        Demand: ``size`` elements are asked for when those of the batch before have been emitted; where the demand is
-        unbounded it is passed on. Fewer than ``size`` are kept, and the iterable that is being read.
-        Errors: what ``fn`` or its iterable raises ends the flow, after the elements before it; what is kept goes to
+        Demand: ``size`` elements are requested when the results of the batch before have been emitted. Unbounded demand is
+        passed on. Fewer than ``size`` elements are kept, and the iterable that is being read.
+        Errors: an exception of ``fn`` or of its iterable ends the flow, after the elements before it; what is kept goes to
         ``hooks.on_discard``. TypeError for a table that ``fn`` gives, since iterating gives columns. Another ``as_``, a
         ``size`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: runs in the workers.
@@ -103,8 +103,8 @@ class Transforming(Fluent[T_co]):
     def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
         """Emit ``fn(item)`` for each element for which it is not None.
 
-        Demand: passed on. A dropped element is replaced by asking on. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it. An ``async def`` is refused with
+        Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
+        Errors: an exception of ``fn`` ends the flow, after the elements before it. An ``async def`` is refused with
         TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor: ``mapNotNull``; RxJava: ``mapOptional``; Kotlin: ``mapNotNull``.)
@@ -128,7 +128,7 @@ class Transforming(Fluent[T_co]):
         Without ``initial`` the first element is the first value. With it, it is emitted before any element is asked
         for, and also for an empty source.
         Demand: passed on one for one, less ``initial``, which needs no element. One value is kept.
-        Errors: what ``fn`` raises ends the flow, after the values before it. An ``async def`` is refused with TypeError
+        Errors: an exception of ``fn`` ends the flow, after the values before it. An ``async def`` is refused with TypeError
         when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava, Pekko: ``scan``; the builtin ``itertools.accumulate``.)
@@ -148,8 +148,9 @@ class Transforming(Fluent[T_co]):
         """Emit each element with its number, counted from ``start``, as the builtin ``enumerate`` does.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: what is no whole number is refused with TypeError when the flow is built.
-        Spark: runs in the workers with what follows, one partition after another, each told how many elements came before it.
+        Errors: a ``start`` that is not a whole number is refused with TypeError when the flow is built.
+        Spark: runs in the workers with the operators that follow, one partition after another. Each partition begins with
+        the number of elements before it.
         (Reactor: ``index``; Pekko: ``zipWithIndex``; Kotlin: ``withIndex``.)
 
         >>> from reactive_aio import Flow
@@ -187,12 +188,12 @@ class Transforming(Fluent[T_co]):
         return self.then(SortBy[T_co](key, reverse, max_size))
 
     def handle(self, fn: Callable[[T_co, SynchronousSink[R]], object]) -> Flow[R]:
-        """Call ``fn(item, sink)`` for each element; emit what it gives to ``sink.next``, if it gives anything.
+        """Call ``fn(item, sink)`` for each element, and emit the element that it passes to ``sink.next``, if any.
 
-        The synchronous operator for what is neither ``map`` nor ``filter``: one element or none for each, and
-        ``sink.complete()`` completes the flow at once, behind what has been given.
-        Demand: passed on. An element for which nothing is emitted is replaced by asking on. Nothing is buffered.
-        Errors: what ``fn`` raises ends the flow, after the elements before it; RuntimeError for a second ``sink.next``.
+        It does the work of ``map`` and ``filter`` in one function. ``sink.complete()`` completes the flow at once, after
+        the element that was passed.
+        Demand: passed on. For each element that emits nothing, it requests another. Nothing is buffered.
+        Errors: an exception of ``fn`` ends the flow, after the elements before it; RuntimeError for a second ``sink.next``.
         An ``async def`` is refused with TypeError when the flow is built.
         Spark: runs after the boundary, since it may end the whole.
         (Reactor: ``handle``.)
