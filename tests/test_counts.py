@@ -209,12 +209,12 @@ def shared_by(readers: int) -> int:
     return counted(2 * N) - counted(N)
 
 
-def test_a_shared_flow_costs_its_one_subscriber_48_calls_for_256_elements() -> None:
-    assert shared_by(1) <= 49 * ROUNDS
+def test_a_shared_flow_costs_its_one_subscriber_26_calls_for_256_elements() -> None:
+    assert shared_by(1) <= 27 * ROUNDS
 
 
-def test_each_further_subscriber_of_a_shared_flow_costs_14_calls_for_256_elements() -> None:
-    assert shared_by(8) - shared_by(1) <= 7 * 14.5 * ROUNDS
+def test_each_further_subscriber_of_a_shared_flow_costs_11_calls_for_256_elements() -> None:
+    assert shared_by(8) - shared_by(1) <= 7 * 11.5 * ROUNDS
 
 
 # --- calls of Python functions for a subscription ---------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, hooks
+from reactive_aio import UNBOUNDED, Flow, Hub, hooks, schedulers
 from reactive_aio.operators.sharing.delivery import AT_ONCE
 from reactive_aio.operators.sharing.taking import Taken, TaskReader, sharing_of
 from tests.sharing.driven import Hot, reads
@@ -42,6 +44,40 @@ async def test_one_who_is_cancelled_by_another_in_the_same_turn_is_given_nothing
     await idle()
 
     assert ([1], []) == (first.items, second.items)
+
+
+async def produce(emit: Callable[[int], Awaitable[None]]) -> None:
+    for item in range(3):
+        await emit(item)
+
+
+async def iterate() -> AsyncGenerator[int]:
+    for item in range(3):
+        yield item
+
+
+@pytest.mark.parametrize(
+    "source",
+    [Flow.range(3), Flow.range(3).publish_on(schedulers.current()), Flow.create(produce), Flow.from_async_iterable(iterate)],
+    ids=["range", "boundary", "producer", "async generator"],
+)
+async def test_no_subscriber_is_given_an_element_inside_the_code_or_the_task_of_the_source(source: Flow[int]) -> None:
+    inside: list[bool] = []
+
+    def look(_: int) -> None:
+        frame: FrameType | None = sys._getframe()
+        names: list[str] = []
+        while frame is not None:
+            names.append(frame.f_code.co_name)
+            frame = frame.f_back
+        inside.append("produce" in names or asyncio.current_task() is not None)
+
+    shared = source.share(start=2)
+    both = [reads(shared.do_on_next(look), UNBOUNDED) for _ in range(2)]
+    for each in both:
+        await each.over.wait()
+
+    assert [False] * 6 == inside
 
 
 async def cancelled_when_taken(hot: Hot, items: Taken[int]) -> None:

@@ -74,7 +74,7 @@ class Broadcast(ABC):
         delivery = self.deliveries.get(loop)
         if delivery is None:
             delivery = self.deliveries[loop] = Delivery(self, loop)
-        delivery.readers[reader] = None
+        delivery.readers[reader] = reader.cursor
         reader.delivery = delivery
         self.joined += 1
         reader.number = self.joined
@@ -97,18 +97,21 @@ class Broadcast(ABC):
 
     def take(self, reader: Reader) -> tuple[list[Any], End | None]:
         """Take for one reader what it has asked for, with the end where that is next. Then it has left."""
+        nodes: list[Node | None] = []  # they are let go of behind the lock
         with self.mutex:
-            taken, calls = self._take((reader,))
+            taken, calls = self._take((reader,), nodes)
         do(calls)
         return taken[0][1:] if taken else ([], None)
 
     def take_due(self, delivery: Delivery) -> tuple[list[ReaderChunk], bool]:
         """Take for the readers of one event loop that are due, some of them at a time; True if more of them are."""
+        nodes: list[Node | None] = []  # as above
         with self.mutex:
             summoned = delivery.summon()
             more = delivery.posted
-            taken, calls = self._take(summoned)
-        do(calls)
+            taken, calls = self._take(summoned, nodes)
+        for call in calls:
+            call()
         return taken, more
 
     def put_off(self, delivery: Delivery) -> bool:
@@ -116,25 +119,22 @@ class Broadcast(ABC):
         with self.mutex:
             return delivery.put_off()
 
-    def _take(self, readers: Iterable[Reader]) -> tuple[list[ReaderChunk], list[Then]]:
+    def _take(self, readers: Iterable[Reader], nodes: list[Node | None]) -> tuple[list[ReaderChunk], list[Then]]:
+        """Take for some readers. Who calls has ``nodes`` hold what they let go of, until the lock is released."""
         log = self.log
         taken: list[ReaderChunk] = []
-        nodes: list[Node | None] = []
-        calls: list[Then] = [nodes.clear]  # they are let go of behind the lock
-        for reader in readers:
-            cursor = reader.cursor
+        calls: list[Then] = []
+        for reader, items in log.take_all([each for each in readers if not each.over], nodes):
+            cursor, end = reader.cursor, None
             reader.is_due = False
-            if reader.over:
-                continue
-            nodes.append(cursor.node)
-            items, end = log.take(cursor), None
             if log.ended and cursor.at == log.made:
                 self.heard = True
                 end = log.error, log.traceback
                 calls += self._gone(reader)
             elif cursor.at < log.made and cursor.at < cursor.goal and reader.delivery.note(reader):
                 calls.append(reader.delivery.post)
-            taken.append((reader, items, end))
+            if items or end is not None:
+                taken.append((reader, items, end))
         if taken and not log.ended and (then := self._settle()) is not None:
             calls.append(then)
         return taken, calls

@@ -18,6 +18,7 @@ from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
     from .broadcast import Broadcast
+    from .log import Cursor
     from .reader import Reader, ReaderChunk
 
 AT_ONCE: Final = 64
@@ -33,9 +34,9 @@ class Delivery(Taker):
 
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
-    readers: dict[Reader, None] = field(init=False, factory=dict["Reader", None])
-    """All that are there."""
-    due: deque[Reader] = field(init=False, factory=deque["Reader"])
+    readers: dict[Reader, Cursor] = field(init=False, factory=dict["Reader", "Cursor"])
+    """All that are there, with their places."""
+    due: list[Reader] = field(init=False, factory=list["Reader"])
     """Those who have asked for what was there already, and those found to be due since the latest news."""
     news: bool = field(init=False, default=False)
     """Whether the log has grown since it was last looked who is due."""
@@ -64,11 +65,16 @@ class Delivery(Taker):
             self.news = True
             return False
         ended = self.broadcast.log.ended
-        for reader in self.readers:
-            if ended or reader.cursor.goal > reader.cursor.at:
+        for cursor in self.readers.values():
+            if ended or cursor.goal > cursor.at:
                 self.posted = self.news = True
                 return True
         return False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits for a turn, and this is the thread of the event loop."""
+        return not self.posted and get_ident() == self._ident
 
     def summon(self) -> list[Reader]:
         """Give those who are due, `AT_ONCE` of them at most.
@@ -79,13 +85,13 @@ class Delivery(Taker):
         if self.news:
             self.news = False
             ended = self.broadcast.log.ended
-            for reader in self.readers:  # by the thousand
-                if not reader.is_due and (ended or reader.cursor.goal > reader.cursor.at):
+            for reader, cursor in self.readers.items():  # by the thousand
+                if not reader.is_due and (ended or cursor.goal > cursor.at):
                     reader.is_due = True
                     due.append(reader)
-        summoned = [due.popleft() for _ in range(min(len(due), AT_ONCE))]
-        self.posted = bool(due)
-        return summoned
+        self.due = due[AT_ONCE:]
+        self.posted = bool(self.due)
+        return due[:AT_ONCE]
 
     def put_off(self) -> bool:
         """Have a turn come for what has been taken, as `note` does; on the loop, with the lock."""
@@ -97,19 +103,25 @@ class Delivery(Taker):
         self._budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Give readers what there is, each in its own context, until the time is up.
-
-        The rest comes behind whatever else waits for a turn.
-        """
-        until = self._budget.until
-        taken = self.taken
-        again = bool(taken)  # others may have become due behind these
+        """Give readers what there is, in a turn."""
+        again = bool(self.taken)  # others may have become due behind these
         if not again:
-            due, again = self.broadcast.take_due(self)
-            taken.extend(due)
+            taken, again = self.broadcast.take_due(self)
+            self.taken.extend(taken)
+        self.hand_out(again=again)
+
+    def hand_out(self, *, again: bool = False) -> None:
+        """Give readers what has been taken, each in its own context, until the time is up.
+
+        The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
+        """
+        taken, until = self.taken, self._budget.until
         while taken:
             reader, items, end = taken.popleft()
-            reader.context.run(reader.give, items, end)
+            if end is None:
+                reader.context.run(reader.take_in, items)
+            else:
+                reader.context.run(reader.give, items, end)
             if budgets.clock() >= until:
                 break
         if again or (taken and self.broadcast.put_off(self)):

@@ -5,8 +5,9 @@ It is data. Nothing here waits, signals or takes a lock; who has a log sees to t
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field
 
@@ -56,6 +57,18 @@ class Cursor:
         return node is not None and self.goal > self.at and node.behind is not None
 
 
+class Placed(Protocol):
+    """A reader: one who has a place."""
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place."""
+        ...
+
+
+R = TypeVar("R", bound=Placed)
+
+
 class Counts:
     """How many readers have a number, with the least and the greatest of the numbers.
 
@@ -98,15 +111,15 @@ class Counts:
         elif number == self.greatest:
             self.greatest = max(counts)
 
-    def move(self, before: int, after: int) -> None:
-        """Have a reader change its number: as `add` and `remove`, without their calls."""
+    def move(self, before: int, after: int, readers: int = 1) -> None:
+        """Have readers with one number change it: as `add` and `remove`, without their calls."""
         counts = self._counts
-        counts[after] = counts.get(after, 0) + 1
+        counts[after] = counts.get(after, 0) + readers
         if after > self.greatest:
             self.greatest = after
         elif after < self.least:
             self.least = after
-        left = counts[before] - 1
+        left = counts[before] - readers
         if left:
             counts[before] = left
             return
@@ -204,6 +217,23 @@ class Log:
         rest.node, rest.at = self.tail, self.made
         self.places.add(rest.at)
 
+    def pass_by(self, cursors: Collection[Cursor], items: list[Any]) -> bool:
+        """Count a list as taken whole by these readers; False if one of them does not want all of it.
+
+        They are all that there are, and have taken what there was. So nothing of the list is to be kept, but for a replay.
+        """
+        made = self.made + len(items)
+        if self.replay:
+            return False
+        for cursor in cursors:
+            if cursor.goal < made:
+                return False
+        for cursor in cursors:
+            cursor.at = made
+        self.places.move(self.made, made, len(cursors))
+        self.made = self.had = self.tail.first = made
+        return True
+
     # -- the readers
 
     def join(self, cursor: Cursor) -> None:
@@ -251,6 +281,34 @@ class Log:
         cursor.node, cursor.at = node, number
         self.had = max(self.had, number)
         return items
+
+    def take_all(self, readers: Iterable[R], nodes: list[Node | None]) -> list[tuple[R, list[Any]]]:
+        """Take for several readers; those who are at one place and have asked for as much are given the same list.
+
+        ``nodes`` is to hold the nodes that they leave.
+        """
+        taken: list[tuple[R, list[Any]]] = []
+        node: Node | None = None
+        behind: Node | None = None
+        at = goal = number = more = 0
+        items: list[Any] = []
+        for reader in readers:
+            cursor = reader.cursor
+            if cursor.node is node and cursor.at == at and cursor.goal == goal and node is not None:
+                cursor.node, cursor.at = behind, number
+                more += 1
+            else:
+                if more:
+                    self.places.move(at, number, more)
+                    more = 0
+                node, at, goal = cursor.node, cursor.at, cursor.goal
+                nodes.append(node)
+                items = self.take(cursor)
+                behind, number = cursor.node, cursor.at
+            taken.append((reader, items))
+        if more:
+            self.places.move(at, number, more)
+        return taken
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
         """Take a reader out. With ``keeps`` what nobody has had is kept, if it was the last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,9 +44,15 @@ class Reader:
     """Whether it has left by itself."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
+    take_in: Callable[[list[Any]], None] = field(init=False)
+    """Takes elements that have been taken for it, with no end behind them."""
 
     def __attrs_post_init__(self) -> None:
         self.release = self.inlet.hold()
+        self.take_in = self._taking()
+
+    def _taking(self) -> Callable[[list[Any]], None]:
+        return self.inlet.on_chunk  # without a call between
 
     # -- the Subscription of the region, on its loop
 
@@ -68,7 +75,7 @@ class Reader:
     def give(self, items: list[Any], end: End | None) -> None:
         """Give the region what has been taken for it, and the end behind that."""
         if items:
-            self.inlet.on_chunk(items)
+            self.take_in(items)
         if end is not None:
             error = failure(end)
             if error is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, field
 
-from ..._plan import Plan
+from ..._plan import Plan, Pulled
 from ...errors import SchedulerClosedError
 from ...hooks import discard, drop_error
 from ...schedulers.current import Current
@@ -53,8 +53,12 @@ class Run(Broadcast):
     """Whether as many readers have come as it waits for."""
     home: asyncio.AbstractEventLoop | None = field(init=False, default=None)
     """The event loop where a part of the flow runs that is placed nowhere."""
+    in_turns: bool = field(init=False, default=False)
+    """Whether elements come in turns of an event loop only, when nobody's code is running."""
     asked: int = field(init=False, default=0)
     """How many elements have been requested in all."""
+    _bulk: int = field(init=False, default=Factory(lambda self: quarter(self.lag), takes_self=True))
+    """As many are asked for at a time, where the slowest holds up the others."""
     _upstream: Subscription | None = field(init=False, default=None)
     _releases: list[Then] = field(init=False, factory=list[Then])
     """Of those who are not to be told that all has ended before it has."""
@@ -127,7 +131,7 @@ class Run(Broadcast):
         if wanted <= allowed:
             return max(wanted - self.asked, 0)
         missing = allowed - self.asked
-        if missing < quarter(self.lag) and (self.asked > log.made or log.made not in log.places):
+        if missing < self._bulk and (self.asked > log.made or log.made not in log.places):
             return 0
         return max(missing, 0)
 
@@ -191,7 +195,10 @@ class Run(Broadcast):
             if self.begun or self.left or self.sharing.connected is not None:
                 return
             self.begun, self.sharing.connected = True, self
-            if any(placed_nowhere(region.scheduler) for region in Plan.of(self.sharing.flow).regions):
+            plan = Plan.of(self.sharing.flow)
+            # Not of a producer or a callback, whose code is running when it emits; nor of an async iterator, whose task is.
+            self.in_turns = len(plan.regions) > 1 or isinstance(plan.source.operator, Pulled)
+            if any(placed_nowhere(region.scheduler) for region in plan.regions):
                 self.home = asyncio.get_running_loop()
         connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
 
@@ -238,21 +245,42 @@ class Run(Broadcast):
             then()
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Add elements to the log."""
+        """Add elements to the log; those that all who read here wait for are given at once, if nobody's code is running."""
         head = self.log.head  # it is let go of behind the lock
+        here: Delivery | None = None
+        then: Then | None = None
         deliveries: list[Delivery] = []
         with self.mutex:
             late = self.left
             if not late:
-                # More is asked for when readers move or want more: this changes neither.
-                deliveries = self._put(items)
+                here = self._given_at_once(items) if self.in_turns else None
+                if here is not None:
+                    then = self._settle()
+                else:
+                    # More is asked for when readers move or want more: this changes neither.
+                    deliveries = self._put(items)
         del head
         if late:
             discard(items)
             return
+        if then is not None:
+            then()
+        if here is not None:
+            here.hand_out()
+            return
         post(deliveries)
         if self.sharing.replay_for is not None:
             self._keep_by_age(self.sharing.replay_for)
+
+    def _given_at_once(self, items: list[Any]) -> Delivery | None:
+        """Take a list for all readers, without the log, if it can be given here and now; give the delivery of it."""
+        if len(self.deliveries) != 1:
+            return None
+        (here,) = self.deliveries.values()
+        if not here.is_idle or not self.log.pass_by(here.readers.values(), items):
+            return None
+        here.taken.extend([(reader, items, None) for reader in here.readers])
+        return here
 
     def _keep_by_age(self, seconds: float) -> None:
         if self._ages is None:

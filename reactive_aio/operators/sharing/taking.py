@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -36,6 +37,9 @@ class TaskReader(Reader):
     """The failure that the task is to raise: of the stream, or of this reader alone."""
     ended: bool = field(init=False, default=False)
     """Whether the end has been taken."""
+
+    def _taking(self) -> Callable[[list[Any]], None]:
+        return partial(self.give, end=None)
 
     def give(self, items: list[Any], end: End | None) -> None:
         """Keep what the task has asked for, and wake it; discard it where the task has left since it was taken."""

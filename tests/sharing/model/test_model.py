@@ -36,6 +36,16 @@ WORLDS = {
         together=True, hurried=True, lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False
     ),
     "one loop held open in a hurry": Bounds(together=True, hurried=True, held=True, completes=False, fails=False),
+    "one loop in turns": Bounds(together=True, in_turns=True, late=True),
+    "one loop in turns in a hurry": Bounds(together=True, in_turns=True, hurried=True),
+    "one loop in turns with lists": Bounds(
+        together=True, in_turns=True, lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False
+    ),
+    "one loop in turns in a hurry with lists": Bounds(
+        together=True, in_turns=True, hurried=True, lag=2, subscriptions=2, asks=(1, 2), lists=(1, 2), fails=False
+    ),
+    "one loop in turns with a replay": Bounds(together=True, in_turns=True, replay=1, fails=False),
+    "one loop in turns held open": Bounds(together=True, in_turns=True, held=True, completes=False, fails=False),
     "three": Bounds(subscribers=3, subscriptions=4, completes=False, fails=False),
     "a replay": Bounds(replay=1, fails=False),
     "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=2, fails=False),
@@ -137,13 +147,26 @@ PLANTS = {
         Delivery, "note_news", "self.news = True\n        return False", "return False", "I[67]", "two on one loop in a hurry",
     ),
     "who is due behind others who were given first is forgotten": Plant(
-        Delivery, "come", "if again or", "if", "I[67]", "two on one loop in a hurry",
+        Delivery, "hand_out", "if again or", "if", "I[67]", "two on one loop in a hurry",
     ),
     "more is taken before all has been given": Plant(
-        Delivery, "come", "again = bool(taken)", "again = False", "I11", "two on one loop in a hurry",
+        Delivery, "come", "again = bool(self.taken)", "again = False", "I11", "two on one loop in a hurry",
     ),
     "what is left when the time is up gets no turn": Plant(
         Delivery, "put_off", "not posted", "False", "I[67]", "two on one loop in a hurry",
+    ),
+    "a list is given at once to those who do not want all of it": Plant(
+        Log, "pass_by", "cursor.goal < made", "False", "I2", "one loop in turns with lists",
+    ),
+    "a list is given at once though another is still to be given": Plant(
+        Run, "_given_at_once", "not here.is_idle", "not (here.is_idle or here.taken)", "I11",
+        "one loop in turns in a hurry with lists",
+    ),
+    "a list that was given at once is not in the replay": Plant(
+        Log, "pass_by", "if self.replay:", "if False:", "I2", "one loop in turns with a replay",
+    ),
+    "a reader is given the list of another one who has asked for more": Plant(
+        Log, "take_all", "and cursor.goal == goal", "", "I2", "two on one loop in a hurry with lists",
     ),
     "what is wanted is asked for twice": Plant(
         Run, "_settle", "self.asked += missing", "pass", "I3",

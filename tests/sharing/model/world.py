@@ -22,7 +22,8 @@ The invariants are I1 to I11 below, but for I9, which is of hubs (`test_permits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
@@ -30,7 +31,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, hooks, schedulers
-from reactive_aio.operators.sharing.reader import Reader
+from reactive_aio.operators.sharing.reader import Reader, ReaderChunk
 from reactive_aio.operators.sharing.run import Run
 from reactive_aio.operators.sharing.shared import Holder, Restart, Sharing
 from reactive_aio.spec import Subscription
@@ -66,6 +67,8 @@ class Bounds:
     """Whether all subscribe on one loop; else each subscription has its own."""
     hurried: bool = False
     """Whether the time of a turn is up after each reader."""
+    in_turns: bool = False
+    """Whether the source gives in turns of the loop on which all subscribe, so that a list may be given at once."""
     late: bool = False
     """Whether elements may come behind a cancel; they change nothing but what is discarded."""
 
@@ -164,7 +167,17 @@ class Source:
     def give(self, n: int) -> None:
         items = list(range(self.made, self.made + n))
         self.made += n
-        self.run.on_chunk(items)
+        with self.turn():
+            self.run.on_chunk(items)
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Give in a turn of the loop, where that is how elements come."""
+        for each in self.run.deliveries.values() if self.world.bounds.in_turns else ():
+            each._budget.begin()
+        yield
+        for each in self.run.deliveries.values():
+            each._budget.until = 0.0
 
     def end(self, error: BaseException | None) -> None:
         self.over = True
@@ -176,6 +189,15 @@ class Source:
     def clean(self) -> None:
         self.cleaned = True
         self.ended()
+
+
+class Taken(deque[ReaderChunk]):
+    """Elements that have been taken and not given yet."""
+
+    def extend(self, taken: Iterable[ReaderChunk]) -> None:
+        super().extend(taken)
+        readers = [each for each, _, _ in self]
+        check(len(readers) == len(set(readers)), "I11: more is taken before all has been given")
 
 
 @define(eq=False)
@@ -267,8 +289,10 @@ class Subscriber:
         inlet.expected = inlet.first = -1
         rest = world.rest if before is not None and not before.log.ended and not before.everybody else None
         inlet.reader = sharing.join(inlet)  # type: ignore[arg-type] # as much of an Inlet as it takes
-        run = inlet.reader.broadcast
+        run, delivery = inlet.reader.broadcast, inlet.reader.delivery
         assert isinstance(run, Run)
+        if not isinstance(delivery.taken, Taken):
+            delivery.taken = Taken(delivery.taken)
         check(not run.left, "I5: one joins a run that has been left")
         check(not run.log.ended or not sharing.begins_anew_behind(run.log.error), "I5: one joins a run that has ended")
         start = run.log.made - min(run.log.made, sharing.replay)
@@ -341,6 +365,7 @@ class World:
         check(all(each.cleaned for each in self.sources), "I4: two connections are open")
         source = Source(self, receiver, ended)
         self.sources.append(source)
+        receiver.in_turns = self.bounds.in_turns
         receiver.on_subscribe(source)
         return source
 
@@ -407,9 +432,6 @@ class World:
             if run.everybody:
                 behind = log.made - min(each.cursor.at for each in run.everybody)
                 check(behind <= bounds.lag + bounds.replay, "I1: the fastest is too far ahead of the slowest")
-            for delivery in run.deliveries.values():
-                readers = [each for each, _, _ in delivery.taken]
-                check(len(readers) == len(set(readers)), "I11: more is taken before all has been given")
             if sharing.current is run:
                 check(not run.left, "I5: a run that has been left can be joined")
                 closed = log.ended and sharing.begins_anew_behind(log.error)
