@@ -58,7 +58,12 @@ async def iterate() -> AsyncGenerator[int]:
 
 @pytest.mark.parametrize(
     "source",
-    [Flow.range(3), Flow.range(3).publish_on(schedulers.current()), Flow.create(produce), Flow.from_async_iterable(iterate)],
+    [
+        Flow.range(3),
+        Flow.range(3).publish_on(schedulers.current()),
+        Flow.create(produce),
+        Flow.from_async_iterable(iterate),
+    ],
     ids=["range", "boundary", "producer", "async generator"],
 )
 async def test_no_subscriber_is_given_an_element_inside_the_code_or_the_task_of_the_source(source: Flow[int]) -> None:
