@@ -183,6 +183,14 @@ class Budget:
         self._end -= self.part
         return self.part
 
+    def share(self) -> float:
+        """Give away a part of the turn that is running, as `lend` does, where one turn wakes many."""
+        part = TURN / SHARES
+        self._end -= part
+        if self.until:
+            self.until -= part
+        return part
+
     def deadline(self) -> float:
         """Return when work is to end that begins now, outside of the turns."""
         return clock() + self.part

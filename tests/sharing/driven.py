@@ -7,6 +7,7 @@ from typing import Any
 from attrs import define, field
 
 from reactive_aio import Flow, Shared
+from reactive_aio.operators.sharing.reader import Reader
 from tests.subscribers import ByHand, Recorder
 
 
@@ -47,3 +48,10 @@ class Hot:
     def of(cls, **options: Any) -> Hot:
         publisher = ByHand()
         return cls(publisher, Flow.from_publisher(publisher).share(**options))
+
+    @property
+    def readers(self) -> list[Reader]:
+        """Those who read the run that may be joined."""
+        run = self.shared._sharing.current
+        assert run is not None
+        return run.everybody

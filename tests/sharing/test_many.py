@@ -49,7 +49,7 @@ class Visitor:
     def visit(self, emission: Emission, asked: int) -> None:
         """Begin to read."""
         self.asked = asked
-        self.reader = emission.join(self)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as much of an Inlet as it takes
+        self.reader = emission.join(Reader, self)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as much of an Inlet as it takes
         self.first = self.reader.cursor.at
         self.reader.request(asked)
 

@@ -12,7 +12,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, Hub, hooks, schedulers
 from reactive_aio.operators.sharing.delivery import AT_ONCE
-from reactive_aio.operators.sharing.taking import Taken, TaskReader, sharing_of
+from reactive_aio.operators.sharing.taking import Taken, TaskReader
 from tests.sharing.driven import Hot, reads
 from tests.subscribers import Recorder, idle
 
@@ -87,9 +87,7 @@ async def test_no_subscriber_is_given_an_element_inside_the_code_or_the_task_of_
 
 async def cancelled_when_taken(hot: Hot, items: Taken[int]) -> None:
     """Have a wait for an element be cancelled when the element has been taken for it, before its task comes."""
-    run = sharing_of(hot.shared).current
-    assert run is not None
-    (reader,) = run.everybody
+    (reader,) = hot.readers
     assert isinstance(reader, TaskReader)
     wait = asyncio.ensure_future(anext(items))
     await idle()
@@ -131,9 +129,7 @@ async def test_an_element_taken_for_one_who_leaves_before_it_is_given_is_discard
     with hooks.using(on_discard=discarded.append):
         first, second = (asyncio.ensure_future(take_one(hot)) for _ in range(2))
         await idle()
-        run = sharing_of(hot.shared).current
-        assert run is not None
-        (_, leaver) = run.everybody
+        (_, leaver) = hot.readers
         hot.publisher.next(1)
         while not leaver.delivery.taken:
             await asyncio.sleep(0)

@@ -103,6 +103,34 @@ class Broadcast(ABC):
         do(calls)
         return taken[0][1:] if taken else ([], None)
 
+    def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
+        """Have a reader want one element, unless it does already, and `take` it.
+
+        If it is not there, the reader hears when it is.
+        """
+        log, cursor = self.log, reader.cursor
+        node = cursor.node  # it is let go of behind the lock
+        items: list[Any] = []
+        then: Then | None = None
+        with self.mutex:
+            ended = log.ended
+            if not reader.over:
+                furthest, least = log.goals.greatest, log.places.least
+                log.want_next(cursor)
+                if not ended:  # else it is for `take` to say so
+                    reader.is_due = False
+                    if cursor.is_due:
+                        items = log.take(cursor)
+                    # What is asked for depends on these, and on others only where a reader is held up.
+                    if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
+                        then = self._settle()
+        if ended:
+            return self.take(reader)
+        del node
+        if then is not None:
+            then()
+        return items, None
+
     def take_due(self, delivery: Delivery) -> tuple[list[ReaderChunk], bool]:
         """Take for the readers of one event loop that are due, some of them at a time; True if more of them are."""
         nodes: list[Node | None] = []  # as above

@@ -47,7 +47,7 @@ class Delivery(Taker):
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)
-    _budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
+    budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
 
     def note(self, reader: Reader) -> bool:
         """Have a reader told; True if `post` is to be called when the lock has been released."""
@@ -100,7 +100,7 @@ class Delivery(Taker):
 
     def post(self) -> None:
         """Have a turn come, from any thread and without the lock."""
-        self._budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
+        self.budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
         """Give readers what there is, in a turn."""
@@ -115,14 +115,14 @@ class Delivery(Taker):
 
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """
-        taken, until = self.taken, self._budget.until
+        taken, budget = self.taken, self.budget
         while taken:
             reader, items, end = taken.popleft()
             if end is None:
                 reader.context.run(reader.take_in, items)
             else:
                 reader.context.run(reader.give, items, end)
-            if budgets.clock() >= until:
+            if budgets.clock() >= budget.until:  # it comes nearer with each task that is woken
                 break
         if again or (taken and self.broadcast.put_off(self)):
             self.post()

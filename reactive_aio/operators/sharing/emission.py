@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
 from enum import Enum
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from attrs import define, field, frozen
 
@@ -22,6 +22,11 @@ from .broadcast import Broadcast, Then, do, post
 from .delivery import soon
 from .log import Node
 from .reader import Distance, Reader
+
+if TYPE_CHECKING:
+    from .taking import Place
+
+R = TypeVar("R", bound=Reader)
 
 Idle = Literal["wait", "drop"]
 """When nobody is there an element is kept as far as there is room, or goes by."""
@@ -86,10 +91,10 @@ class Emission(Broadcast, Here):
         """Whether elements wait for somebody to come."""
         return self.idle == "wait"
 
-    def join(self, inlet: Inlet[Any]) -> Reader:
-        """Have a subscriber read, on its loop."""
+    def join(self, kind: Callable[[Emission, Any], R], inlet: Inlet[Any] | Place) -> R:
+        """Have a subscriber read, by a reader of some kind, on its loop."""
         with self.mutex:
-            reader = Reader(self, inlet)
+            reader = kind(self, inlet)
             calls = tuple(self._join(reader))
         for call in calls:
             call()
@@ -270,8 +275,12 @@ class HubFlow(Pushed[Any]):
         """How much it keeps."""
         return f"lag={self.lag}" + (f", prefetch={self.prefetch}" if self.prefetch else "")
 
+    def admit(self, kind: Callable[[Emission, Any], R], inlet: Inlet[Any] | Place) -> R:
+        """Have a subscriber read."""
+        return self.emission.join(kind, inlet)
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read."""
-        reader = self.emission.join(inlet)
+        reader = self.admit(Reader, inlet)
         inlet.show(Distance(self.emission.log, reader.cursor, self.lag))
         return reader

@@ -20,7 +20,7 @@ from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery
 from .log import Log, Node
 from .mutex import Mutex
-from .reader import End, Reader
+from .reader import Reader
 
 if TYPE_CHECKING:
     from ...schedulers.base import Scheduler
@@ -81,34 +81,6 @@ class Run(Broadcast):
         """Ask for what has been wanted while it waited for others to come; with the lock."""
         self.started = True
         return self._settle()
-
-    def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
-        """Have a reader want one element, unless it does already, and `take` it.
-
-        If it is not there, the reader hears when it is.
-        """
-        log, cursor = self.log, reader.cursor
-        node = cursor.node  # it is let go of behind the lock
-        items: list[Any] = []
-        then: Then | None = None
-        with self.mutex:
-            ended = log.ended
-            if not reader.over:
-                furthest, least = log.goals.greatest, log.places.least
-                log.want_next(cursor)
-                if not ended:  # else it is for `take` to say so
-                    reader.is_due = False
-                    if cursor.is_due:
-                        items = log.take(cursor)
-                    # The demand upstream depends on these, and on others only where a reader is held up.
-                    if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
-                        then = self._settle()
-        if ended:
-            return self.take(reader)
-        del node
-        if then is not None:
-            then()
-        return items, None
 
     def _settle(self) -> Then | None:
         missing = self._missing()

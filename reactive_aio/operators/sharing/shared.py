@@ -88,12 +88,8 @@ class Sharing:
 
     # -- the subscribers
 
-    def join(self, inlet: Inlet[Any]) -> Reader:
-        """Have a subscriber join the run that there is, or begin one; on the subscriber's loop."""
-        return self.join_by(Reader, inlet)[1]
-
-    def join_by(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> tuple[Run, R]:
-        """Do that by a reader of some kind; return the run too."""
+    def join(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
+        """Have a subscriber join the run that there is, or begin one, by a reader of some kind; on the subscriber's loop."""
         self._check(inlet.context)
         with self.mutex:
             run = self._joinable()
@@ -102,7 +98,7 @@ class Sharing:
         for call in calls:
             call()
         run.look_after_home(reader)
-        return run, reader
+        return reader
 
     def _check(self, context: Context) -> None:
         if self.linger is not None and self.holder is None:
@@ -251,9 +247,13 @@ class Share(Pushed[T], Here):
         """None: the run is apart, and a subscriber reads it on its own event loop."""
         return
 
+    def admit(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
+        """Have a subscriber join the run that there is, or begin one."""
+        return self.sharing.join(kind, inlet)
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Join the run that there is, or begin one."""
-        reader = self.sharing.join(inlet)
+        reader = self.admit(Reader, inlet)
         inlet.show(Distance(reader.broadcast.log, reader.cursor, self.lag))
         return reader
 

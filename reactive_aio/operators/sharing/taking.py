@@ -1,42 +1,91 @@
-"""Taking: the elements of a shared flow in the task that awaits them, without a region in between."""
+"""Taking: the elements of what several share in the task that awaits them, without a region in between."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 from attrs import define, field
 
+from ..._core import budgets
 from ..._core.guard import as_of_a_generator
 from ..._plan import Plan
-from ...hooks import discard
+from ...hooks import discard, drop_error
+from ...spec import refill_after
 from .delivery import soon
 from .reader import End, Reader, failure
 
 if TYPE_CHECKING:
     from ..._plan.nodes import FlowLike
-    from .run import Run
-    from .shared import Sharing
+    from .broadcast import Broadcast
 
+R = TypeVar("R", bound=Reader)
 T = TypeVar("T")
+
+WELL: Final[End] = (None, None)
+
+
+class Several(Protocol):
+    """A source that several read."""
+
+    @property
+    def lag(self) -> int:
+        """How far one may be ahead of another."""
+        ...
+
+    @property
+    def prefetch(self) -> int | None:
+        """How many elements are read ahead for each."""
+        ...
+
+    def admit(self, kind: Callable[[Broadcast, Any], R], inlet: Any, /) -> R:
+        """Let in one more, on the event loop where it reads."""
+        ...
 
 
 @define(eq=False)
 class TaskReader(Reader):
     """A reader whose task takes the elements itself, or is woken when they have been taken for it."""
 
-    waiter: asyncio.Future[None] | None = field(init=False, default=None)
-    """Wakes the task."""
-    items: list[Any] = field(init=False, factory=list[Any])
-    """The element that has been taken, until the task comes for it."""
-    error: BaseException | None = field(init=False, default=None)
-    """The failure that the task is to raise: of the stream, or of this reader alone."""
-    ended: bool = field(init=False, default=False)
-    """Whether the end has been taken."""
+    prefetch: int | None = None
+    """How many elements it asks for before its task does."""
+    waiter: asyncio.Future[float] | None = field(init=False, default=None)
+    """Wakes the task, and tells for how long it may go on without a turn of the event loop."""
+    items: deque[Any] = field(init=False, factory=deque[Any])
+    """The elements that have been taken, until the task comes for them."""
+    end: End | None = field(init=False, default=None)
+    """The end that is behind them: of the stream, or of this reader alone."""
+    _first: int = field(init=False, default=0)
+    """The number of the element that it has begun with."""
+    _left: int = field(init=False, default=0)
+    """How many elements the task takes until more are asked for."""
+
+    def begin(self) -> None:
+        """Ask for the elements that are read ahead."""
+        self._first = self.cursor.at
+        if self.prefetch is not None:
+            self._left = refill_after(self.prefetch)
+            self.request(self.prefetch)
+
+    def take_one(self) -> Any:
+        """Give the task an element; there is one."""
+        if self.prefetch is not None:
+            self._left -= 1
+            if not self._left:
+                self._left = refill_after(self.prefetch)
+                self.request(self._left)
+        return self.items.popleft()
+
+    @property
+    def figures(self) -> tuple[int, int, int]:
+        """How many elements have been asked for, have come, and wait for the task."""
+        cursor, waiting = self.cursor, len(self.items)
+        return cursor.goal - self._first, cursor.at - self._first, waiting
 
     def _taking(self) -> Callable[[list[Any]], None]:
         return partial(self.give, end=None)
@@ -47,57 +96,161 @@ class TaskReader(Reader):
             discard(items)
             return
         self.items += items
-        self.take_end(end)
-        self._wake()
-
-    def take_end(self, end: End | None) -> None:
-        """Keep the end, if it is one, for when the task has had the last element."""
-        if end is not None:
-            self.ended, self.error = True, failure(end)
+        self.end = end
+        self.wake()
 
     def fail(self, error: BaseException) -> None:
         """Have the task fail, as this reader alone has been taken out."""
         if not self.cancelled:
-            self.error = error
-            self._wake()
+            self.end = error, None
+            self.wake()
 
     def cancel(self) -> None:
-        """Leave. An element for which the task has not come is discarded."""
+        """Leave. Elements and a failure for which the task has not come go to the hooks."""
         super().cancel()
-        items, self.items = self.items, []
+        items, end = tuple(self.items), self.end or WELL
+        self.items.clear()
+        self.end = WELL
         if items:
             discard(items)
+        if end[0] is not None:
+            drop_error(end[0])
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have the task go on, if it waits."""
         if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(None)
+            self.waiter.set_result(self.delivery.budget.share())
 
 
 @define(eq=False)
 class Place:
     """The part of an Inlet that a `TaskReader` needs: where its task runs, and how to wake it."""
 
-    where: str = "a client of a shared flow"
-    """Named in the failure of one who is evicted."""
+    _flow: FlowLike
     loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     context: Context = field(init=False, factory=copy_context)
     released: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when nothing is left to clean up."""
-    _ident: int = field(init=False, factory=get_ident)
+    ident: int = field(init=False, factory=get_ident)
+    """Of the thread of the loop."""
+
+    @property
+    def where(self) -> str:
+        """Name the flow, for the failure of one who is evicted."""
+        return Plan.of(self._flow).regions[-1].source
 
     def hold(self) -> Callable[..., None]:
-        """Give what is to be called, from any thread, when nothing is left to clean up."""
+        """Give what is to be called, from any thread, when nothing is left to clean up. Until then the loop holds this."""
+        from ..._runtime.host import begun
+
+        begun(self.loop).add(self)
         return self._release
 
     def _release(self, join: Callable[[], None] | None = None) -> None:
-        if get_ident() == self._ident:
-            self.released.set()
+        if get_ident() == self.ident:
+            self._over()
         else:
-            soon(self.loop, self.released.set)
+            soon(self.loop, self._over)
+
+    def _over(self) -> None:
+        from ..._runtime.host import begun
+
+        begun(self.loop).discard(self)
+        self.released.set()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Have something called on the loop, from any thread."""
         soon(self.loop, handle, value)
+
+
+@define(eq=False)
+class Steps:
+    """The elements of one subscription, each taken from the log when it is awaited, or read ahead. One task awaits them."""
+
+    reader: TaskReader
+    _place: Place
+    until: float = field(init=False, default=0.0)
+    """When the event loop is to have a turn, by `budgets.clock`; 0.0 while a task waits."""
+    _deadline: float = field(init=False, default=0.0)
+    """The same, while a task waits too."""
+    _waits: bool = field(init=False, default=False)
+
+    @classmethod
+    def begin(cls, flow: FlowLike) -> Steps:
+        """Subscribe, on the running loop, to what several share, with nothing behind it."""
+        place, source = Place(flow), several(flow)
+        reader = source.admit(partial(TaskReader, prefetch=source.prefetch), place)
+        reader.begin()
+        return cls(reader, place)
+
+    async def next(self) -> Any:
+        """Take the next element; raises StopAsyncIteration behind the last, and the failure in its place."""
+        if self._waits:
+            raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
+        reader = self.reader
+        self._waits, self.until = True, 0.0
+        try:
+            while not self._is_there():
+                if reader.end is not None:
+                    await self._over()
+                self._deadline = await self._arrival()
+            if budgets.clock() >= self._deadline:
+                self._deadline = await reader.delivery.budget.turn()
+        finally:
+            self._waits = False
+        self.until = self._deadline
+        return reader.take_one()
+
+    def _is_there(self) -> bool:
+        """Tell whether an element waits; without a prefetch it is taken now, if there is one."""
+        reader = self.reader
+        if not reader.items and reader.prefetch is None and reader.end is None:
+            items, end = reader.broadcast.take_next(reader)
+            reader.items += items
+            reader.end = end
+        return bool(reader.items)
+
+    async def _arrival(self) -> float:
+        """Wait for an element, or the end; return until when the task may go on."""
+        # Nothing comes between the look at what is there and this: what wakes the task is called by the loop.
+        reader = self.reader
+        reader.waiter = self._place.loop.create_future()
+        try:
+            part = await reader.waiter
+        finally:
+            reader.waiter = None
+        return budgets.clock() + part
+
+    async def _over(self) -> NoReturn:
+        await all_of(self._place.released)
+        end, self.reader.end = self.reader.end or WELL, WELL
+        error = failure(end)
+        del end
+        if error is None:
+            raise StopAsyncIteration
+        try:
+            raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
+        finally:
+            del error  # its traceback leads back to here
+
+    async def close(self) -> None:
+        """Cancel, and wait for the cleanup. A task that waits for an element then hears of the end; a cancel is put off till then."""
+        self.until = 0.0
+        self.reader.cancel()
+        self.reader.wake()
+        await all_of(self._place.released)
+
+    def leave(self) -> None:
+        """Cancel, from any thread: nobody holds the iterator any more."""
+        place = self._place
+        if get_ident() != place.ident and not place.loop.is_closed():
+            soon(place.loop, self._leave)
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        self._place.context.copy().run(self.reader.cancel)
 
 
 @define(eq=False)
@@ -114,60 +267,39 @@ class Taken(Generic[T]):
     _fn: Callable[[Any], Sequence[T]] = field(init=False)
     _left: Sequence[T] = field(init=False, default=())
     """The rest of that."""
-    _place: Place = field(init=False)
-    _reader: TaskReader = field(init=False)
-    _run: Run = field(init=False)
+    _steps: Steps = field(init=False)
 
     async def __aenter__(self) -> Taken[T]:
         """Join the run that there is, or begin one."""
-        self._place = Place()
         self._fn = self._begin()
-        self._run, self._reader = sharing_of(self._flow).join_by(TaskReader, self._place)
+        self._steps = Steps.begin(self._flow)
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Leave, and wait for the cleanup. A cancel is put off till then."""
-        self._reader.cancel()
-        await all_of(self._place.released)
+        await self._steps.close()
 
     def __aiter__(self) -> Taken[T]:
         return self
 
     async def __anext__(self) -> T:
-        run, reader = self._run, self._reader
         if self._left:
             first, *self._left = self._left
             return first
         while True:
-            items, reader.items = reader.items, []
-            if not items:
-                items, end = run.take_next(reader)
-                reader.take_end(end)  # maybe with the last element
-            if items:
-                made = self._fn(items[0])
-                if not made:
-                    continue
-                if len(made) > 1:
-                    self._left = made[1:]
-                return made[0]
-            error, reader.error = reader.error, None
-            if error is not None:
-                raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
-            if reader.ended:
-                raise StopAsyncIteration
-            # Nothing comes between the look above and this: what wakes the task is called by the loop.
-            reader.waiter = self._place.loop.create_future()
-            try:
-                await reader.waiter
-            finally:
-                reader.waiter = None
+            made = self._fn(await self._steps.next())
+            if not made:
+                continue
+            if len(made) > 1:
+                self._left = made[1:]
+            return made[0]
 
 
-def sharing_of(flow: FlowLike) -> Sharing:
-    """Give what the subscribers of a shared flow have in common."""
+def several(flow: FlowLike) -> Several:
+    """Give the source of a flow that several read."""
     source: Any = Plan.of(flow).source.operator
-    sharing: Sharing = source.sharing
-    return sharing
+    found: Several = source
+    return found
 
 
 async def all_of(ended: asyncio.Event) -> None:

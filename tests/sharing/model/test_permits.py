@@ -155,7 +155,7 @@ class Hub:
 
     def read(self) -> None:
         region = Region(Loop(self))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as much of a world as it takes
-        region.reader = self.emission.join(region)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - likewise
+        region.reader = self.emission.join(Reader, region)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - likewise
         region.from_ = region.reader.cursor.at
         self.regions.append(region)
 

@@ -174,10 +174,10 @@ class Source:
     def turn(self) -> Generator[None]:
         """Give in a turn of the loop, where that is how elements come."""
         for each in self.run.deliveries.values() if self.world.bounds.in_turns else ():
-            each._budget.begin()
+            each.budget.begin()
         yield
         for each in self.run.deliveries.values():
-            each._budget.until = 0.0
+            each.budget.until = 0.0
 
     def end(self, error: BaseException | None) -> None:
         self.over = True
@@ -288,7 +288,7 @@ class Subscriber:
         before = sharing.current
         inlet.expected = inlet.first = -1
         rest = world.rest if before is not None and not before.log.ended and not before.everybody else None
-        inlet.reader = sharing.join(inlet)  # type: ignore[arg-type] # as much of an Inlet as it takes
+        inlet.reader = sharing.join(Reader, inlet)  # type: ignore[arg-type] # as much of an Inlet as it takes
         run, delivery = inlet.reader.broadcast, inlet.reader.delivery
         assert isinstance(run, Run)
         if not isinstance(delivery.taken, Taken):
