@@ -227,10 +227,19 @@ class Broadcast(ABC):
 
     # -- the writer
 
-    def _put(self, items: list[Any]) -> list[Delivery]:
+    def _put(self, items: list[Any]) -> Iterable[Delivery]:
         """Add a list; give those whose readers are to be told. Who calls holds the head of the log until the lock is released."""
         self.log.put(items)
-        return [each for each in self.deliveries.values() if each.note_news()]
+        return self._told()
+
+    def _told(self) -> Iterable[Delivery]:
+        """Have the readers told that the log has grown; give the deliveries that are to be posted."""
+        for each in self.deliveries.values():
+            if each.posted:
+                each.news = True
+            else:
+                return [each for each in self.deliveries.values() if each.note_news()]
+        return ()
 
     def _end(self, error: BaseException | None) -> Iterable[Then]:
         """Add the end, and have the readers told."""

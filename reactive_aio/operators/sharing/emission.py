@@ -19,7 +19,7 @@ from ...errors import HubClosedError
 from ...hooks import discard, drop_error
 from ...spec import UNBOUNDED, Subscription
 from .broadcast import Broadcast, Then, do, post
-from .delivery import soon
+from .delivery import Delivery, soon
 from .log import Node
 from .reader import Distance, Reader
 
@@ -129,42 +129,57 @@ class Emission(Broadcast, Here):
     @property
     def _room(self) -> int:
         """How many elements more may be added, or go by, with the lock."""
-        if self._goes_by:
-            return UNBOUNDED
-        return self.lag - self.log.window - self._reserved
+        log = self.log
+        if log.readers or log.rest is not None:
+            return self.lag - (log.made - log.places.least) - self._reserved
+        return self.lag - self._reserved if log.replay else UNBOUNDED
 
     @property
     def _goes_by(self) -> bool:
         log = self.log
         return not log.readers and log.rest is None and not log.replay
 
-    @property
-    def _in_turn(self) -> bool:
-        """Whether there is room for one who has not waited."""
-        return not self._waiting and not self._reserved and self._room > 0
-
     def offer(self, item: Any) -> Offer:
         """Add an element now, or say why not; in a finalizer that runs in the middle of a change there is no room."""
-        if self.mutex.is_mine:
+        mutex, log = self.mutex, self.log
+        if not mutex.enter():
             return Offer.FULL
-        with self.mutex:
-            if self.log.ended:
+        try:
+            if log.ended:
                 return Offer.CLOSED
-            if not self._in_turn:
+            # Those who wait, or have been given room, are served first.
+            if self._waiting or self._reserved:
                 return Offer.FULL
-            by, then = self._goes_by, self._add(item)
-        then()
+            if log.readers and not log.replay:  # as below, with fewer calls
+                if log.made - log.places.least >= self.lag:
+                    return Offer.FULL
+                by = False
+                log.tail.items.append(item)
+                log.made += 1
+                deliveries = self._told()
+            elif self._room <= 0:
+                return Offer.FULL
+            else:
+                by, deliveries = self._goes_by, self._add(item)
+        finally:
+            mutex.leave()
+        for each in deliveries:
+            each.post()
+        if by:
+            self._discard([item])
         return Offer.UNWANTED if by else Offer.TAKEN
 
     async def emit(self, item: Any) -> None:
         """Add an element when there is room."""
+        answer = self.offer(item)
+        if answer is Offer.TAKEN:
+            return
+        if answer is Offer.UNWANTED:
+            await asyncio.sleep(0)  # else one who emits for nobody would keep the loop to itself
+            return
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
-        waiter = self._enter(item, partial(soon, loop, _set, woken))
-        if waiter is None:
-            if self._goes_by:
-                await asyncio.sleep(0)  # else one who emits for nobody would keep the loop to itself
-            return
+        waiter = self._wait(partial(soon, loop, _set, woken))
         try:
             await woken
         except asyncio.CancelledError:
@@ -174,24 +189,21 @@ class Emission(Broadcast, Here):
 
     def submit(self, item: Any, timeout: float | None) -> None:
         """Add an element when there is room. The thread waits."""
-        woken = threading.Event()
-        waiter = self._enter(item, woken.set)
-        if waiter is None:
+        if self.offer(item) in {Offer.TAKEN, Offer.UNWANTED}:
             return
+        woken = threading.Event()
+        waiter = self._wait(woken.set)
         if not woken.wait(timeout) and self._withdraw(waiter):
             raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
         self._add_with_permit(item)
 
-    def _enter(self, item: Any, wake: Callable[[], object]) -> Waiter | None:
-        """Add an element now, or give the one who waits."""
+    def _wait(self, wake: Callable[[], object]) -> Waiter:
+        """Wait for room, behind all who do already; there may be some by now."""
+        waiter = Waiter(wake)
         with self.mutex:
             self._check_open()
-            if not self._in_turn:
-                waiter = Waiter(wake)
-                self._waiting.append(waiter)
-                then = self._settle()
-            else:
-                waiter, then = None, self._add(item)
+            self._waiting.append(waiter)
+            then = self._settle()
         if then is not None:
             then()
         return waiter
@@ -200,8 +212,10 @@ class Emission(Broadcast, Here):
         with self.mutex:
             self._reserved -= 1
             self._check_open()
-            then = self._add(item)
-        then()
+            by, deliveries = self._goes_by, self._add(item)
+        if by:
+            self._discard([item])
+        post(deliveries)
 
     def _withdraw(self, waiter: Waiter) -> bool:
         """Have one not wait any more.
@@ -225,12 +239,13 @@ class Emission(Broadcast, Here):
         if self.log.ended:
             raise HubClosedError("the hub has ended: it takes no more elements")
 
-    def _add(self, item: Any) -> Then:
-        """Add an element; with the lock."""
+    def _add(self, item: Any) -> Iterable[Delivery]:
+        """Add an element, unless it goes by; with the lock. Return those whose readers are to be told."""
         if self._goes_by:
             self.unwanted += 1
-            return partial(self._discard, [item])
-        return partial(post, self._put([item]))
+            return ()
+        self.log.add(item)
+        return self._told()
 
     def close(self, error: BaseException | None) -> None:
         """End it, behind what is kept; those who wait for room are refused."""

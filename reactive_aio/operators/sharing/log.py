@@ -23,7 +23,7 @@ A longer one is handed out as it is.
 class Node:
     """A list of elements that is never written to, the number of its first element, and the node behind it.
 
-    The last node of a log is empty: its list is still to come.
+    The list of the last node of a log is still to come, or not complete: only the log knows of it.
     """
 
     __slots__ = ("behind", "first", "items")
@@ -183,10 +183,24 @@ class Log:
 
     def put(self, items: list[Any]) -> None:
         """Add a list, which nobody is to write to any more."""
-        tail = self.tail
+        self.seal()
+        self.tail.items = items
         self.made += len(items)
-        tail.items, tail.behind = items, Node(self.made)
-        self.tail = tail.behind
+        self.seal()
+
+    def add(self, item: Any) -> None:
+        """Add one element. What is added one by one becomes a list when somebody looks at it."""
+        self.tail.items.append(item)
+        self.made += 1
+        if self.replay:
+            self.seal()  # else it would not be bounded while nobody looks
+
+    def seal(self) -> None:
+        """Make a list of what has been added one by one: nobody is to write to it any more."""
+        tail = self.tail
+        if not tail.items:
+            return
+        self.tail = tail.behind = Node(self.made)
         if not self.replay:
             self.head = self.tail
         elif self.made - self.head.first > self.replay:
@@ -213,6 +227,7 @@ class Log:
         """Keep what nobody has had while nobody is there: it is what the next one begins with."""
         if self.readers or self.rest:
             return
+        self.seal()
         rest = self.rest = Cursor()
         rest.node, rest.at = self.tail, self.made
         self.places.add(rest.at)
@@ -238,6 +253,7 @@ class Log:
 
     def join(self, cursor: Cursor) -> None:
         """Give a reader its place: where the replay begins. The first to come begins with what nobody has had."""
+        self.seal()
         rest, self.rest = self.rest, None
         start, number = self.head, self.head.first
         if rest is not None:
@@ -251,6 +267,7 @@ class Log:
 
     def want(self, cursor: Cursor, n: int) -> None:
         """Have a reader want ``n`` elements more."""
+        self.seal()
         goal = add_demand(cursor.goal, n)
         if goal != cursor.goal:
             self.goals.move(cursor.goal, goal)
@@ -258,6 +275,7 @@ class Log:
 
     def want_next(self, cursor: Cursor) -> None:
         """Have a reader want one element, unless it does already."""
+        self.seal()
         goal = cursor.goal
         if goal == cursor.at:
             self.goals.move(goal, goal + 1)
@@ -265,6 +283,7 @@ class Log:
 
     def take(self, cursor: Cursor) -> list[Any]:
         """Give a reader elements that it has asked for, in a list that nobody is to write to; none if there are none."""
+        self.seal()
         node, demand = cursor.node, cursor.goal - cursor.at
         if demand <= 0 or node is None or node.behind is None:
             return []
@@ -312,6 +331,7 @@ class Log:
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
         """Take a reader out. With ``keeps`` what nobody has had is kept, if it was the last."""
+        self.seal()
         self.readers -= 1
         node, cursor.node = cursor.node, None
         self.goals.remove(cursor.goal)
@@ -325,6 +345,7 @@ class Log:
 
     def unread(self, node: Node | None, number: int) -> list[Any]:
         """Give what nobody has had, from the place that a reader has left."""
+        self.seal()
         first = max(self.had, number)
         found: list[Any] = []
         while node is not None:

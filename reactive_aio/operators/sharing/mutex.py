@@ -30,6 +30,19 @@ class Mutex:
         self._owner = get_ident()
 
     def __exit__(self, *exc_info: object) -> None:
+        self.leave()
+
+    def enter(self) -> bool:
+        """Take the lock, to be given back by `leave`; False if this thread has it already, and is in the middle of a change."""
+        if not self._lock.acquire(False):
+            if self._owner == get_ident():
+                return False
+            self._lock.acquire()
+        self._owner = get_ident()
+        return True
+
+    def leave(self) -> None:
+        """Give the lock back, and call what has been put off."""
         self._owner = 0
         self._lock.release()
         if self._later:

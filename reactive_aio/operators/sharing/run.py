@@ -221,7 +221,7 @@ class Run(Broadcast):
         head = self.log.head  # it is let go of behind the lock
         here: Delivery | None = None
         then: Then | None = None
-        deliveries: list[Delivery] = []
+        deliveries: Iterable[Delivery] = ()
         with self.mutex:
             late = self.left
             if not late:

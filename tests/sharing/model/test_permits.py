@@ -16,7 +16,7 @@ from attrs import define, field
 
 from reactive_aio._core import budgets
 from reactive_aio.errors import HubClosedError
-from reactive_aio.operators.sharing.emission import Emission, Idle, Waiter
+from reactive_aio.operators.sharing.emission import Emission, Idle, Offer, Waiter
 from reactive_aio.operators.sharing.log import Log
 from reactive_aio.operators.sharing.mutex import Mutex
 from reactive_aio.operators.sharing.reader import Reader
@@ -48,14 +48,16 @@ class Emitter:
             yield f"{self.number} goes on", self.go_on
 
     def emit(self) -> None:
+        emission = self.world.emission
+        if emission.offer(self.number) in {Offer.TAKEN, Offer.UNWANTED}:
+            self.taken()
+            return
         try:
-            self.waiter = self.world.emission._enter(self.number, self.wake)
+            self.waiter = emission._wait(self.wake)
         except HubClosedError:
             self.state = "refused"
             return
-        if self.waiter is None:
-            self.taken()
-        elif self.state == "new":  # it may have been woken inside
+        if self.state == "new":  # it may have been woken inside
             self.state = "waits"
 
     def wake(self) -> None:
@@ -247,7 +249,7 @@ PLANTS = {
         Emission, "close", "_wake(refused)", "pass", "I9",
     ),
     "one who comes does not heed those who wait": Plant(
-        Emission, "_enter", "not self._in_turn", "self._room <= -9", "I9",
+        Emission, "offer", "self._waiting or self._reserved", "False", "I9",
     ),
     "nobody is woken when the last reader has left": Plant(
         Emission, "_deserted", "(then := self._settle()) is not None", "False", "I9", "drop",
