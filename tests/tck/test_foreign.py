@@ -165,7 +165,7 @@ def entry(
 OF_ALL_STREAMS = {
     "1.6": "the publisher still refers to the subscriber after on_complete",
     "1.9": "subscribe(None) did not raise TypeError but raised AttributeError",
-    "1.10": "what was requested in stream 1 was delivered in stream 3",
+    "1.10": "what was requested in stream 1 was delivered in stream 4",
     "3.9": "was not answered by on_error",
     "3.13": "the publisher still refers to the subscriber after cancel",
 }

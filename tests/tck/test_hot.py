@@ -31,6 +31,7 @@ def a_processor(elements: int) -> Publisher[int]:
 
 HOT: dict[str, Callable[[int], Publisher[int]]] = {
     "share": lambda n: Flow.range(n).share(),
+    "share in lockstep": lambda n: Flow.range(n).share(lag=1),
     "share with a replay": lambda n: Flow.range(n).share(replay=3),
     "share of a share": lambda n: Flow.range(n).share(lag=8).map(int).share(lag=9),
     "cache": lambda n: Flow.range(n).share(replay=100, restart="never"),
