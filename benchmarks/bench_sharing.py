@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import islice
+from time import process_time
 
 from attrs import evolve
 
 from reactive_aio import Flow, Hub, schedulers
 
 from .by_hand import counted
-from .harness import Bar, Row
+from .harness import Bar, Figures, Row
 from .workload import Field, Workload
 
 OURS = "reactive_aio"
@@ -19,7 +20,10 @@ BY_HAND = "lists by hand"
 QUEUES = "an asyncio.Queue for each"
 BOUNDARY = "a boundary for each"
 
-COUNTED, ALONE, READ, EMITTED = Field(), Field(), Field(), Field()
+STEP = "an asyncio.Queue(1) for each"
+EACH_NS = "CPU ns an element and subscriber"
+
+COUNTED, ALONE, READ, STEPPED, EMITTED, CROWD = Field(), Field(), Field(), Field(), Field(), Field()
 
 EIGHT = Workload(
     title="8 subscribers that count, lag 256",
@@ -36,11 +40,18 @@ EACH = Workload(
     share=0.05,
     bars=(Bar(BOUNDARY, at_most=1.2),),
 )
+STEPS = Workload(
+    title="8 subscribers that read by async for, one at a time",
+    by=STEPPED,
+    given={"readers": 8},
+    share=0.02,
+    bars=(Bar(STEP, at_most=1.0),),
+)
 HUB = Workload(
     title="emitted one by one to 200 who read by async for",
     by=EMITTED,
     given={"readers": 200},
-    share=0.002,
+    fixed=1_000,  # with fewer it is the subscriptions that are measured
     bars=(Bar(QUEUES, at_most=1.0),),
 )
 
@@ -54,7 +65,18 @@ def rows(n: int) -> list[Row]:
         only=(OURS, BY_HAND),
         bars=(Bar(BY_HAND, at_most=1.3),),
     )
-    found = EIGHT.rows(n) + long.rows(n) + ONE.rows(n) + EACH.rows(n) + HUB.rows(n)
+    found = EIGHT.rows(n) + long.rows(n) + ONE.rows(n) + EACH.rows(n) + STEPS.rows(n) + HUB.rows(n)
+    for readers, fixed in ((1_000, 5_120), (10_000, 1_024)):
+        crowd = Workload(
+            title=f"{readers:,} subscribers that count, beyond their subscription",
+            by=CROWD,
+            given={"readers": readers},
+            fixed=fixed,
+            bars=(Bar(at_most=40),),
+            rounds=3,
+            metrics=(EACH_NS,),
+        )
+        found += crowd.rows(n)
     for readers in (1, 10, 100, 1000):
         workload = evolve(
             EIGHT,
@@ -134,6 +156,27 @@ async def read_of_one_run(n: int, readers: int) -> int:
 async def read_behind_boundaries(n: int, readers: int) -> int:
     flow = Flow.range(n).publish_on(schedulers.current())
     return await _read(*[flow] * readers, readers=readers)
+
+
+@STEPPED.contestant(OURS)
+async def read_step_by_step(n: int, readers: int) -> int:
+    return await _read(Flow.range(n).share(start=readers), readers=readers)
+
+
+@STEPPED.contestant(STEP)
+async def queues_of_one(n: int, readers: int) -> int:
+    return await _through_queues(n, readers, 1)
+
+
+@CROWD.contestant(OURS)
+async def crowd(n: int, readers: int) -> Figures:
+    """Compare a stream with one of twice the length, so that what it takes to subscribe drops out."""
+    spent: list[float] = []
+    for length in (n, 2 * n):
+        before = process_time()
+        await shared(length, readers, 256)
+        spent.append(process_time() - before)
+    return Figures({EACH_NS: (spent[1] - spent[0]) / (n * readers) * 1e9}, n)
 
 
 @EMITTED.contestant(OURS)

@@ -119,6 +119,27 @@ def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
     assert runs == source.runs
 
 
+@pytest.mark.parametrize("first", ["who comes", "the timer"])
+def test_one_who_comes_at_the_moment_in_which_the_time_is_up_joins_that_run_or_the_next(first: str) -> None:
+    source = Counted(Flow.range(100))
+
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+        async with source.flow().share(linger=5.0) as shared:
+            assert [0] == await shared.take(1).to_list()
+            if first == "the timer":
+                await asyncio.sleep(0)  # it is set in an event behind the one that leaves
+            comes = loop.create_future()
+            loop.call_at(5.0, comes.set_result, None)
+            await comes
+            assert 5.0 == loop.time()
+            return await shared.take(1).to_list()
+
+    given = run_virtual(main())
+    assert (given, source.runs) in [([1], 1), ([0], 2)]
+    assert source.runs - 1 <= source.cancels <= source.runs
+
+
 def test_the_time_to_linger_begins_anew_with_each_who_leaves() -> None:
     source = Counted(Flow.range(100))
 

@@ -40,6 +40,26 @@ async def test_a_replay_of_n_keeps_n(replay: int) -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("readers", [2, 8])
+async def test_no_more_is_kept_for_eight_subscribers_than_for_two(readers: int) -> None:
+    made: list[weakref.ref[Thing]] = []
+    gc.disable()
+    try:
+        things = Flow.range(50).map(lambda _: Thing()).do_on_next(watched(made))
+        shared = things.share(lag=5, start=readers)
+        fast = asyncio.ensure_future(shared.count())
+        slow = [reads(shared) for _ in range(readers - 1)]
+        await idle()
+        assert (5, 5, 5) == (len(made), alive(made), shared.snapshot().kept)
+
+        for each in slow:
+            each.cancel()
+        assert 50 == await fast
+        assert 0 == alive(made)
+    finally:
+        gc.enable()
+
+
 def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
     made: list[weakref.ref[Thing]] = []
 

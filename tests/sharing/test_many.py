@@ -145,7 +145,9 @@ def test_subscribers_come_and_go_on_threads_and_each_is_given_a_stretch_to_its_e
     assert 0 == shared.subscribers
 
 
-@pytest.mark.parametrize("visits", [250, pytest.param(5_000, marks=stress)])
+@pytest.mark.parametrize(
+    "visits", [250, pytest.param(5_000, marks=stress), pytest.param(25_000, marks=[stress, pytest.mark.long])]
+)
 def test_readers_join_and_leave_at_random_on_four_threads_while_elements_come(visits: int) -> None:
     emission = Emission(8, Log(3), Mutex(), "drop")
 
@@ -197,7 +199,15 @@ def on_threads(visit: Callable[[random.Random], Any], threads: int = 4) -> None:
     assert [] == failures
 
 
-@pytest.mark.parametrize(("each", "lag"), [(200, 1), (200, 64), pytest.param(10_000, 4096, marks=stress)])
+@pytest.mark.parametrize(
+    ("each", "lag"),
+    [
+        (200, 1),
+        (200, 64),
+        pytest.param(10_000, 4096, marks=stress),
+        pytest.param(100_000, 4096, marks=[stress, pytest.mark.long]),
+    ],
+)
 async def test_each_of_eight_threads_keeps_its_order_and_nothing_is_lost_or_comes_twice(each: int, lag: int) -> None:
     hub: Hub[tuple[int, int]] = Hub(idle="wait", lag=lag)
     following = [0] * 8

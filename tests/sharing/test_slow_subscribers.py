@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, SlowSubscriberError, hooks
+from reactive_aio import UNBOUNDED, BackpressureOverflowError, Flow, Hub, SlowSubscriberError, hooks
 from reactive_aio.operators.sharing.delivery import Delivery
 from reactive_aio.spec import Publisher
 from reactive_aio.testing import run_virtual
@@ -197,16 +197,41 @@ def test_the_last_of_the_others_leaves_in_the_meantime() -> None:
     assert list(range(7)) == run_virtual(main())
 
 
-def test_what_is_put_behind_the_shared_flow_holds_nobody_up() -> None:
-    async def main() -> tuple[int, str]:
+@pytest.mark.parametrize(
+    ("behind", "given"),
+    [
+        (lambda shared: shared.on_backpressure_latest(), [99]),
+        (lambda shared: shared.on_backpressure_drop(), []),
+        (lambda shared: shared.on_backpressure_buffer(3, overflow="drop_oldest"), [97]),
+        (lambda shared: shared.on_backpressure_buffer(3, overflow="drop_latest"), [0]),
+    ],
+    ids=["latest", "drop", "drop_oldest", "drop_latest"],
+)
+def test_what_is_put_behind_the_shared_flow_holds_nobody_up(
+    behind: Callable[[Flow[int]], Flow[int]], given: list[int]
+) -> None:
+    async def main() -> tuple[int, list[int]]:
         shared = Flow.range(100).share(lag=5, start=2, evict_after=3.0)
-        fast, latest = read(shared, UNBOUNDED), read(shared.on_backpressure_latest())
+        fast, slow = read(shared, UNBOUNDED), read(behind(shared))
         await asyncio.sleep(10)
-        latest.request(1)
+        slow.request(1)
         await idle()
-        return len(fast.items), str(latest.items)
+        return len(fast.items), slow.items
 
-    assert (100, "[99]") == run_virtual(main())
+    assert (100, given) == run_virtual(main())
+
+
+def test_a_buffer_behind_the_shared_flow_that_is_full_fails_alone() -> None:
+    async def main() -> tuple[int, BaseException]:
+        shared = Flow.range(100).share(lag=5, start=2)
+        fast, slow = read(shared, UNBOUNDED), read(shared.on_backpressure_buffer(3))
+        await idle()
+        slow.request(3)
+        await slow.over.wait()
+        return len(fast.items), slow.error
+
+    count, error = run_virtual(main())
+    assert (100, BackpressureOverflowError) == (count, type(error))
 
 
 def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
