@@ -42,6 +42,7 @@ OWN = {
     "self.host.dropped",
     "self.host.cleanup_failed",
     "self.lifetime.unawaited",
+    "self.reader.cancel",
 }
 """Functions of the library's that run in the subscriber's context, and raise nothing."""
 
