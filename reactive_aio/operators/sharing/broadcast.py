@@ -121,7 +121,7 @@ class Broadcast(ABC):
                     reader.is_due = False
                     if cursor.is_due:
                         items = log.take(cursor)
-                    # What is asked for depends on these, and on others only where a reader is held up.
+                    # The demand upstream depends on these, and on others only where a reader is held up.
                     if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
                         then = self._settle()
         if ended:

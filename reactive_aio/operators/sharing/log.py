@@ -189,7 +189,7 @@ class Log:
         self.seal()
 
     def add(self, item: Any) -> None:
-        """Add one element. What is added one by one becomes a list when somebody looks at it."""
+        """Add one element. Those that are added one by one become a list when a reader looks at it."""
         self.tail.items.append(item)
         self.made += 1
         if self.replay:
