@@ -2,9 +2,12 @@
 
 ::
 
-    worker -> loop   GREETING   magic and version, partition, attempt, nonce
+    worker -> loop   GREETING   magic and version, partition, attempt, nonce, seal
     loop -> worker   REPLY      magic and version, nonce, proof
     worker -> loop   PROOF      proof
+
+A seal is the HMAC-SHA256, by the secret, of the greeting before it. It proves nothing, since it could have been overheard. But a
+stranger that only connects has none, so that the loop can tell guests from strangers before it has to wait for a proof.
 
 A proof is the HMAC-SHA256, by the secret, of the name of the side that gives it and of the greeting and the reply's nonce.
 So the secret itself never travels, a proof is of no use for any other connection, and neither side believes a
@@ -20,12 +23,14 @@ from typing import Final
 
 from attrs import define, field
 
-MAGIC: Final = b"rea4"
+MAGIC: Final = b"rea5"
 """Says that it is us, and which version of the credit boundary: of the handshake and of all frames."""
 
 NONCE: Final = 32
-GREETING: Final = struct.Struct(f"!4sII{NONCE}s")
-"""Magic, partition, attempt, nonce."""
+UNSEALED: Final = struct.Struct(f"!4sII{NONCE}s")
+"""Magic, partition, attempt, nonce: all of a greeting that versions have in common."""
+GREETING: Final = struct.Struct(f"!{UNSEALED.size}s32s")
+"""That, and the seal."""
 REPLY: Final = struct.Struct(f"!4s{NONCE}s32s")
 """Magic, nonce, proof."""
 PROOF: Final = struct.Struct("!32s")
@@ -37,6 +42,10 @@ class HandshakeError(ConnectionError):
 
 def _proof(secret: bytes, side: bytes, greeting: bytes, nonce: bytes) -> bytes:
     return hmac.digest(secret, side + greeting + nonce, "sha256")
+
+
+def _sealed(secret: bytes, greeting: bytes) -> bytes:
+    return greeting + hmac.digest(secret, b"greeting" + greeting, "sha256")
 
 
 def _check_magic(magic: bytes) -> None:
@@ -59,7 +68,8 @@ class Greeter:
     greeting: bytes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.greeting = GREETING.pack(MAGIC, self.partition, self.attempt, secrets.token_bytes(NONCE))
+        greeting = UNSEALED.pack(MAGIC, self.partition, self.attempt, secrets.token_bytes(NONCE))
+        self.greeting = _sealed(self.secret, greeting)
 
     def answer(self, reply: bytes) -> bytes:
         """Check the reply, of ``REPLY.size`` bytes, and give the proof; raises HandshakeError."""
@@ -76,21 +86,21 @@ class Guard:
 
     secret: bytes = field(repr=False)
     through: bool = field(init=False, default=False)
+    known: bool = field(init=False, default=False)
+    """Whether it has greeted with the seal of one who knows the secret: a guest, and no stranger."""
     partition: int = field(init=False, default=0)
     attempt: int = field(init=False, default=0)
     _got: bytes = field(init=False, default=b"")
     _expected: bytes | None = field(init=False, default=None)
-    """The proof, once the reply is out."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether a greeting has come, and the reply been given."""
-        return self._expected is not None
+    """The proof, once the reply is out; empty for a worker of another version, whose greeting may go on and which has none."""
 
     @property
     def wants(self) -> int:
         """The bytes to wait for. To read more would take what comes behind."""
-        return (GREETING.size if self._expected is None else PROOF.size) - len(self._got)
+        if self._expected is not None:
+            return PROOF.size - len(self._got)
+        sealed = len(self._got) >= UNSEALED.size and self._got.startswith(MAGIC)
+        return (GREETING if sealed else UNSEALED).size - len(self._got)
 
     def feed(self, data: bytes) -> bytes:
         """Take at most as many bytes as it ``wants``, and give what is to be said; raises HandshakeError."""
@@ -102,14 +112,21 @@ class Guard:
         got, self._got = self._got, b""
         if self._expected is None:
             return self._reply(got)
+        if not self._expected:
+            return b""
         if not hmac.compare_digest(got, self._expected):
             raise HandshakeError("the other side does not know the secret of this flow")
         self.through = True
         return b""
 
     def _reply(self, greeting: bytes) -> bytes:
-        magic, self.partition, self.attempt, _ = GREETING.unpack(greeting)
+        unsealed = greeting[: UNSEALED.size]
+        magic, self.partition, self.attempt, _ = UNSEALED.unpack(unsealed)
+        self.known = hmac.compare_digest(greeting, _sealed(self.secret, unsealed))
         nonce = secrets.token_bytes(NONCE)
-        # A guest of another version gets ours, so that it can say why it failed, and no proof of its is right.
-        self._expected = _proof(self.secret, b"worker", greeting, nonce) if magic == MAGIC else secrets.token_bytes(32)
+        # A stranger, or a worker of another version, gets ours, so that it can say why it failed, and no proof of its is right.
+        if self.known:
+            self._expected = _proof(self.secret, b"worker", greeting, nonce)
+        else:
+            self._expected = secrets.token_bytes(32) if magic == MAGIC else b""
         return REPLY.pack(MAGIC, nonce, _proof(self.secret, b"loop", greeting, nonce))

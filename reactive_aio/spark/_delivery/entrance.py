@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Final
 
 from attrs import define, field
 
@@ -17,31 +17,13 @@ from .._task.connecting import prepare
 
 MANNERS: Final = 10.0
 """Seconds for a guest to prove who it is."""
-MOST_GUESTS: Final = 512
-"""Strangers that may be there: some times as many as a listening socket brings at once, so that each guest is heard first."""
+MOST_STRANGERS: Final = 512
+"""Strangers that may be there: some times as many as a listening socket brings at once, so that each guest is heard first.
+
+A guest has greeted with the seal of the secret, and is no stranger. Guests are not bounded, and none is turned out for others.
+"""
 AGAIN: Final = 1.0
 """Seconds until new connections are looked at again, where there was no file descriptor for one."""
-
-
-class Stranger(Protocol):
-    """Somebody who has not proved who it is."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether it has greeted, and has been replied to."""
-        ...
-
-
-S = TypeVar("S", bound=Stranger)
-
-
-def next_out(strangers: Sequence[S]) -> S:
-    """Choose who has to go, of those that stand in the order in which they came: the first that has said nothing.
-
-    A task greets as soon as it is connected, and then needs as long as its machine lets it wait. Any number of others that
-    only connect must not turn it out meanwhile.
-    """
-    return next((each for each in strangers if not each.answered), strangers[0])
 
 
 @define(eq=False)
@@ -52,11 +34,6 @@ class Guest:
     connection: socket.socket
     guard: Guard
     deadline: asyncio.TimerHandle = field(init=False)
-
-    @property
-    def answered(self) -> bool:
-        """Whether it has greeted."""
-        return self.guard.answered
 
     def welcome(self) -> None:
         """Wait for what it has to say for itself."""
@@ -132,8 +109,9 @@ class Entrance:
             return
         connection.setblocking(False)
         prepare(connection)
-        if len(self.guests) >= MOST_GUESTS:
-            next_out(self.guests).turn_out()
+        strangers = [guest for guest in self.guests if not guest.guard.known]
+        if len(strangers) >= MOST_STRANGERS:
+            strangers[0].turn_out()
         guest = Guest(self, connection, Guard(self.secret))
         self.guests.append(guest)
         guest.welcome()

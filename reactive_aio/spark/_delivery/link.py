@@ -67,13 +67,8 @@ class Link(asyncio.Protocol):
 
     @property
     def is_stranger(self) -> bool:
-        """Whether it has not proved who it is, and may still."""
-        return not (self._known or self._dropped)
-
-    @property
-    def answered(self) -> bool:
-        """Whether it has greeted, and has been replied to."""
-        return self._guard.answered
+        """Whether it has not greeted as one who knows the secret, and may still."""
+        return not (self._guard.known or self._dropped)
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Wait for what the other side has to say for itself."""
@@ -153,7 +148,7 @@ class Link(asyncio.Protocol):
         self._stopped = True
         if self._known:
             self._say(Frame(STOP, self.partition))
-        elif not self._guard.answered:
+        elif not self._guard.known:
             self.drop()
 
     def _say(self, frame: Frame) -> None:

@@ -16,7 +16,7 @@ from .._job.preparing import Preparing
 from .._task.connecting import Address
 from .._task.worker import RegionTask
 from .delivery import Delivery
-from .entrance import MOST_GUESTS, next_out
+from .entrance import MOST_STRANGERS
 from .link import Link
 from .slots import Seat
 
@@ -230,8 +230,8 @@ class SparkSubscription:
 
     def _link(self) -> Link:
         strangers = [link for link in self._links if link.is_stranger]
-        if len(strangers) >= MOST_GUESTS:
-            next_out(sorted(strangers, key=lambda link: link.number)).drop()
+        if len(strangers) >= MOST_STRANGERS:
+            min(strangers, key=lambda link: link.number).drop()
         return Link(self._job.secret, self._delivery, self._links, self._changed.set)
 
     def _reset_links(self) -> None:

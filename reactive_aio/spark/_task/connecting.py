@@ -6,6 +6,7 @@ import errno
 import re
 import socket
 from contextlib import AbstractContextManager
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
@@ -24,7 +25,9 @@ PORTS: Final = "spark.reactive_aio.ports"
 # A machine that vanishes says no goodbye; without these it would take hours to be noticed.
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 30_000}
 PATIENCE: Final = 10.0
-"""Seconds for the other machine to answer."""
+"""Seconds for the other machine to answer, and to be let in."""
+PAUSE: Final = 0.05
+"""Seconds until one that was turned out comes back."""
 
 
 @frozen
@@ -95,15 +98,30 @@ def prepare(connection: socket.socket) -> None:
 
 
 def connect(address: Address, partition: int, attempt: int) -> socket.socket:
-    """Connect to the loop, and prove to each other to be who one says."""
-    try:
-        connection = socket.create_connection((address.host, address.port), PATIENCE)
-    except OSError as error:
-        raise DriverUnreachableError(_unreachable(address, error)) from None
+    """Connect to the loop, and prove to each other to be who one says.
+
+    Where strangers crowd in, it may be turned out before its greeting is read. So it tries again for some seconds.
+    """
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            connection = socket.create_connection((address.host, address.port), PATIENCE)
+        except OSError as error:
+            raise DriverUnreachableError(_unreachable(address, error)) from None
+        try:
+            return _introduced(connection, Greeter(address.secret, partition, attempt))
+        except HandshakeError:
+            raise
+        except ConnectionError:
+            if monotonic() > until:
+                raise
+            sleep(PAUSE)
+
+
+def _introduced(connection: socket.socket, greeter: Greeter) -> socket.socket:
     try:
         connection.settimeout(None)  # the loop may be held up for long, and is not gone for that
         prepare(connection)
-        greeter = Greeter(address.secret, partition, attempt)
         connection.sendall(greeter.greeting)
         reply = b""
         while len(reply) < REPLY.size:

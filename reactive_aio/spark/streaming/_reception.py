@@ -12,7 +12,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from ..._remote.handshake import Guard
-from .._delivery.entrance import MANNERS, MOST_GUESTS, next_out
+from .._delivery.entrance import MANNERS, MOST_STRANGERS
 from .._task.connecting import prepare
 
 LOOPBACK: Final = "127.0.0.1"
@@ -79,8 +79,9 @@ class Reception:
 
     async def _introduced(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Guard:
         guard = Guard(self.secret)
-        if len(self._guests) >= MOST_GUESTS:
-            self._guests.pop(next_out(tuple(self._guests))).transport.abort()
+        strangers = [guest for guest in self._guests if not guest.known]
+        if len(strangers) >= MOST_STRANGERS:
+            self._guests.pop(strangers[0]).transport.abort()
         self._guests[guard] = writer
         try:
             async with asyncio.timeout(MANNERS):
