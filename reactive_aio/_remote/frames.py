@@ -95,7 +95,8 @@ class Frame:
     @property
     def size(self) -> int:
         """Count the bytes of what it carries."""
-        return self.length() + sum(view.nbytes for view in self.views())
+        size = self.length()
+        return size if not self.buffers else size + sum(view.nbytes for view in self.views())
 
     def encoded(self) -> Iterator[memoryview]:
         """Give the pieces of memory that are to be sent, in order. None is empty."""

@@ -37,6 +37,9 @@ from .variables import set_values
 JOIN: Final = b"r"
 """On the control socket: a region, whose channel comes with it, and its memory where there is some."""
 END: Final = b"s"
+SMALL: Final = 16
+"""Results that go out at once at first, since nobody knows how large they are."""
+
 GRACE: Final = 1.0
 """Seconds to end in order once the program is gone."""
 
@@ -99,11 +102,18 @@ class Chunk:
     """The results that may still be given."""
     leave_out: int
     """The results that have been given by a worker that was lost."""
+    room: int
+    """Bytes of results after which none is given until there is room again."""
     run: Any = None
     behind: BaseException | None = None
     """The error of unpickling the element behind those of the run."""
     waited: float = 0.0
     """Seconds of its parts so far in which nothing was to be done but to wait."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether there is room for results, or some are to be left out."""
+        return bool(self.leave_out or (self.left and self.room > 0))
 
 
 @define(eq=False)
@@ -171,6 +181,10 @@ class Region:
     _context: contextvars.Context = field(init=False, factory=contextvars.copy_context)
     _failure: bytes | None = field(init=False, default=None)
     """Why there is no work that could be done."""
+    _share: int = field(init=False, default=0)
+    """Bytes of results that a chunk may give until it is told to go on."""
+    _largest: int = field(init=False, default=SMALL)
+    """Results that have about so many bytes, if they are like those before."""
     _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
     _watching: int = field(init=False, default=selectors.EVENT_READ)
     _closed: bool = field(init=False, default=False)
@@ -192,19 +206,21 @@ class Region:
 
     def _heard(self, frame: Frame) -> None:
         if frame.kind == CHUNK:
-            chunk = Chunk(frame.number, self._context.copy(), frame, frame.count, frame.detail)
+            chunk = Chunk(frame.number, self._context.copy(), frame, frame.count, frame.detail, self._share)
             self._chunks[frame.number] = chunk
             self.worker.turns.append((self, chunk))
         elif frame.kind == CREDIT and (waiting := self._chunks.get(frame.number)) is not None:
-            if not (waiting.left or waiting.leave_out):
+            if not waiting.may_go_on:
                 self.worker.turns.append((self, waiting))
             waiting.left += frame.count
+            waiting.room += frame.detail
         elif frame.kind == REGION:
             self._begin(frame)
         elif frame.kind == STOP:
             self.close()
 
     def _begin(self, frame: Frame) -> None:
+        self._share = frame.detail
         try:
             pickled, variables = frame.loads()
             self._context.run(set_values, variables)
@@ -242,7 +258,7 @@ class Region:
             self._tell_of_cleanup(chunk)
         elif over:
             del self._chunks[chunk.number]
-        elif chunk.left or chunk.leave_out:
+        elif chunk.may_go_on:
             self.worker.turns.append((self, chunk))
 
     def _part(self, chunk: Chunk) -> list[Any]:
@@ -253,7 +269,7 @@ class Region:
             if chunk.behind is not None:
                 add_note(chunk.behind, "while elements were unpickled in a worker process")
             chunk.run = self._work.begin(items, frame.place)
-        results: list[Any] = chunk.run.part(chunk.leave_out or chunk.left)
+        results: list[Any] = chunk.run.part(chunk.leave_out or min(chunk.left, self._largest))
         if chunk.leave_out:
             chunk.leave_out -= len(results)
             return []
@@ -266,13 +282,22 @@ class Region:
         failure = parcel.failure
         kind = kind if failure is None else PART
         numbers = kind, chunk.number, parcel.count, taken, nanoseconds
-        self.channel.send(Frame(*numbers, parcel.pickled, parcel.buffers, parcel.more))
+        frame = Frame(*numbers, parcel.pickled, parcel.buffers, parcel.more)
+        self._measure(chunk, frame)
+        self.channel.send(frame)
         if failure is None:
             self._watch()
             return True
         add_note(failure, "an element that leaves a worker process has to be picklable")
         self._fail(chunk, taken, failure)
         return False
+
+    def _measure(self, chunk: Chunk, frame: Frame) -> None:
+        """Count the bytes, and learn how many results go out at once: twice as many each time, and fewer at once."""
+        size = frame.size
+        chunk.room -= size
+        if frame.count:
+            self._largest = max(1, min(self._share * frame.count // size, 2 * self._largest))
 
     def _fail(self, chunk: Chunk, taken: int, error: BaseException) -> None:
         self._send_failure(chunk, taken, pack(error, self.place))

@@ -138,4 +138,4 @@ def report(frame: Frame, failing: BaseException | None) -> Report:
         items, failure, over = [], error, True
     if over and failure is None:
         failure = failing
-    return Report(frame.number, items, frame.place, frame.detail * 1e-9, over, failure)
+    return Report(frame.number, items, frame.place, frame.detail * 1e-9, over, failure, size=frame.size)

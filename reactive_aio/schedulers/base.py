@@ -136,6 +136,8 @@ class Report:
     """How long these results took to make."""
     over: bool
     failure: BaseException | None = field(default=None, converter=optional(as_failure))
+    size: int = field(default=0, kw_only=True)
+    """Bytes of these results, as they have travelled; 0 where they have not."""
 
 
 class Reports(Protocol):
@@ -143,6 +145,9 @@ class Reports(Protocol):
 
     def reported(self, report: Report) -> None:
         """Take what has come of a chunk. The reports on one chunk come in order."""
+
+    def sent(self, chunk: int, size: int) -> None:
+        """Take the size of a chunk's elements, as they travel, when they leave; on the loop. Who shares memory need not say it."""
 
     def cleanup_failed(self, error: BaseException) -> None:
         """Take what the letting go of a chunk has raised. Nothing of the kind comes behind ``released``."""
@@ -158,7 +163,10 @@ class WorkerRegion(Protocol):
         """Submit a chunk, with the number under which it is to be reported. Later ones have to wait for it."""
 
     def go_on(self, chunk: int) -> None:
-        """Let a chunk go on that has given as many results as it may without being told to."""
+        """Let a chunk give as many results again as it has given since it was last told to.
+
+        It has given as many as it may without being told to, or so many bytes.
+        """
 
     def leave(self, released: Released) -> None:
         """Let go, and drop what is not over. ``released`` is called when nothing of the region is left."""

@@ -15,13 +15,17 @@ from .._core.guard import FAILURES, brief
 from .._remote import worker
 from .._remote.failures import unpack
 from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
+from .._remote.limit import MOST_BYTES, ByteLimit
 from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pieces, has_main
 from .._remote.variables import Variable, values_in, variables
 from ._channels import WatchedChannel, chunk_frame, report
 from ._team import ChannelEnd, Team
 from .base import Released, Report, Reports, Work, WorkerRegion
 from .pool import Pool
-from .threads import check_workers
+from .threads import check_bytes, check_workers
+
+Given = dict[int, tuple[int, int]]
+"""The results, and their bytes, that chunks have given since they were last told to go on."""
 
 
 @define(eq=False, repr=False)
@@ -33,7 +37,7 @@ class _Member:
     reports: Reports
     loop: asyncio.AbstractEventLoop
     _most: int = field(init=False, default=0)
-    _channels: dict[WatchedChannel, set[int]] = field(init=False, factory=dict[WatchedChannel, set[int]])
+    _channels: dict[WatchedChannel, Given] = field(init=False, factory=dict[WatchedChannel, Given])
     """The chunks that each worker has."""
     _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
     """Chunks that lack the rest of their elements, which could not be pickled."""
@@ -51,9 +55,9 @@ class _Member:
                 ours, theirs = self.team.channel()
                 ends.append(theirs)
                 channel = WatchedChannel(self.loop, ours, self._heard, self._ended)
-                self._channels[channel] = set()
+                self._channels[channel] = {}
                 channel.open()
-                channel.send(Frame(REGION, pickled=region))
+                channel.send(Frame(REGION, detail=self.pool.byte_limit.share, pickled=region))
         finally:
             self.team.connect(ends)
 
@@ -66,14 +70,17 @@ class _Member:
         if failure is not None:
             self._failing[chunk] = failure
         channel = min(self._channels, key=lambda channel: len(self._channels[channel]))
-        self._channels[channel].add(chunk)
+        self._channels[channel][chunk] = 0, 0
+        self.reports.sent(chunk, frame.size)
         channel.send(frame)
 
     def go_on(self, chunk: int) -> None:
         """Tell the worker that has the chunk."""
         for channel, chunks in self._channels.items():
             if chunk in chunks:
-                channel.send(Frame(CREDIT, chunk, self._most))
+                count, size = chunks[chunk]
+                chunks[chunk] = 0, 0
+                channel.send(Frame(CREDIT, chunk, count, detail=size))
 
     def leave(self, released: Released) -> None:
         """Say goodbye, and listen until each worker has dropped what it was at and said what it could not let go of."""
@@ -124,11 +131,16 @@ class _Member:
             self.reports.cleanup_failed(unpack(frame.pickled))
         elif frame.kind == FAILED or not self._left:
             told = report(frame, self._failing.get(frame.number))
-            if told.over:
-                self._failing.pop(frame.number, None)
-                for chunks in self._channels.values():
-                    chunks.discard(frame.number)
+            self._note(told, frame.count)
             self.reports.reported(told)
+
+    def _note(self, told: Report, count: int) -> None:
+        """Note what a chunk has given, or that it is over."""
+        if told.over:
+            self._failing.pop(told.chunk, None)
+        for chunks in self._channels.values():
+            if (given := chunks.pop(told.chunk, None)) is not None and not told.over:
+                chunks[told.chunk] = given[0] + count, given[1] + told.size
 
 
 @define(eq=False, repr=False)
@@ -136,6 +148,12 @@ class ProcessPool(Pool[Team]):
     """Processes for CPU-bound functions, shared by the regions that are placed on them (Workers)."""
 
     variables: tuple[Variable, ...] = ()
+    max_bytes: int = MOST_BYTES
+
+    @property
+    def byte_limit(self) -> ByteLimit:
+        """The bytes that a region on the processes may have outstanding."""
+        return ByteLimit.of(self.max_bytes, self.count)
 
     @property
     def name(self) -> str:
@@ -190,7 +208,7 @@ class ProcessPool(Pool[Team]):
             member.expel(error)
 
 
-def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool:
+def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int = MOST_BYTES) -> ProcessPool:
     """Run the functions that follow in ``n`` worker processes: for functions that keep a processor busy.
 
     It is for ``publish_on``. The elements travel in small chunks, pickled once each way, and come back in order. A chunk
@@ -200,6 +218,9 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     The functions are pickled once for each flow: by reference, or where that can't be, as for lambdas, by value, if
     cloudpickle is installed. A value that can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
     context the variables in ``context`` are current in the functions, with values that can be pickled.
+
+    A region has at most ``max_bytes`` outstanding, as they travel: elements and results, and a chunk for each worker in any
+    case. So large elements are requested in smaller numbers than ``prefetch``.
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them in the middle of a function. ``async with schedulers.processes(2) as pool:`` keeps them for many
@@ -215,4 +236,5 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = ()) -> ProcessPool
     check_workers("processes", n)
     if not hasattr(socket, "send_fds"):
         raise NotImplementedError("processes() needs a system with Unix sockets. Use threads(n) on this system")
-    return ProcessPool(n, variables("processes", context))
+    check_bytes("processes", max_bytes)
+    return ProcessPool(n, variables("processes", context), max_bytes)

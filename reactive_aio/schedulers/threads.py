@@ -290,3 +290,13 @@ def check_workers(method: str, n: object) -> None:
         raise TypeError(f"{method}({n!r}): the number of workers is a whole number, not {type(n).__name__}")
     if n < 1:
         raise ValueError(f"{method}({n}): there must be at least 1 worker")
+
+
+def check_bytes(method: str, n: object) -> None:
+    """Refuse what is no number of bytes."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"{method}(max_bytes={n!r}): the number of bytes is a whole number, not {type(n).__name__}")
+    if n < 1:
+        raise ValueError(
+            f"{method}(max_bytes={n}): there must be at least 1 byte. A chunk for each worker may have more"
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
 from attrs import define, field
 
+from reactive_aio._remote.limit import ByteLimit
 from reactive_aio.schedulers.base import Released, Report, Reports, Run, Work
 
 
@@ -23,6 +25,9 @@ class ByHand:
     reports: Reports = field(init=False)
     most: int = field(init=False)
     work: Work = field(init=False)
+    byte_limit: ByteLimit | None = None
+    weigh: Callable[[Any], int] = lambda item: 0
+    """Tells how many bytes an element or a result has when it travels, where there is a limit."""
     released: Released | None = field(init=False, default=None)
 
     @property
@@ -39,6 +44,11 @@ class ByHand:
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
         self.given.append(items)
         self.chunks[chunk] = self.work.begin(items, index)
+        if self.byte_limit is not None:
+            self.reports.sent(chunk, self.size(items))
+
+    def size(self, items: list[Any]) -> int:
+        return sum(map(self.weigh, items))
 
     def go_on(self, chunk: int) -> None:
         self.told.append(chunk)
@@ -54,7 +64,8 @@ class ByHand:
             items += run.part(most - len(items))  # as far as its time goes, which is short on a busy machine
         if run.over:
             del self.chunks[chunk]
-        self.reports.reported(Report(chunk, items, run.taken, self.seconds, run.over, run.failure))
+        size = 0 if self.byte_limit is None else self.size(items)
+        self.reports.reported(Report(chunk, items, run.taken, self.seconds, run.over, run.failure, size=size))
 
     def go(self) -> None:
         """Let the region go."""

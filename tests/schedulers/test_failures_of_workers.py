@@ -133,6 +133,9 @@ class Heard:
     def reported(self, report: Report) -> None:
         self.say("nothing" if report.failure is None else type(report.failure).__name__)
 
+    def sent(self, chunk: int, size: int) -> None:
+        pass
+
     def cleanup_failed(self, error: BaseException) -> None:
         self.say(f"{type(error).__name__}: {error}")
 

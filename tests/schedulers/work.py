@@ -194,6 +194,19 @@ def many(n: int) -> Iterator[int]:
     yield from range(n)
 
 
+class Tallied:
+    """A function that makes large results, and leaves a byte in a file for each."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path, self.size = path, size
+
+    def __call__(self, n: int) -> Iterator[bytes]:
+        with Path(self.path).open("ab", buffering=0) as file:
+            for _ in range(n):
+                file.write(b".")
+                yield bytes(self.size)
+
+
 def forever(path: str) -> None:
     """Leave a sign, and never return."""
     Path(path).write_text(str(os.getpid()))

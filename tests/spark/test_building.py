@@ -25,7 +25,7 @@ def test_the_plan_shows_what_runs_where(sc: Any) -> None:
 
     assert (
         "R1  Spark local[3,4]        from_spark(RDD) -> map(str) -> filter(len) -> take(3) in parts\n"
-        " |  credit boundary, prefetch 64, at most 64 MiB\n"
+        " |  credit boundary, prefetch 64, at most 32 MiB\n"
         "R2  the subscriber's loop   take(3) combined -> map(len)"
     ) == "\n".join(flow.describe().splitlines()[:3])
 

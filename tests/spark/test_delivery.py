@@ -11,10 +11,11 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio._remote.frames import LAST, PART, Frame
+from reactive_aio._remote.limit import MOST_BYTES
 from reactive_aio.errors import SparkJobError
 from reactive_aio.spark._delivery.at_end import DeliveryAtEnd
 from reactive_aio.spark._delivery.delivery import Delivery
-from reactive_aio.spark._delivery.held import MOST_BYTES, Held
+from reactive_aio.spark._delivery.held import Held
 from reactive_aio.spark._delivery.in_turn import DeliveryInTurn
 from reactive_aio.spark._delivery.link import Link
 from reactive_aio.spark._delivery.ordered import OrderedDelivery

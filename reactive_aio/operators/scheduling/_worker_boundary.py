@@ -14,6 +14,7 @@ from ..._fusion import ChunkWork
 from ..._plan import FlowLike, Inlet
 from ...hooks import discard, drop_error
 from ...spec import Subscription, add_demand, quarter, subtract_demand
+from ._load import Load
 
 if TYPE_CHECKING:
     from ...schedulers.base import Released, Report, WorkerRegion, Workers
@@ -56,8 +57,12 @@ class Chunk:
     results: deque[list[Any]] = field(init=False, factory=deque[list[Any]])
     """Parts that wait for their turn or for demand; bounded by what a chunk may give without being told to go on."""
     taken: int = field(init=False, default=0)
+    size: int = field(init=False, default=0)
+    """Bytes of the elements, as they have travelled."""
     given: int = field(init=False, default=0)
     """Results since the chunk was last told to go on."""
+    given_size: int = field(init=False, default=0)
+    """Bytes of those."""
     over: bool = field(init=False, default=False)
     failure: BaseException | None = field(init=False, default=None)
 
@@ -79,6 +84,7 @@ class WorkerBoundary:
     """
     _region: WorkerRegion = field(init=False)
     _pace: Pace = field(init=False)
+    _load: Load = field(init=False)
     _release: Released = field(init=False)
     _upstream: Subscription | None = field(init=False, default=None)
     _ended: bool = field(init=False, default=False)
@@ -91,8 +97,7 @@ class WorkerBoundary:
     """Those that have not been delivered, in order."""
     _under_way: int = field(init=False, default=0)
     _demand: int = field(init=False, default=0)
-    _free: int = field(init=False, default=0)
-    """Elements that are no longer outstanding and for which no others have been requested."""
+    _outstanding: int = field(init=False, default=0)
     _delivering: bool = field(init=False, default=False)
     _over: bool = field(init=False, default=False)
 
@@ -101,6 +106,7 @@ class WorkerBoundary:
         # Twice as many chunks as workers have to fit in.
         largest = max(1, self.prefetch // (2 * workers.count))
         self._pace = Pace(workers.count, largest)
+        self._load = Load(getattr(workers, "byte_limit", None), workers.count, self.prefetch)
         self._portion = largest * max(1, quarter(self.prefetch) // largest)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         try:
@@ -119,7 +125,7 @@ class WorkerBoundary:
             subscription.cancel()
         else:
             self._upstream = subscription
-            subscription.request(self.prefetch)
+            self._request(self._load.window)
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements for the workers."""
@@ -165,6 +171,17 @@ class WorkerBoundary:
         """Take what has come of a chunk."""
         self.inlet.post(self._take, report)
 
+    def sent(self, number: int, size: int) -> None:
+        """Take note of the size of a chunk, on the loop; it may be sent again. Request more if so much is known to fit in."""
+        chunk = self._chunks.get(number)
+        if chunk is not None:
+            self._load.held += size - chunk.size
+            chunk.size = size
+            before = self._load.window
+            self._load.sent(len(chunk.items), size)
+            if self._load.window > before:
+                self._request(self._load.window - self._outstanding)
+
     def cleanup_failed(self, error: BaseException) -> None:
         """Take what the workers could not let go of, behind what they have said before."""
         self.inlet.post(self.inlet.cleanup_failed, error)
@@ -185,6 +202,8 @@ class WorkerBoundary:
             self._pace.learn(report.taken - chunk.taken, report.seconds)
         chunk.taken, chunk.over, chunk.failure = report.taken, report.over, report.failure
         chunk.given += len(report.items)
+        chunk.given_size += report.size
+        self._load.held += report.size
         if report.items:
             chunk.results.append(report.items)
         if report.over:
@@ -197,7 +216,9 @@ class WorkerBoundary:
         """Have elements worked on: a chunk is what is there, up to the size that suits."""
         waiting = self._waiting
         while waiting and not self._over and self._under_way < self._pace.chunks:
-            size = self._pace.share(len(waiting), self._under_way)
+            if not self._load.admits(len(self._chunks), self._under_way):
+                break
+            size = min(self._pace.share(len(waiting), self._under_way), self._load.largest)
             items = [waiting.popleft() for _ in range(size)]
             number = self._numbers
             self._chunks[number] = Chunk(number, items)
@@ -234,13 +255,21 @@ class WorkerBoundary:
             self._finish(failure)
         elif chunk.over:
             del self._chunks[chunk.number]
-            self._ask(len(chunk.items))
+            self._outstanding -= len(chunk.items)
+            self._lighter(chunk, chunk.size)
+            self._ask()
         else:
-            if chunk.given > self.prefetch:
-                chunk.given = 0
+            if chunk.given > self.prefetch or self._load.has_to_wait(chunk.given_size):
                 self._region.go_on(chunk.number)
+                self._lighter(chunk, 0)
             return False
         return True
+
+    def _lighter(self, chunk: Chunk, size: int) -> None:
+        """Take note that results of a chunk have been delivered, and so many bytes of elements with them."""
+        self._load.held -= chunk.given_size + size
+        chunk.given = chunk.given_size = 0
+        self._submit()
 
     def _pass_on(self, chunk: Chunk) -> None:
         """Deliver results, no more than were requested."""
@@ -251,12 +280,17 @@ class WorkerBoundary:
         self._demand = subtract_demand(self._demand, len(part))
         self.inlet.on_chunk(part)
 
-    def _ask(self, n: int) -> None:
+    def _ask(self) -> None:
         """Request elements in place of those that are done with, in whole portions."""
-        self._free += n
-        if self._upstream is not None and self._free >= self._portion:
-            n = self._free - self._free % self._portion
-            self._free -= n
+        window = self._load.window
+        portion = self._portion if window == self.prefetch else max(1, window // 4)
+        free = window - self._outstanding
+        if free >= portion:
+            self._request(free - free % portion)
+
+    def _request(self, n: int) -> None:
+        if self._upstream is not None and n > 0:
+            self._outstanding += n
             self._upstream.request(n)
 
     # -- the end

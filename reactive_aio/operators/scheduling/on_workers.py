@@ -53,7 +53,9 @@ class OnWorkers(Pushed[Any]):
     def elsewhere(self) -> Elsewhere:
         """The region on the workers."""
         work = " -> ".join(str(placed.operator) for placed in self.stages) or "(elements pass as they are)"
-        return Elsewhere(self.workers.name, work, "in order, as requested", f"boundary, prefetch {self.ahead}")
+        limit = getattr(self.workers, "byte_limit", None)
+        credit = ", ".join([f"prefetch {self.ahead}", *([] if limit is None else [str(limit)])])
+        return Elsewhere(self.workers.name, work, "in order, as requested", f"boundary, {credit}")
 
     @property
     def details(self) -> tuple[str, ...]:

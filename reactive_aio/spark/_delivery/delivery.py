@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import define, field
 
 from ..._remote.failures import unpack
+from ..._remote.limit import MOST_BYTES
 from ...errors import SparkJobError
 from .._task.failures import loaded
-from .held import MOST_BYTES, Held
+from .held import Held
 
 if TYPE_CHECKING:
     from ..._plan import Inlet

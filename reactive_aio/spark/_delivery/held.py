@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
 
 from attrs import define, field
-
-MOST_BYTES: Final = 64 << 20
-"""Bytes of elements, as they travel, that a flow has under way or waiting here, beside the bound of their number."""
 
 
 @define(eq=False)

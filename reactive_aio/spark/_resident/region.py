@@ -101,10 +101,9 @@ class ResidentRegion:
         """Allow for more results of a chunk, wherever it is."""
         for sent in self._waiting:
             if sent.number == chunk:
-                sent.credit += self.most
+                sent.credit = sent.given + self.most
         for task in self._tasks:
             if (sent_there := task.chunks.get(chunk)) is not None:
-                sent_there.credit += self.most
                 task.allow(sent_there, self.most)
 
     def leave(self, released: Released) -> None:

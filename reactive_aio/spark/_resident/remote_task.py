@@ -31,6 +31,8 @@ class Sent:
     """The results that were allowed for, in all."""
     given: int = field(init=False, default=0)
     """The results that have come."""
+    size: int = field(init=False, default=0)
+    """Bytes of those that have come from the task that has it, since it was last told to go on."""
     taken: int = field(init=False, default=0)
     """The elements that have been worked on, as far as anybody knows."""
     losses: int = field(init=False, default=0)
@@ -77,11 +79,15 @@ class RemoteTask:
         self.room -= 1
         self.idle = 0
         self.chunks[sent.number] = sent
+        sent.size = 0
+        self.region.reports.sent(sent.number, frame.size)
         self.channel.send(frame)
 
-    def allow(self, sent: Sent, more: int) -> None:
-        """Allow for more results of a chunk."""
-        self.channel.send(Frame(CREDIT, sent.number, more))
+    def allow(self, sent: Sent, most: int) -> None:
+        """Allow for so many results of a chunk behind those that have come, and for as many bytes as these had."""
+        more, size = sent.given + most - sent.credit, sent.size
+        sent.credit, sent.size = sent.credit + more, 0
+        self.channel.send(Frame(CREDIT, sent.number, more, detail=size))
 
     def dismiss(self) -> None:
         """Have the task end, which has no chunk."""
@@ -121,6 +127,7 @@ class RemoteTask:
             self._misbehaved()
             return
         sent.given += frame.count
+        sent.size += frame.size
         sent.taken = max(sent.taken, frame.place)
         if frame.kind != PART:
             del self.chunks[frame.number]

@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ..._remote.frames import REGION, Frame
+from ..._remote.limit import MOST_BYTES, ByteLimit
 from ..._remote.pickling import Buffers
 from ..._remote.variables import Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
@@ -49,6 +50,11 @@ class SparkWorkers:
         return f"spark({self.context.master}, slots={self.count})"
 
     @property
+    def byte_limit(self) -> ByteLimit:
+        """The bytes that a region in the tasks may have outstanding."""
+        return ByteLimit.of(MOST_BYTES, self.count)
+
+    @property
     def details(self) -> tuple[str, ...]:
         """When there are tasks, how elements travel, and where to look at it; for plans."""
         tasks = f"a task for each chunk that waits, up to {self.count}, which ends after {self.idle:g} s without work"
@@ -63,7 +69,7 @@ class SparkWorkers:
         function = (dumps_by_value(work), values_in(context, self.variables))
         buffers: Buffers = []
         pickled, *more = dumps(function, buffers)
-        introduction = Frame(REGION, pickled=pickled, buffers=buffers, more=more)
+        introduction = Frame(REGION, detail=self.byte_limit.share, pickled=pickled, buffers=buffers, more=more)
         region = ResidentRegion(self, introduction, most, reports, asyncio.get_running_loop())
         region.begin()
         return region

@@ -13,9 +13,10 @@ from ..._core.guard import FAILURES, is_closed_with
 from ..._plan import TasksSnapshot
 from ..._remote.failures import unpack
 from ..._remote.frames import FAILED, Decoder, Frame
+from ..._remote.limit import MOST_BYTES
 from ...errors import SourceCancelledError, SparkJobError
 from ...spec import add_demand
-from .._delivery.held import MOST_BYTES, Held
+from .._delivery.held import Held
 from .._job.calls import Calls, JobGroup
 from .._job.preparing import Preparing
 from .._job.told import told

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark import RDD, SparkContext
 
+from ..._remote.limit import MOST_BYTES
 from .._delivery.at_end import DeliveryAtEnd
-from .._delivery.held import MOST_BYTES
 from .._delivery.in_turn import DeliveryInTurn
 from .._delivery.ordered import MOST_AHEAD, OrderedDelivery
 

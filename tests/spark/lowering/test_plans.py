@@ -24,7 +24,7 @@ def flow(sc: Any) -> Flow[int]:
 def test_the_plan_shows_both_halves_of_what_is_done_in_parts(flow: Flow[int]) -> None:
     assert (
         "R1  Spark local[3,4]        from_spark(RDD) -> map(str) -> distinct(len, 9, False) in parts\n"
-        " |  credit boundary, prefetch 64, at most 64 MiB\n"
+        " |  credit boundary, prefetch 64, at most 32 MiB\n"
         "R2  the subscriber's loop   distinct(len, 9, False) combined -> map(len)"
     ) == "\n".join(flow.map(str).distinct(len, max_keys=9).map(len).describe().splitlines()[:3])
 

@@ -1,0 +1,57 @@
+"""The bytes that a region on workers has outstanding, and how many elements they let it have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from ..._remote.limit import ByteLimit
+
+
+@define(eq=False)
+class Load:
+    """An account of bytes as they travel. Workers that share memory with this process have no limit, and say no sizes.
+
+    A chunk for each worker is allowed in any case, however large it is. Otherwise an element beyond the limit would never
+    be worked on, and large ones by one worker only.
+    """
+
+    limit: ByteLimit | None
+    workers: int
+    prefetch: int
+    held: int = field(init=False, default=0)
+    """Bytes of the elements and the results of chunks that have not been delivered."""
+    _each: float = field(init=False, default=0.0)
+    """Bytes of an element, as of late: it rises at once and falls slowly."""
+
+    def sent(self, elements: int, size: int) -> None:
+        """Learn how large elements are."""
+        mean = size / elements
+        self._each = max(mean, (7 * self._each + mean) / 8)
+
+    @property
+    def window(self) -> int:
+        """The elements that may be outstanding: few before the first is known, then half of the limit."""
+        if self.limit is None:
+            return self.prefetch
+        fitting = int(self.limit.most / 2 / self._each) if self._each else 2 * self.workers
+        return min(self.prefetch, max(self.workers, fitting))
+
+    @property
+    def largest(self) -> int:
+        """The elements that a chunk may have."""
+        if self.limit is None or not self._each:
+            return self.prefetch
+        return max(1, int(self.limit.share / self._each))
+
+    def admits(self, chunks: int, under_way: int) -> bool:
+        """Tell whether there is room for one more chunk, and for the results of all that are under way."""
+        if self.limit is None or chunks < self.workers:
+            return True
+        return self.held + (under_way + 1) * self.limit.share <= self.limit.most
+
+    def has_to_wait(self, size: int) -> bool:
+        """Tell whether a chunk has given results of so many bytes that it waits to be told to go on."""
+        return self.limit is not None and size >= self.limit.share
