@@ -23,28 +23,25 @@ class Load:
     prefetch: int
     held: int = field(init=False, default=0)
     """Bytes of the elements and the results of chunks that have not been delivered."""
+    window: int = field(init=False)
+    """The elements that may be outstanding: few before the first is known, then half of the limit."""
+    largest: int = field(init=False)
+    """The elements that a chunk may have."""
     _each: float = field(init=False, default=0.0)
     """Bytes of an element, as of late: it rises at once and falls slowly."""
 
+    def __attrs_post_init__(self) -> None:
+        self.largest = self.prefetch
+        self.window = self.prefetch if self.limit is None else min(self.prefetch, 2 * self.workers)
+
     def sent(self, elements: int, size: int) -> None:
-        """Learn how large elements are."""
+        """Learn how large elements are, from some that have been sent."""
+        if self.limit is None or not size:
+            return
         mean = size / elements
-        self._each = max(mean, (7 * self._each + mean) / 8)
-
-    @property
-    def window(self) -> int:
-        """The elements that may be outstanding: few before the first is known, then half of the limit."""
-        if self.limit is None:
-            return self.prefetch
-        fitting = int(self.limit.most / 2 / self._each) if self._each else 2 * self.workers
-        return min(self.prefetch, max(self.workers, fitting))
-
-    @property
-    def largest(self) -> int:
-        """The elements that a chunk may have."""
-        if self.limit is None or not self._each:
-            return self.prefetch
-        return max(1, int(self.limit.share / self._each))
+        self._each = each = max(mean, (7 * self._each + mean) / 8)
+        self.window = min(self.prefetch, max(self.workers, int(self.limit.most / 2 / each)))
+        self.largest = max(1, int(self.limit.share / each))
 
     def admits(self, chunks: int, under_way: int) -> bool:
         """Tell whether there is room for one more chunk, and for the results of all that are under way."""

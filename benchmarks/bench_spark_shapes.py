@@ -1,0 +1,89 @@
+"""Frames of many partitions, of many columns and of few rows, brought to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
+
+from reactive_aio import Flow
+
+from .bench_spark import CPU_OF_ALL, PROC, timed
+from .bench_spark_rows import ITERATED, frame, iterated, ours
+from .harness import WALL, Bar, Contestant, Row
+from .spark_session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLLECTED: Final = "df.collect"
+ROWS_OF_A_PARTITION: Final = 100
+WIDE: Final = 2_000
+"""Columns."""
+WIDE_ROWS: Final = 200
+TIMES_FASTER: Final = {600_000: 4, 30_000: 1.5}
+"""Rows, and how many times faster than with `toLocalIterator` they are to be."""
+
+
+def rows(n: int) -> list[Row]:
+    """Each against the call of PySpark's that suits its shape; CPU counts, of all processes."""
+    partitions = (200, 1_000) if n >= 1_000_000 else (60,)
+    small = [
+        _row(f"{count:,} partitions of {ROWS_OF_A_PARTITION} rows", partial(small_ones, count), 3)
+        for count in partitions
+    ]
+    sizes = [_to_the_loop(size, times) for size, times in TIMES_FASTER.items() if size < n]
+    return [*small, _row(f"{WIDE:,} columns of {WIDE_ROWS} rows", wide, 1.3), *sizes]
+
+
+def _to_the_loop(size: int, times_faster: float) -> Row:
+    works = {"reactive_aio": partial(ours, size, ordered=False), ITERATED: partial(iterated, size, ahead=False)}
+    return Row(
+        f"five columns to the loop as tuples, {size:,} rows",
+        size,
+        tuple(Contestant(name, partial(timed, work, size)) for name, work in works.items()),
+        (Bar(ITERATED, times_faster=times_faster, metric=CPU_OF_ALL),) if PROC.exists() else (),
+        rounds=5,
+        metrics=(CPU_OF_ALL, WALL),
+        limit=ITERATED,
+        expect=lambda n: n * (n - 1) // 2,
+    )
+
+
+def _row(title: str, make: Callable[[], DataFrame], at_most: float) -> Row:
+    works: dict[str, Callable[[], int]] = {
+        "reactive_aio": lambda: flowing(make()),
+        COLLECTED: lambda: collected(make()),
+    }
+    return Row(
+        title,
+        1,
+        tuple(Contestant(name, partial(timed, work, 1)) for name, work in works.items()),
+        (Bar(COLLECTED, at_most=at_most, metric=CPU_OF_ALL),) if PROC.exists() else (),
+        rounds=3,
+        metrics=(CPU_OF_ALL, WALL),
+        limit=COLLECTED,
+    )
+
+
+@cache
+def small_ones(partitions: int) -> DataFrame:
+    return frame(partitions * ROWS_OF_A_PARTITION, partitions)
+
+
+@cache
+def wide() -> DataFrame:
+    return session().range(0, WIDE_ROWS, 1, 1).selectExpr(*(f"id * {at} AS c{at}" for at in range(WIDE)))
+
+
+def flowing(made: DataFrame) -> int:
+    return sum(row[-1] for row in asyncio.run(_all(made)))
+
+
+async def _all(made: DataFrame) -> list[tuple[int, ...]]:
+    return await Flow.from_spark(made, as_=tuple).to_list()
+
+
+def collected(made: DataFrame) -> int:
+    return sum(row[-1] for row in made.collect())
