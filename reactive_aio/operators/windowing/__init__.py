@@ -203,8 +203,8 @@ class Windowing(Fluent[T_co]):
         the elements that the operators hold go to ``hooks.on_discard``. An ``async def`` and numbers below 1 are
         refused when the flow is built.
         Spark: the elements are shuffled by key and sorted there, and the same operators run in the workers. There is no
-        limit of keys and sizes. ``partitions`` is the number of partitions of the shuffle. By default it is
-        ``spark.sql.shuffle.partitions``. A join takes the larger number of its two sides. Keys are of the types that
+        limit of keys and sizes. ``partitions`` is the number of partitions of the shuffle. By default Spark
+        chooses it. A join takes the larger number of its two sides. Keys are of the types that
         ``order_by`` may return. Operators that depend on the order of the elements need ``order_by``. Without it they
         are refused by name. Elements with equal values of ``order_by`` come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)

@@ -27,6 +27,8 @@ SCHEMA: Final = StructType(
     [StructField("part", IntegerType()), *(StructField(name, BinaryType()) for name in ("key", "place", "item"))]
 )
 """The columns of rows that are shuffled."""
+FINER: Final = 8
+"""Parts for each partition, where Spark decides how many there are and puts several parts into one."""
 
 
 @frozen
@@ -49,12 +51,14 @@ class ShuffleTask(FrameTask):
 def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses]:
     """Give the frame of the rows behind the shuffle: each partition sorted by key, and by order within a key.
 
+    A part of the rows is never divided. It has all elements of its keys, and a row for each failure before the shuffle.
+
     The classes are those of the main module that elements may be of: what reads the rows is to bring them.
     The elements themselves are sorted by as well, so that a task that is done again has them in the same order.
     """
     session = session_of(before)
     operator = by.operator
-    parts = operator.partitions or int(session.conf.get("spark.sql.shuffle.partitions"))
+    parts = operator.partitions or FINER * int(session.conf.get("spark.sql.shuffle.partitions"))
     sources = [source.ready() for source in before.flows]  # a side of a join may have a shuffle of its own
     classes = of_user(main_classes, [evolve(source, stages=(*source.stages, by)) for source in sources])
     columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts, classes), by.origin)
@@ -63,5 +67,7 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses
         source = evolve(source, stages=(*source.stages, step))
         return framed(source, ShuffleTask(str(source), source.pickled(), parts=parts), columns)
 
-    rows = reduce(lambda some, more: some.unionAll(more), map(rows_of, sources))
-    return rows.repartitionById(parts, "part").sortWithinPartitions("key", "place", "item"), classes
+    rows: Any = reduce(lambda some, more: some.unionAll(more), map(rows_of, sources))
+    # By a column Spark's adaptive execution puts small partitions together, which it may not where their number is said.
+    spread = rows.repartitionById(parts, "part") if operator.partitions else rows.repartition("part")
+    return spread.sortWithinPartitions("key", "place", "item"), classes

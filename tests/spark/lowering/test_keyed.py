@@ -244,7 +244,7 @@ def test_a_join_has_one_shuffle_in_the_plan_of_a_frame(spark: Any) -> None:
     assert sum(numbers.count(n) for n in map(abs, numbers)) == frame.count()
     java: Any = frame._jdf
     plan = java.queryExecution().executedPlan().toString()
-    assert 1 == plan.count("shufflepartitionidpassthrough")  # the frames themselves are repartitioned as well
+    assert 1 == plan.count("REPARTITION_BY_COL")  # the frames themselves are repartitioned as well
 
 
 def abs_of(element: Element) -> int:
@@ -280,7 +280,29 @@ def test_elements_are_shuffled_into_so_many_partitions(
     other = on_spark(spark).group_by_key(value_of, partitions=right)
 
     assert found == partitions_of(keyed.join(other))
-    assert (left or int(spark.conf.get("spark.sql.shuffle.partitions"))) == partitions_of(keyed.count())
+    assert left is None or left == partitions_of(keyed.count())
+
+
+@pytest.mark.parametrize(("adaptive", "most"), [("true", 1), ("false", 30)])
+def test_small_partitions_are_put_together_where_spark_adapts_its_plans(spark: Any, adaptive: str, most: int) -> None:
+    settings = {
+        "spark.sql.adaptive.enabled": adaptive,
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.shuffle.partitions": "30",
+    }
+    for name, value in settings.items():
+        before = spark.conf.get(name)
+        spark.conf.set(name, value)
+        settings[name] = before
+    try:
+        flow = on_spark(spark).group_by_key(value_of).count()
+        counts = {row.key: row.n for row in flow.to_frame("key long, n long").collect()}
+
+        assert dict(Flow.from_iterable(elements()).group_by_key(value_of).count().run_sync()) == counts
+        assert most == partitions_of(flow)
+    finally:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
 
 
 def test_it_is_shown_and_below_one_refused() -> None:

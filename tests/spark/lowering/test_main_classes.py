@@ -201,3 +201,20 @@ async def test_a_class_that_no_function_knows_is_shuffled_whole(sc: Any, shuffle
 
     assert {Visit(n % 3, n) for n in range(N)} == set(await flow.to_list())
     assert most_bytes(shuffled)[0] > SMALL
+
+
+@pytest.mark.parametrize(
+    "nested", [lambda value: value, lambda value: ("key", value), lambda value: (1, ("key", value))]
+)
+def test_a_value_of_a_class_derived_of_a_plain_one_travels_with_its_class(nested: Any) -> None:
+    class Seconds(int):
+        """Has no name that anybody else could import."""
+
+    found = pickle.loads(pickled(nested(Seconds(3)), MainClasses()))
+
+    assert nested(3) == found
+    assert "Seconds" in repr(type(flat(found)[-1]))
+
+
+def flat(value: Any) -> list[Any]:
+    return [each for part in value for each in flat(part)] if isinstance(value, tuple) else [value]
