@@ -2,7 +2,7 @@
 
     run [--quick] [--only NAME ...]    measure; the default
     compare BEFORE AFTER               show what of ours got slower, beyond the spread; exit code 1 if anything did
-    docs FILE                          write the page of the documentation and its plots
+    docs FILE [FILE ...]               write the page of the documentation and its plots
 
 The modules ``bench_*`` are found by their names; each has a function ``rows`` of the number of elements.
 """
@@ -13,7 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -87,7 +87,8 @@ def compare_files(options: argparse.Namespace) -> int:
 
 def write_docs(options: argparse.Namespace) -> int:
     """Draw."""
-    page.write(Report.load(options.figures))
+    first, *later = map(Report.load, options.figures)
+    page.write(reduce(Report.updated, later, first))
     return 0
 
 
@@ -119,8 +120,8 @@ def parser() -> argparse.ArgumentParser:
     comparing.add_argument("after", type=Path)
     comparing.add_argument("--everybody", action="store_true", help="not only ours")
     comparing.set_defaults(call=compare_files)
-    drawing = commands.add_parser("docs", help="write the page of the documentation from a file of figures")
-    drawing.add_argument("figures", type=Path)
+    drawing = commands.add_parser("docs", help="write the page of the documentation from files of figures")
+    drawing.add_argument("figures", type=Path, nargs="+", help="rows of later files take the places of those before")
     drawing.set_defaults(call=write_docs)
     return made
 

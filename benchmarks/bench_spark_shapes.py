@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reactive_aio import Flow
 
@@ -86,4 +86,5 @@ async def _all(made: DataFrame) -> list[tuple[int, ...]]:
 
 
 def collected(made: DataFrame) -> int:
-    return sum(row[-1] for row in made.collect())
+    rows: list[Any] = made.collect()
+    return sum(row[-1] for row in rows)

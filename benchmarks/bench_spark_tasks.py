@@ -16,7 +16,7 @@ DAEMONS: Final = {"reactive_aio.spark.daemon": "reactive_aio.spark.daemon", "PyS
 
 def rows(n: int) -> list[Row]:
     """One row, each daemon in a session of its own: its workers are those of the session."""
-    tasks = 300 if n >= 1_000_000 else 60
+    tasks = 100 if n >= 1_000_000 else 60
     return [
         Row(
             "a task in Python that does next to nothing",

@@ -149,6 +149,8 @@ class Outcome:
     row: Row
     measured: tuple[Measured, ...]
     verdicts: tuple[Verdict, ...] = ()
+    date: str = ""
+    """When it was measured, if not with the rest of its report."""
 
 
 @frozen

@@ -78,6 +78,15 @@ class Report:
         """Every bar, met or missed."""
         return [verdict for outcome in self.outcomes for verdict in outcome.verdicts]
 
+    def updated(self, later: Report) -> Report:
+        """Give the rows of both runs, each with its date. A row that both have is that of the later run."""
+        newer = {_key(outcome): attrs.evolve(outcome, date=outcome.date or later.date) for outcome in later.outcomes}
+        rows = [newer.pop(_key(outcome), outcome) for outcome in self.outcomes]
+        rows += newer.values()
+        chapters = list(dict.fromkeys(outcome.row.chapter for outcome in rows))
+        rows.sort(key=lambda outcome: chapters.index(outcome.row.chapter))
+        return attrs.evolve(self, outcomes=tuple(rows))
+
     def save(self, path: Path) -> None:
         """Write it to a file."""
         path.write_text(json.dumps(attrs.asdict(self, filter=_kept), indent=1) + "\n", encoding="utf-8")
@@ -90,6 +99,10 @@ class Report:
         return cls(Machine(**read["machine"]), read["quick"], read["date"], outcomes, read["absent"])
 
 
+def _key(outcome: Outcome) -> tuple[str, str]:
+    return outcome.row.chapter, outcome.row.title
+
+
 def _kept(attribute: attrs.Attribute[Any], value: object) -> bool:
     return attribute.name not in {"contestants", "bars", "expect"}
 
@@ -98,7 +111,7 @@ def _outcome(read: dict[str, Any]) -> Outcome:
     read["row"]["metrics"] = tuple(read["row"]["metrics"])
     row = Row(**read["row"], contestants=())
     measured = tuple(map(_measured, read["measured"]))
-    return Outcome(row, measured, tuple(Verdict(**each) for each in read["verdicts"]))
+    return Outcome(row, measured, tuple(Verdict(**each) for each in read["verdicts"]), read.get("date", ""))
 
 
 def _measured(read: dict[str, Any]) -> Measured:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reactive_aio.spark.session import local_session
 
-JOBS: Final = 5
+JOBS: Final = 4
 """Of which the first starts the workers, and does not count."""
 
 

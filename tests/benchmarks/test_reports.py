@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from attrs import evolve
 from rich.console import Console
 
 from benchmarks import __main__ as command
@@ -116,6 +117,24 @@ def test_the_page_names_the_machine_the_bars_and_who_is_absent() -> None:
     assert "| w | at most 1x | 2x | **missed** |" in text
     assert "- peer: peer can't be imported" in text
     assert "- spark (a chapter): no Java" in text
+
+
+def test_rows_of_a_later_run_take_the_places_of_those_before_and_say_their_date() -> None:
+    one, ten = Spread(1, 1, 1), Spread(10, 10, 10)
+    first = report(outcome("a", reactive_aio=one), evolve_chapter(outcome("b", reactive_aio=one), "Another"))
+    later = evolve(report(outcome("a", reactive_aio=ten), outcome("c", reactive_aio=ten)), date="2026-02-02")
+
+    both = first.updated(later)
+
+    assert ["a", "c", "b"] == [each.row.title for each in both.outcomes]
+    assert [ten, ten, one] == [each.measured[0].ratio for each in both.outcomes]
+    text = page.files(both)["benchmarks.md"]
+    assert "## Chapter\n\nMeasured on 2026-02-02.\n" in text
+    assert "## Another\n\nMeasured" not in text
+
+
+def evolve_chapter(made: Outcome, chapter: str) -> Outcome:
+    return evolve(made, row=evolve(made.row, chapter=chapter))
 
 
 def test_the_page_and_its_plots_are_those_of_the_figures_beside_them() -> None:
