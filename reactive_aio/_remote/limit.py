@@ -19,7 +19,7 @@ class ByteLimit:
 
     most: int
     share: int
-    """Bytes that a chunk of elements has at most, and that its results may have until it is told to go on."""
+    """Bytes that a chunk of elements has at most, and that its results may have until the loop lets it go on."""
 
     @staticmethod
     def of(most: int, workers: int) -> ByteLimit:

@@ -182,7 +182,7 @@ class Region:
     _failure: bytes | None = field(init=False, default=None)
     """Why there is no work that could be done."""
     _share: int = field(init=False, default=0)
-    """Bytes of results that a chunk may give until it is told to go on."""
+    """Bytes of results that a chunk may give until the loop lets it go on."""
     _largest: int = field(init=False, default=SMALL)
     """Results that have about so many bytes, if they are like those before."""
     _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])

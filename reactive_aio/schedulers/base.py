@@ -163,9 +163,9 @@ class WorkerRegion(Protocol):
         """Submit a chunk, with the number under which it is to be reported. Later ones have to wait for it."""
 
     def go_on(self, chunk: int) -> None:
-        """Let a chunk give as many results again as it has given since it was last told to.
+        """Let a chunk give as many results again as it has given since the last call.
 
-        It has given as many as it may without being told to, or so many bytes.
+        It has given as many as it may, or so many bytes, and waits.
         """
 
     def leave(self, released: Released) -> None:

@@ -171,14 +171,14 @@ class WorkerBoundary:
         """Take what has come of a chunk."""
         self.inlet.post(self._take, report)
 
-    def sent(self, number: int, size: int) -> None:
+    def sent(self, chunk: int, size: int) -> None:
         """Take note of the size of a chunk, on the loop; it may be sent again. Request more if so much is known to fit in."""
-        chunk = self._chunks.get(number)
-        if chunk is not None:
-            self._load.held += size - chunk.size
-            chunk.size = size
+        known = self._chunks.get(chunk)
+        if known is not None:
+            self._load.held += size - known.size
+            known.size = size
             before = self._load.window
-            self._load.sent(len(chunk.items), size)
+            self._load.sent(len(known.items), size)
             if self._load.window > before:
                 self._request(self._load.window - self._outstanding)
 
