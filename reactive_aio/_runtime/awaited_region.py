@@ -31,6 +31,8 @@ class AwaitedDriver(RegionDriver):
 
     __slots__ = ("_here", "_out", "_owner", "_pass", "_taken", "_unreleased", "source")
 
+    awaits = True
+
     def __init__(
         self,
         source: AwaitedInput,

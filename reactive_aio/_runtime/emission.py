@@ -45,6 +45,9 @@ class Emission(Turns):
         "cancelled", "delivered", "each", "handover", "life", "receiver", "run",
     )  # fmt: skip
 
+    awaits = False
+    """Whether it takes somebody else to make an element: `poll` may then have something begun that ends later."""
+
     def __init__(
         self,
         run: RegionRun,

@@ -280,6 +280,11 @@ class Iteration:
         finally:
             steps.held.pop()
 
+    def there(self) -> Any:
+        """Return the next element if the last region has all that it takes to make it, else NOTHING. Nobody is asked for anything."""
+        steps = self._steps
+        return steps.poll() if steps.clear and not steps.driver.awaits else NOTHING
+
     @property
     def source(self) -> str:
         """Describe in words what feeds the last region."""
@@ -341,11 +346,16 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
             try:
                 await fn(item)
             except FAILURES as error:
-                if isinstance(error, asyncio.CancelledError) and cancelling() > before:
-                    raise
-                add_note(error, f"in {at(taken)} of {items.source}")
-                failure = as_failure(error)
+                failure = located(error, cancelling() > before, f"in {at(taken)} of {items.source}")
                 if failure is error:
                     raise
                 raise failure from error
             taken += 1
+
+
+def located(error: BaseException, cancelled: bool, note: str) -> BaseException:
+    """Return what is raised for an error of an end's function, with a note. An error of a task that has been cancelled stays as it is."""
+    if cancelled and isinstance(error, asyncio.CancelledError):
+        return error
+    add_note(error, note)
+    return as_failure(error)

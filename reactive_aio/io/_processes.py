@@ -15,6 +15,7 @@ from .._core.guard import FAILURES, as_failure
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ._sockets import ended
+from ._streams import send_rows
 
 SELDOM = 3600.0
 """Seconds between two heartbeats, which processes don't need."""
@@ -54,6 +55,7 @@ def from_process(
     Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
     Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and what the event loop reads
     ahead: twice ``size`` bytes, and up to 256 KiB more on uvloop. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
+    Chunks that are there at once go together, until they have ``size`` bytes.
     Errors: ProcessError, behind all output, when it ends with another code than 0. The last ``max_stderr`` bytes of its
     standard error are in it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such
     program. A process that does not read all of ``stdin`` is no error. A text for the command, numbers below 1 and a
@@ -210,7 +212,7 @@ class _Running:
                 raise _Deaf from error
 
         try:
-            await flow.for_each(send)
+            await send_rows(flow, send, self.program.size)
         except _Deaf:
             pass
         except asyncio.CancelledError:

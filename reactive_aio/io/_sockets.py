@@ -73,12 +73,13 @@ class Peer:
         """
         return split_lines(self.chunks(), max_line=max_line)
 
-    async def send(self, flow: Flow[bytes], *, send_timeout: float | None = None) -> None:
-        """Send the chunks of a flow, one after another. Each is awaited until the operating system has it.
+    async def send(self, flow: Flow[bytes], *, max_chunk: int = 65_536, send_timeout: float | None = None) -> None:
+        """Send the chunks of a flow, one after another. Those that are there at once go together, up to ``max_chunk`` bytes.
 
+        They are awaited until the operating system has them. The streams of asyncio hold up to 64 KiB themselves.
         Demand, errors and cancel are those of `send_to`. A peer that goes is noticed by the chunk that is sent to it next.
         """
-        await send_to(self.stream, flow, send_timeout=send_timeout)
+        await send_to(self.stream, flow, max_chunk=max_chunk, send_timeout=send_timeout)
 
     async def send_eof(self) -> None:
         """Say that nothing more is sent, and go on reading. Over TLS, which can't say so, this raises NotImplementedError."""

@@ -12,6 +12,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, Ob
 from attrs import define
 
 from .._flow.flow import Flow
+from .._flow.rows import for_each_row
 from ..operators._fluent import check_count, check_flow, check_seconds
 
 T = TypeVar("T")
@@ -79,17 +80,21 @@ def _received(receive: Callable[[], Awaitable[Any]]) -> Flow[Any]:
 
 
 @overload
-async def send_to(stream: ByteSendStream, flow: Flow[bytes], *, send_timeout: float | None = None) -> None: ...
+async def send_to(
+    stream: ByteSendStream, flow: Flow[bytes], *, max_chunk: int = 65_536, send_timeout: float | None = None
+) -> None: ...
 @overload
 async def send_to(stream: ObjectSendStream[T], flow: Flow[T], *, send_timeout: float | None = None) -> None: ...
-async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = None) -> None:
+async def send_to(stream: Any, flow: Flow[Any], *, max_chunk: int = 65_536, send_timeout: float | None = None) -> None:
     """Send the elements of a flow to a stream of anyio, one after another.
 
     The stream stays yours: close it, or call ``send_eof()``, behind this.
     Demand: one element is asked for when the stream has taken the one before, so a reader that stops stops the source.
+    Into a stream of bytes, chunks that are there at once go together. They are the lines of a chunk that has been read, or what an
+    iterator gives within a millisecond. No more join when they have ``max_chunk`` bytes.
     Errors: those of the stream, and those of the flow. Both close the flow. TimeoutError when the stream takes longer
-    than ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 is refused with ValueError, and
-    what is no such stream with TypeError.
+    than ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 and a ``max_chunk`` below 1 are refused with
+    ValueError, and what is no such stream with TypeError. So is an element that is no bytes, where the stream takes bytes.
     Cancel: ``send()`` is cancelled and the flow is closed. A part of the element may have been sent.
     (anyio: ``await stream.send(item)``.)
 
@@ -109,12 +114,33 @@ async def send_to(stream: Any, flow: Flow[Any], *, send_timeout: float | None = 
         raise TypeError(
             f"send_to() writes to a stream of anyio, not {type(stream).__name__}. Use Peer for the streams of asyncio"
         )
+    check_count("send_to", "max_chunk", max_chunk, 1)
     if send_timeout is not None:
         check_seconds("send_to", "send_timeout", send_timeout, above=True)
-    target = cast("ObjectSendStream[Any]", stream)
+    send: Callable[[Any], Awaitable[None]] = cast("Any", stream).send
 
     async def send_in_time(item: Any) -> None:
         async with asyncio.timeout(send_timeout):
-            await target.send(item)
+            await send(item)
 
-    await flow.for_each(target.send if send_timeout is None else send_in_time)
+    put = send if send_timeout is None else send_in_time
+    if isinstance(stream, ByteSendStream):
+        await send_rows(flow, put, max_chunk)
+    else:
+        await flow.for_each(put)
+
+
+async def send_rows(flow: Flow[bytes], send: Callable[[bytes], Awaitable[object]], max_chunk: int) -> None:
+    """Send chunks of bytes, those together that are there at once."""
+
+    async def send_row(row: list[bytes]) -> None:
+        await send(row[0] if len(row) == 1 else b"".join(row))
+
+    await for_each_row(flow.map(checked), send_row, len, max_chunk, send)
+
+
+def checked(chunk: object) -> bytes:
+    """Return a chunk; raise TypeError for what is none."""
+    if not isinstance(chunk, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a stream of bytes is sent bytes, not {type(chunk).__name__}")
+    return cast("bytes", chunk)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from itertools import count
 from typing import Any
 
 import anyio
 import pytest
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ByteSendStream, ObjectReceiveStream, ObjectSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 from attrs import define, field
 
 from reactive_aio import Flow
+from reactive_aio._core import budgets
 from reactive_aio.io import from_stream, send_to
 
 
@@ -129,3 +131,98 @@ async def test_a_closed_stream_fails_the_flow() -> None:
         await receive.aclose()
         with pytest.raises(anyio.ClosedResourceError):
             await from_stream(closed).to_list()
+
+
+@define(eq=False)
+class Sent(ByteSendStream):
+    """A stream of bytes that keeps what it has been sent, and holds up the writer for a turn of the loop each time."""
+
+    chunks: list[bytes] = field(init=False, factory=list[bytes])
+
+    async def send(self, item: bytes) -> None:
+        self.chunks.append(bytes(item))
+        await anyio.sleep(0)
+
+    async def aclose(self) -> None: ...
+
+
+def lines(numbers: Iterable[int]) -> Flow[bytes]:
+    return Flow.from_iterable(numbers).map(b"%d\n".__mod__)
+
+
+@pytest.mark.usefixtures("still")
+async def test_bytes_that_are_there_at_once_go_together_up_to_a_limit() -> None:
+    stream = Sent()
+
+    await send_to(stream, lines(range(5)), max_chunk=4)
+
+    assert [b"0\n1\n", b"2\n3\n", b"4\n"] == stream.chunks
+
+
+async def test_bytes_that_are_made_in_more_than_a_turn_are_sent_meanwhile(still: list[float]) -> None:
+    stream, made = Sent(), list[int]()
+
+    def slow(n: int) -> int:
+        made.append(n)
+        still[0] += budgets.TURN / 2
+        return n
+
+    await send_to(stream, lines(range(1_000)).map(len).map(slow).map(b"%d\n".__mod__))
+
+    assert 1_000 == len(b"".join(stream.chunks).splitlines())
+    assert 64 >= max(len(chunk.splitlines()) for chunk in stream.chunks)  # the clock is looked at once a slice
+
+
+async def test_no_bytes_are_asked_for_before_those_before_them_are_sent() -> None:
+    stream = Sent()
+    seen: list[int] = []
+
+    async def made() -> AsyncIterator[bytes]:
+        for _ in range(4):
+            seen.append(len(stream.chunks))
+            yield b"x"
+
+    await send_to(stream, Flow.from_async_iterable(made))
+
+    assert [0, 1, 2, 3] == seen
+
+
+async def test_bytes_before_a_failure_are_sent() -> None:
+    stream = Sent()
+
+    def fail_at_3(n: int) -> int:
+        if n == 3:
+            raise LookupError
+        return n
+
+    with pytest.raises(LookupError):
+        await send_to(stream, lines(range(9)).map(int).map(fail_at_3).map(b"%d\n".__mod__))
+
+    assert b"0\n1\n2\n" == b"".join(stream.chunks)
+
+
+async def test_what_is_no_bytes_is_refused_behind_those_before_it() -> None:
+    stream = Sent()
+    mixed: Any = Flow.of(b"a", b"b", "c")
+    with pytest.raises(TypeError, match="a stream of bytes is sent bytes, not str"):
+        await send_to(stream, mixed)
+
+    assert b"ab" == b"".join(stream.chunks)
+
+
+async def test_an_error_of_a_stream_of_bytes_says_behind_which_element_it_came() -> None:
+    class Broken(Sent):
+        async def send(self, item: bytes) -> None:
+            await super().send(item)
+            if len(self.chunks) == 2:
+                raise anyio.BrokenResourceError
+
+    with pytest.raises(anyio.BrokenResourceError) as failed:
+        await send_to(Broken(), lines(range(9)), max_chunk=6)
+
+    assert "on element #3 of" in failed.value.__notes__[0]
+
+
+async def test_a_limit_below_one_byte_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_chunk"):
+        await send_to(Sent(), Flow.of(b"x"), max_chunk=0)

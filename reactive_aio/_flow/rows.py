@@ -1,0 +1,23 @@
+"""The end that connectors give what is there at once, for one call of the system in place of many."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from .._fusion import label
+from .flow import Flow
+
+T = TypeVar("T")
+
+
+async def for_each_row(
+    flow: Flow[T], fn: Callable[[list[T]], Awaitable[object]], weigh: Callable[[T], int], most: int, end: object
+) -> None:
+    """Await ``fn`` for rows: an element, and those behind it that are there at once, as long as the row weighs less than ``most``.
+
+    ``end`` is the function that errors name.
+    """
+    from .._runtime import rows
+
+    await rows.for_each_row(flow, fn, weigh, most, lambda n: f"for_each({label(end)}), on element #{n}")

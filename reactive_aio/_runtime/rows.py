@@ -1,0 +1,44 @@
+"""The end that awaits a function for what is there at once, in place of each element."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from .._core.guard import FAILURES
+from .._plan import FlowLike
+from .emission import NOTHING
+from .iterating import Opened, located
+
+
+async def for_each_row(
+    flow: FlowLike,
+    fn: Callable[[list[Any]], Awaitable[object]],
+    weigh: Callable[[Any], int],
+    most: int,
+    at: Callable[[int], str],
+) -> None:
+    """Await ``fn`` for lists of elements that are there at once, in the task that calls.
+
+    A list has one element, and those that follow it at once. It ends where somebody has to be asked for the next one, where the time of a
+    turn is over, and where it weighs ``most``. ``at`` tells the end and the place of an element, for errors.
+    """
+    cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
+    before = cancelling()
+    taken = 0
+    async with Opened(flow) as items:
+        there = items.there
+        async for item in items:
+            try:
+                row, weight = [item], weigh(item)
+                while weight < most and (item := there()) is not NOTHING:
+                    row.append(item)
+                    weight += weigh(item)
+                await fn(row)
+            except FAILURES as error:
+                failure = located(error, cancelling() > before, f"in {at(taken)} of {items.source}")
+                if failure is error:
+                    raise
+                raise failure from error
+            taken += len(row)
