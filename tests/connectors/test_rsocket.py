@@ -21,6 +21,7 @@ from rsocket.reactivex.back_pressure_publisher import (
     observable_to_publisher,
 )
 from rsocket.request_handler import BaseRequestHandler
+from rsocket.rsocket_server import RSocketServer
 from rsocket.transports.tcp import TransportTCP
 
 from reactive_aio import Flow, schedulers
@@ -39,7 +40,7 @@ def of_the_page() -> dict[str, Any]:
     return names
 
 
-STREAM, SERVING, CONNECTED = (of_the_page()[name] for name in ("Stream", "serving", "connected"))
+STREAM, READING, SERVING, CONNECTED = (of_the_page()[name] for name in ("Stream", "Reading", "serving", "connected"))
 
 
 @define(eq=False)
@@ -95,7 +96,10 @@ class Wire:
                 return Flow.from_async_iterable(wire.numbers(int(payload.data)))
 
             async def request_channel(self, payload: Payload) -> Any:
-                return None, Taking(wire)
+                if payload.data != b"squares":
+                    return None, Taking(wire)
+                numbers = READING()
+                return Flow[bytes].from_publisher(numbers).map(lambda n: Payload(b"%d" % int(n) ** 2)), numbers
 
         return Handler()
 
@@ -189,6 +193,65 @@ async def test_a_flow_goes_to_the_other_side_as_it_asks() -> None:
 
         assert [b"0", b"1", b"2", b"3", b"4"] == wire.taken
         assert [2, 2, 2] == asked
+
+
+@asynccontextmanager
+async def channel() -> AsyncGenerator[tuple[Wire, Wire, Flow[bytes]]]:
+    """Give what the service and the client hear, and the answers to the numbers that the client sends."""
+    there, here = Wire(), Wire()
+    async with (
+        asyncio.timeout(PATIENCE),
+        SERVING(there.handler, there.transport) as port,
+        CONNECTED(port, here.transport) as client,
+    ):
+        sent = Flow.from_async_iterable(lambda: here.numbers(1_000))
+        yield there, here, Flow.from_publisher(STREAM(lambda: client.request_channel(Payload(b"squares"), sent)))
+
+
+async def test_both_sides_of_a_channel_ask_for_what_is_wanted() -> None:
+    async with channel() as (there, here, squares):
+        async with squares.open() as items:
+            assert [b"0", b"1", b"4"] == [await anext(items) for _ in range(3)]
+        await here.cleaned.wait()
+
+        # The client asks for squares, and the service for as many numbers, which are made then.
+        assert ([1, 1, 1], [1, 1, 1], 3) == (there.requested, here.requested, here.made)
+
+
+async def test_who_leaves_a_channel_ends_both_of_its_streams() -> None:
+    async with channel() as (there, here, squares):
+        async with squares.open() as items:
+            await anext(items)
+        await here.cleaned.wait()
+
+        assert (1, 1) == (there.cancelled, here.cancelled)
+
+
+async def test_a_lost_connection_ends_both_streams_of_a_channel() -> None:
+    async with channel() as (there, here, squares), squares.open() as items:
+        await anext(items)
+        there.writer.transport.abort()
+        with pytest.raises(RSocketProtocolError):
+            await anext(items)
+        await here.cleaned.wait()
+
+
+async def test_the_service_reads_a_flow_of_the_client_as_it_asks() -> None:
+    servers = asyncio.Queue[Any]()
+    here = Wire()
+
+    def accept(reader: Any, writer: Any) -> None:
+        RSocketServer(TransportTCP(reader, writer), on_ready=servers.put_nowait)
+
+    async with asyncio.timeout(PATIENCE), await asyncio.start_server(accept, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with CONNECTED(port, here.transport, here.handler):
+            server = await servers.get()
+            async with numbers(server, 1_000).open() as items:
+                assert [b"0", b"1"] == [await anext(items) for _ in range(2)]
+            await here.cleaned.wait()
+
+    assert ([1, 1], 2, 1) == (here.requested, here.made, here.cancelled)
 
 
 async def test_an_observable_is_read_by_the_bridge_of_rsocket() -> None:
