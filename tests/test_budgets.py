@@ -7,13 +7,14 @@ import itertools
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from typing import Any, cast
 
 import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio._core.budgets import SHARES, TURN, Budget, Taker
+from reactive_aio._core.budgets import SHARES, TURN, Budget, Later, Taker
 from tests.runtime.by_turns import ByTurns
 
 STEP: float = TURN / 100
@@ -341,14 +342,15 @@ def test_who_waits_at_a_loop_that_is_closed_gives_up(still: list[float]) -> None
     assert 1 == len(late.stranded)
 
 
-async def test_a_task_goes_on_when_the_others_have_had_their_turns() -> None:
+@pytest.mark.parametrize("wait", [Budget.turn, Budget.breath])
+async def test_a_task_goes_on_when_the_others_have_had_their_turns(wait: Callable[[Budget], Awaitable[float]]) -> None:
     budget = Budget.of(asyncio.get_running_loop())
     log: list[str] = []
 
     async def work(name: str) -> None:
         for _ in range(2):
             log.append(name)
-            await budget.turn()
+            await wait(budget)
 
     await asyncio.gather(work("first"), work("second"))
 
@@ -364,6 +366,49 @@ async def test_a_task_that_is_cancelled_while_it_waits_takes_no_turn() -> None:
 
     assert task.cancelled()
     assert 0.0 < await budget.turn()
+
+
+async def test_a_task_that_is_alone_goes_on_behind_one_turn_of_the_loop() -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    log: list[str] = []
+    asyncio.get_running_loop().call_soon(
+        lambda: asyncio.get_running_loop().call_soon(log.append, "the turn after that")
+    )
+
+    await budget.breath()
+    log.append("the task")
+    await asyncio.sleep(0)
+
+    assert ["the task", "the turn after that"] == log
+
+
+async def test_a_task_that_was_alone_waits_for_its_part_where_others_have_come(still: list[float]) -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    ends: list[float] = []
+
+    async def work() -> None:
+        ends.append(await budget.breath())
+
+    await asyncio.gather(*(work() for _ in range(4)))
+
+    assert [pytest.approx(TURN / 4)] * 4 == ends
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["cancelled", "goes on"])
+async def test_those_who_come_while_a_task_is_alone_have_their_turns_behind_it(leaves: bool) -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    called = asyncio.Event()
+    alone = asyncio.ensure_future(budget.breath())
+    await asyncio.sleep(0)
+    budget.add(Later(lambda _: called.set(), Context()))
+    if leaves:
+        alone.cancel()
+
+    async with asyncio.timeout(20.0):
+        await called.wait()
+        await asyncio.wait([alone])
+
+    assert leaves == alone.cancelled()
 
 
 async def test_a_loop_has_one_budget() -> None:

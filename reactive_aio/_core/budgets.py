@@ -143,8 +143,26 @@ class Budget:
 
     async def turn(self) -> float:
         """Wait for a turn, in a task that has worked for as long as it may; return when that is to end."""
+        return await self._turn_of(self.add)
+
+    async def breath(self) -> float:
+        """As `turn`, in a consumer that goes on for long: where nobody else waits, it takes one turn of the loop and not two."""
+        if not self._due.acquire(blocking=False):
+            return await self._turn_of(self.add)
+        # The task takes the place of the callback. Who comes meanwhile waits for the next one.
+        try:
+            await asyncio.sleep(0)
+            alone = not self._waiting
+        finally:
+            self._done()
+        if not alone:
+            return await self._turn_of(self._waiting.appendleft)
+        self.part = TURN
+        return clock() + TURN
+
+    async def _turn_of(self, add: Callable[[Taker], None]) -> float:
         future: asyncio.Future[float] = self.loop.create_future()
-        self.add(Going(self, future))
+        add(Going(self, future))
         part = await future
         return clock() + part
 
@@ -168,13 +186,20 @@ class Budget:
                 left = left - 1 or self.arrange(waiting)
         finally:
             self.until = 0.0
-            again = bool(waiting)
-            if not again:
-                self._due.release()
-                # In this order: who is added while it is held is seen here.
-                again = bool(waiting) and self._due.acquire(blocking=False)
-            if again:
+            self._done()
+
+    def _done(self) -> None:
+        """Have the next callback come for those who wait, if there are any."""
+        again = bool(self._waiting)
+        if not again:
+            self._due.release()
+            # In this order: who is added while it is held is seen here.
+            again = bool(self._waiting) and self._due.acquire(blocking=False)
+        if again:
+            try:
                 self.loop.call_soon(self._come, context=self._context)
+            except RuntimeError as closed:
+                self._strand(closed)
 
     # -- time
 
