@@ -14,7 +14,7 @@ from types import GeneratorType, coroutine
 from typing import Any, cast
 
 from .._core.guard import FAILURES
-from .._core.identity import swap_current_task
+from .._core.identity import run_as
 from .._fusion import BARE, READING, RegionRun
 from .._plan import Receiver, Region
 from ..spec import MOST_AT_ONCE
@@ -216,18 +216,16 @@ class AwaitedDriver(RegionDriver):
 
     def poll(self) -> Any:
         """Give the next element of the current pass, or NOTHING, under the owner's identity."""
-        run, items = self.run, self.run.current
-        if items is None or not self._owner.waits or self._draining or self.cancelled:
+        run, owner = self.run, self._owner
+        items = run.current
+        if items is None or not owner.waits or self._draining or self.cancelled:
             return NOTHING
-        owner = self._owner
-        me = swap_current_task(self.loop, owner.task)  # as `Owner.run`: each element of an `async for` comes by here
         try:
-            item = owner.context.run(next, items, NOTHING)
+            # As `Owner.run`, without its call: each element of an `async for` comes by here.
+            item = run_as(self.loop, owner.task, owner.context, next, items, NOTHING)
         except FAILURES as error:
             self._fail(error, locate=True)
             return NOTHING
-        finally:
-            swap_current_task(self.loop, me)
         if item is NOTHING:
             read = run.phase is READING
             run.ended(input_ended=False)
@@ -252,14 +250,19 @@ class AwaitedDriver(RegionDriver):
 
     @property
     def bare(self) -> bool:
-        """Whether the iterator only lets the event loop have a turn, and the owner has not been called for that."""
-        return self.run.pace.awaiting is BARE and self._owner.waits
+        """Whether a turn of the event loop is all that is waited for, by the iterator or as the time is up, and the owner has not been called."""
+        awaiting = self.run.pace.awaiting
+        is_late = awaiting is None and self.run.current is None and self._reads
+        return (awaiting is BARE or is_late) and self._owner.waits
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:
         """Let the event loop have that turn in the task of the consumer, and begin the next pass."""
         try:
-            yield
+            if self.run.pace.awaiting is BARE:
+                yield
+            else:
+                yield from self.budget.breath().__await__()
         except FAILURES:
             if not self.loop.is_closed():
                 self._owner.call(self)

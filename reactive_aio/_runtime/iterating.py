@@ -146,20 +146,30 @@ class Steps(Held):
     async def _arrival(self) -> None:
         """Wait for the next element or the end."""
         if not self._asked:
-            if budgets.clock() < self._until:
-                self._pull()
-                if self._item is not NOTHING or self._over:
-                    return
-            else:
+            if not self._until:  # the first one, for which a turn is due already
                 self._asked = True
                 self.clear = False
                 self.driver.request(self._most)
+            else:
+                if budgets.clock() >= self._until:
+                    await self._turn()
+                self._pull()
+                if self._item is not NOTHING or self._over:
+                    return
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             part = await self._waiter
         finally:
             self._waiter = None
         self._until = budgets.clock() + part
+
+    async def _turn(self) -> None:
+        """Let the event loop have its turn."""
+        self._pulling = True
+        try:
+            self._until = await self.driver.budget.breath()
+        finally:
+            self._pulling = False
 
     def _pull(self) -> None:
         """Ask for the next element, and have it made there and then, as far as that goes."""
@@ -279,6 +289,16 @@ class Iteration:
             return await steps.next()
         finally:
             steps.held.pop()
+
+    def ready(self, default: Any) -> Any:
+        """Return the next element if that needs no wait, else ``default``: for a loop that saves the coroutine of `anext`."""
+        steps = self._steps
+        if not steps.clear:
+            return default
+        item = steps.poll()
+        if item is NOTHING:
+            item = steps.made()
+        return default if item is NOTHING else item
 
     def there(self) -> Any:
         """Return the next element if the last region has all that it takes to make it, else NOTHING. Nobody is asked for anything."""

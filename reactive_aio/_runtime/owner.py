@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from .._core.budgets import Budget
 from .._core.guard import FAILURES
-from .._core.identity import swap_current_task
+from .._core.identity import run_as
 from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost, begun
@@ -123,12 +123,7 @@ class Owner:
 
     def run(self, call: Callable[..., R], *args: Any) -> R:
         """Call something under the owner's identity and in its context, while it waits."""
-        loop = self._source.loop
-        me = swap_current_task(loop, self.task)
-        try:
-            return self.context.run(call, *args)
-        finally:
-            swap_current_task(loop, me)
+        return run_as(self._source.loop, self.task, self.context, call, *args)
 
     def close(self, reader: Reader) -> None:
         """Have the iterator closed, now that the reader reads no more; to be called outside of the owner's steps."""

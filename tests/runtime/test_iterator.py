@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -219,6 +219,24 @@ async def test_a_consumer_that_never_suspends_gives_the_loop_its_turn(monkeypatc
     at_turn = await turns_of_the_loop(one_at_a_time())
 
     assert max(after - before for before, after in itertools.pairwise(at_turn)) <= 5
+
+
+async def counting() -> AsyncIterator[int]:
+    for n in range(100):
+        yield n
+
+
+@pytest.mark.parametrize(
+    "flow", [Flow.range(100).map(abs), Flow.from_async_iterable(counting)], ids=["a function", "an async iterator"]
+)
+async def test_a_consumer_whose_time_is_up_goes_on_behind_one_turn(
+    flow: Flow[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=budgets.TURN / 4).__next__)
+
+    at_turn = await turns_of_the_loop(flow)
+
+    assert [] == [n for n, then in itertools.pairwise(at_turn) if n == then and 1 < n < 100]
 
 
 @pytest.mark.usefixtures("still")
