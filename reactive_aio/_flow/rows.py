@@ -1,8 +1,8 @@
-"""The end that connectors give what is there at once, for one call of the system in place of many."""
+"""For connectors: what is there at once, without a coroutine for each element, or as one row for one call of the system."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from .._fusion import label
@@ -21,3 +21,13 @@ async def for_each_row(
     from .._runtime import rows
 
     await rows.for_each_row(flow, fn, weigh, most, lambda n: f"for_each({label(end)}), on element #{n}")
+
+
+def readily(items: AsyncIterator[T]) -> Callable[[None], T | None]:
+    """Return what gives the next element of an iterator if that needs no wait, else None: then `anext` has it."""
+    ready: Callable[[None], T | None] = getattr(items, "ready", _none)
+    return ready
+
+
+def _none(_: None) -> None:
+    """Give nothing, for an iterator that has only `anext`."""

@@ -10,6 +10,7 @@ from typing import Final
 from attrs import define, field
 
 from .._core.settling import settled
+from .._flow.rows import readily
 
 Scope = Mapping[str, object]
 Receive = Callable[[], Awaitable[Mapping[str, object]]]
@@ -43,10 +44,10 @@ class Delivery:
     idle: bytes = b""
     """A comment, which shows that the connection is there."""
     _begun: bool = field(init=False, default=False)
-    _sending: float | None = field(init=False, default=None)
-    """Since when a chunk has been on its way to the client; None while none is."""
+    _sending: bool = field(init=False, default=False)
+    """Whether a chunk is on its way to the client."""
     _sent: float = field(init=False, default=0.0)
-    """When the last one had been taken."""
+    """Since when it is, or the last one was: the clock is looked at once a chunk."""
 
     async def run(self, body: Body, receive: Receive) -> None:
         """Send the body; return when all of it has been closed, whatever cancels this meanwhile."""
@@ -73,16 +74,23 @@ class Delivery:
     async def _all(self, body: Body) -> None:
         send, clock = self._send, asyncio.get_running_loop().time
         async with body as chunks:
-            async for chunk in chunks:
+            ready = readily(chunks)
+            while True:
+                # As `async for`, without a coroutine for each chunk that needs no wait.
+                chunk = ready(None)
+                if chunk is None:
+                    try:
+                        chunk = await anext(chunks)
+                    except StopAsyncIteration:
+                        break
                 if not self._begun:
                     await self.begin()
-                self._sending = clock()
+                self._sent, self._sending = clock(), True
                 try:  # as `_tell`, without a coroutine for each chunk
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 except OSError as error:
                     raise ClientDisconnectedError("the client has gone") from error
-                self._sending = None
-                self._sent = clock()
+                self._sending = False
         await self.begin()
         await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -99,21 +107,21 @@ class Delivery:
         """Return in how many seconds there is something to look at."""
         now, waits = asyncio.get_running_loop().time(), [LONGEST_LOOK]
         if self.send_timeout is not None:
-            waits.append(self.send_timeout if self._sending is None else self._sending + self.send_timeout - now)
-        if self.heartbeat is not None and self._sending is None:
+            waits.append(self._sent + self.send_timeout - now if self._sending else self.send_timeout)
+        if self.heartbeat is not None and not self._sending:
             waits.append(self._sent + self.heartbeat - now)
         return max(min(waits), 0.0)
 
     @property
     def _stalled(self) -> bool:
         """Whether the client has not taken a chunk in time."""
-        since, most = self._sending, self.send_timeout
-        return since is not None and most is not None and asyncio.get_running_loop().time() >= since + most
+        most = self.send_timeout
+        return self._sending and most is not None and asyncio.get_running_loop().time() >= self._sent + most
 
     async def _beat(self) -> bool:
         """Send a heartbeat if it is time for one; False if the client does not take it."""
         now = asyncio.get_running_loop().time()
-        if self.heartbeat is None or self._sending is not None or now < self._sent + self.heartbeat:
+        if self.heartbeat is None or self._sending or now < self._sent + self.heartbeat:
             return True
         self._sent = now
         try:

@@ -98,6 +98,8 @@ def as_line(text: Any) -> bytes:
 
 def as_bytes(chunk: Any) -> bytes:
     """Return what is sent for an element."""
+    if type(chunk) is bytes:  # nearly always
+        return chunk
     if isinstance(chunk, str):
         return chunk.encode()
     if not isinstance(chunk, (bytes, bytearray, memoryview)):
