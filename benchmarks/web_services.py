@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from time import monotonic_ns, process_time
+from time import process_time
 from typing import Any, Final
 
 import uvicorn
@@ -57,16 +57,19 @@ class Service:
         return log.serve
 
     async def _ticks(self) -> AsyncIterator[str]:
-        """Give texts that begin with the time, at the rate, from when they are asked to begin.
+        """Give texts that begin with the time at which they are due, at the rate, from when they are asked to begin.
 
+        A service that is busy with the event before makes the next one late, and that counts: the client does not see why it waits.
         A client learns that it is connected before it listens, so there is a pause before the first one.
         """
         await self._begun.wait()
         loop = asyncio.get_running_loop()
         start = loop.time() + PAUSE
         for number in range(self._events):
-            await asyncio.sleep(start + number / RATE - loop.time())
-            yield f"{monotonic_ns()} {PADDING}"
+            due = start + number / RATE
+            await asyncio.sleep(due - loop.time())
+            yield f"{int(due * 1e9)} {PADDING}"
+        await asyncio.Event().wait()  # the end of a thousand responses is not what is measured
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
