@@ -14,7 +14,7 @@ import operator
 import sys
 import threading
 import tracemalloc
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context
 from typing import TypeVarTuple, cast
@@ -249,14 +249,60 @@ def test_building_a_small_flow_costs_20_calls() -> None:
 @pytest.mark.parametrize(
     ("flow", "calls"),
     [
-        (lambda n: Flow.range(n).flat_map(lambda _: GIVEN), 32),
-        (lambda n: Flow.range(n).concat_map(lambda _: GIVEN), 46),
-        (GIVEN.repeat, 29),
+        (lambda n: Flow.range(n).flat_map(lambda _: GIVEN), 13),
+        (lambda n: Flow.range(n).concat_map(lambda _: GIVEN), 33),
+        (GIVEN.repeat, 20),
     ],
     ids=["flat_map", "concat_map", "repeat"],
 )
 def test_an_inner_flow_of_given_elements_costs_no_assembly(flow: Flows, calls: int) -> None:
     assert for_more(python_calls, flow, 2_000) <= calls * 2_000
+
+
+async def ready(n: int) -> AsyncGenerator[int]:
+    for item in range(n):
+        yield item
+
+
+async def suspended(n: int) -> AsyncGenerator[int]:
+    for item in range(n):
+        await asyncio.sleep(0)
+        yield item
+
+
+def test_an_inner_async_generator_costs_no_region() -> None:
+    # Some 40 of the calls are asyncio's, for a task, or the generator's own.
+    assert (
+        for_more(python_calls, lambda n: Flow.range(n).flat_map(lambda _: Flow.from_async_iterable(ready(3))), 500)
+        <= 140 * 500
+    )
+
+
+@pytest.mark.parametrize(
+    ("flow", "calls"),
+    [
+        (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 30),
+        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 66),
+        (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 46),
+    ],
+    ids=["merge", "zip", "combine_latest"],
+)
+def test_an_element_of_sources_that_suspend_costs_few_calls_more_than_its_turn_of_the_loop(
+    flow: Flows, calls: int
+) -> None:
+    # Of the calls 14 are asyncio's or the generator's own, and 28 where two elements make one.
+    assert for_more(python_calls, flow, 1_600) <= calls * 1_600
+
+
+def _suspended(n: int, sources: int) -> list[Flow[int]]:
+    return [Flow.from_async_iterable(suspended(n // sources)) for _ in range(sources)]
+
+
+def test_a_flow_of_ten_elements_that_suspend_costs_no_driver() -> None:
+    def once() -> object:
+        return Flow.from_async_iterable(suspended(10)).map(increment).sum()
+
+    assert runs(200, once) <= 400 * 200
 
 
 # --- callbacks and wake-ups ------------------------------------------------------------------------------------------

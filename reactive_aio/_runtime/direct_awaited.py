@@ -120,7 +120,7 @@ class DirectAwaited(Direct, Taker):
             self._host.lifetime.unawaited()
 
     def conclude(self) -> None:
-        """Let the failures of the cleanup have their say in what the end raises."""
+        """Find what the end raises: the failure of the flow, else the first one of its cleanup."""
         if self._host is not None:
             self.error = self._host.lifetime.outcome(self.error)
 
