@@ -111,13 +111,13 @@ LIMITS: Final = """\
 - **Bodies of chunks of 64 KiB.** Each chunk is a copy of 64 KiB into the socket, behind which the processor's caches are cold. Starlette
   awaits the iterator in the task that sends. Here a task owns the iterator, and the one that sends advances it in its name, for exact
   demand and a cleanup in its own context. That is nine calls of Python for each chunk and not two. The event loop has a turn each
-  millisecond, in which Starlette takes none. A busy machine showed 1.12 to 1.27 times the CPU, where it was 1.25 to 1.44 before. A loop by
-  hand that lets the event loop have these turns takes 0.98 to 1.05. A body from a list, which nobody owns, takes 1.03 to 1.14.
-- **Events to a thousand clients.** Nearly all CPU of an event is the server's `send` and the system's. By hand it was 38 to 60 us from
-  one run to the next. Five pairs of runs gave 0.92, 1.10, 1.13, 1.50 and 1.51 times the loop by hand. The rest
-  is the place of each client in the shared log, counted demand, and the wake-up of its task. An event bears the time at which it is
-  due. So p99 grows without a bound where the processor is too busy for ten thousand sends a second, by hand too. Where nothing else had
-  the processor, p99 was 66, 73, 84, 128 and 188 ms, beside 41 to 67 ms by hand.
+  millisecond, in which Starlette takes none. With the processor to itself it took 1.21 times the CPU and 1.18 of the time. Before, a busy machine showed 1.25 to 1.44. A loop by
+  hand that lets the event loop have these turns takes 1.00 to 1.05. A body from a list, which nobody owns, takes 1.03 to 1.14.
+- **Events to a thousand clients.** Nearly all CPU of an event is the server's `send` and the system's. The rest is the place of each client in
+  the shared log, counted demand, and the wake-up of its task. With the processor to itself, and 50 readers that stall, an event took 40 us
+  and 30 by hand, 1.30 and 1.32 times in two runs. Without them, it took 1.39 times in two runs, and 0.92 to 1.51 on a busier machine. An event bears
+  the time at which it is due. So p99 grows without a bound where the processor is too busy for ten thousand sends a second, by hand too.
+  With the processor to itself it was 41 and 42 ms beside 50 readers that stall, and 31 by hand. On the busier machine it was 66 to 188 ms.
 """
 
 
