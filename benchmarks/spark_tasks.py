@@ -12,7 +12,7 @@ from typing import Any, Final
 from reactive_aio.spark.session import local_session
 
 JOBS: Final = 4
-"""Of which the first starts the workers, and does not count."""
+"""Jobs that are run. The first one starts the workers, and does not count."""
 
 
 def cpu_of_this_worker(_: int) -> tuple[int, float]:

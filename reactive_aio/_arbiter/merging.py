@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import define, field
 
-from ..spec import UNBOUNDED
 from .gathering import Gathering
 from .inner import Inner
 
@@ -38,11 +37,8 @@ class Merging(Gathering):
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
         if self.demand >= len(items) and not self.ready and not self.busy:
-            count = len(items)
-            inner.consumed += count
-            if self.demand != UNBOUNDED:  # as `emit`, without a call
-                self.demand -= count
-            self.inlet.on_chunk(items)
+            inner.consumed += len(items)
+            self.emit(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return

@@ -171,10 +171,11 @@ class AwaitedInput:
 
     def begun(self) -> Reading:
         """Return what reads the iterator, made if need be."""
-        if self.reading is None:
+        reading = self.reading
+        if reading is None:
             made: Any = self._read()  # no cast, which is a call, and most iterators of services are short
-            self.reading = made
-        return self.reading
+            reading = self.reading = made
+        return reading
 
     def _over(self) -> None:
         self.reading = None

@@ -178,7 +178,8 @@ class Owner:
     async def _rest(self, reader: Reader, late: bool) -> None:
         """Wait until the reader calls, unless there is something to be done. Where the time is ``late``, a turn comes for the rest."""
         source = self._source
-        if reader.closed or source.pace.awaiting is not None:
+        awaiting = source.pace.awaiting
+        if reader.closed or awaiting is not None:
             return
         self._going = source.loop.create_future()
         if late:

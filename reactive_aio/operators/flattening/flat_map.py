@@ -77,7 +77,7 @@ class FlatMapping(Merging):
         while isinstance(items, list):
             given += items
             count += 1
-            if not outer.kept or count >= self._most:
+            if not outer.kept or count >= self._most or len(given) >= self.demand:
                 break
             flow, items = self._next(len(given))
         taken = budgets.clock() - then
@@ -102,7 +102,8 @@ class FlatMapping(Merging):
         if isinstance(flow, Failed) or self.ready or self.over:
             return flow, None
         items = self.inlet.given(flow, min(self.demand - before, self.ahead))
-        self.several = self.several or items is not None
+        if items is not None:
+            self.several = True
         return flow, items
 
     def _begin(self, flow: FlowLike | Failed, failed: Failed | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, define, field, frozen
 
 from ..._plan import Inlet
+from ...hooks import discard
 from ...schedulers.base import Released
 from .log import Cursor, Log
 
@@ -50,6 +51,10 @@ class Reader:
     def __attrs_post_init__(self) -> None:
         self.release = self.inlet.hold()
         self.take_in = self._taking()
+
+    def let_go(self) -> None:
+        """Have elements that still come discarded. The function that takes them leads back to here."""
+        self.take_in = discard
 
     def _taking(self) -> Callable[[list[Any]], None]:
         return self.inlet.on_chunk  # without a call between

@@ -108,7 +108,7 @@ class TaskReader(Reader):
     def cancel(self) -> None:
         """Leave. Elements and a failure for which the task has not come go to the hooks."""
         super().cancel()
-        self.take_in = discard  # it leads back to here
+        self.let_go()
         items, end = tuple(self.items), self.end or WELL
         self.items.clear()
         self.end = WELL
