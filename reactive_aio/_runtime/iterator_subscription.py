@@ -12,6 +12,7 @@ from types import coroutine
 from typing import Any
 
 from .._core import budgets
+from .._core.budgets import Later
 from .._core.guard import FAILURES, as_failure
 from .._fusion import Pace
 from .._fusion.origin import Placed
@@ -67,6 +68,7 @@ class IteratorSubscription:
             self._receiver.on_subscribe(self)
         except FAILURES as error:
             self.caught(error)
+        self._due = False
         if at_once:
             self._turn(None)
         else:
@@ -77,12 +79,12 @@ class IteratorSubscription:
     def request(self, n: int) -> None:
         """Note what is wanted, and see to it in an event."""
         self.demand = add_demand(self.demand, n)
-        self.call_again()
+        self._post()
 
     def cancel(self) -> None:
         """Signal nothing any more, and have the iterator closed in an event."""
-        self.closed = True
-        self.call_again()
+        self.closed = self._source.left = True  # at once: the owner may close the iterator before the event comes
+        self._post()
 
     def abandon(self) -> None:
         """Have the flow count as failed, for what its cleanup raises."""
@@ -91,13 +93,14 @@ class IteratorSubscription:
     # -- turns
 
     def call_again(self) -> None:
-        """Have a turn come."""
-        if not self._due:
+        """Have a turn come when the others have had theirs: the region that reads may want no more behind what it has been given."""
+        if not self._due and self._outer is not None:
             self._due = True
-            self._post()
+            self._budget.add(Later(self._turn, self._outer.context.copy()))
 
     def _post(self) -> None:
-        if self._outer is not None:
+        if not self._due and self._outer is not None:
+            self._due = True
             self._outer.post(self._turn, None)
 
     def _turn(self, _: None) -> None:
@@ -145,8 +148,9 @@ class IteratorSubscription:
         """Signal what the iterator gives until it suspends or ends, or nothing is wanted. True if the time is up before that."""
         source, budget = self._source, self._budget
         self._here = True
+        outer = budget.until
+        until = budget.until = outer or budgets.clock() + budget.part
         try:
-            until = budget.until
             while self.demand and not self.closed and not (source.ended and source.emptied):
                 items = source.listed(self.demand)
                 if items:
@@ -156,11 +160,7 @@ class IteratorSubscription:
                     self._receiver.on_chunk(items)
                 if source.pace.awaiting is not None:
                     return False
-                if source.ended:
-                    continue
-                now = budgets.clock()
-                until = until or now + budget.part
-                if now >= until:
+                if not source.ended and budgets.clock() >= until:
                     return True
             if source.ended and source.emptied:
                 self._signal_end()
@@ -168,6 +168,7 @@ class IteratorSubscription:
             self.caught(error)
         finally:
             self._here = False
+            budget.until = outer
         if self.closed:
             self._let_go()
         return False
@@ -203,6 +204,7 @@ class IteratorSubscription:
     def caught(self, error: BaseException) -> None:
         """Fail with what has gone wrong in a signal. Where the flow has ended, the region that reads it fails instead."""
         closed, self.closed = self.closed, True
+        self._source.left = True
         try:
             if closed:
                 self.host.fail_reader(as_failure(error))

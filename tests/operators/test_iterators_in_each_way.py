@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
+from random import Random
 from typing import Any
 
 import anyio
@@ -290,3 +291,33 @@ async def test_others_have_their_turn_beside_an_iterator_that_never_suspends(
 
     assert [*range(400)] == reading.result()
     assert turns > 400 * 1e-4 / budgets.TURN / 2
+
+
+@each(AWAITED)
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_flow_that_is_left_early_raises_what_the_cleanup_raises_however_short_the_turns_are(
+    read: Read, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, now = Random(seed), 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 3 * budgets.TURN if rng.random() < 0.3 else 0.0
+        return now
+
+    monkeypatch.setattr(budgets, "clock", clock)
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 0
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("cleanup")
+
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(OSError, match="cleanup"):
+        await Flow.of(0).flat_map(lambda _: Flow.from_async_iterable(numbers())).take(1).to_list()
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(OSError, match="cleanup"):
+        await read(Flow.from_async_iterable(numbers()).take(1))
+
+    assert [] == dropped
