@@ -105,14 +105,14 @@ class AwaitedInput:
     def listed(self, demand: int) -> list[Any]:
         """List elements until there are enough, the time is up, or the iterator suspends or ends.
 
-        An element comes alone that the iterator has given when it was told of a cancel.
+        Elements that are listed come first. The answer to a cancel follows, alone.
         """
-        if self._answers:
-            return [self._answered()]
         listed = self._listed
         if listed is None:
             listed = self._listed = []
         if not listed:
+            if self._answers:
+                return [self._answered()]
             self._fill(demand, listed)
         taken = listed.copy()  # not by slices, which take twice as long: most iterators of services give one at a time
         listed.clear()
