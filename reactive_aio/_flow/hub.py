@@ -14,6 +14,7 @@ from ..operators.sharing.log import Log
 from ..operators.sharing.mutex import Mutex
 from ..spec import Subscriber
 from .flow import Flow
+from .shared import Read
 
 T = TypeVar("T")
 
@@ -127,7 +128,7 @@ class Hub(Generic[T]):
     def flow(self) -> Flow[T]:
         """The flow of what is emitted from now on, behind the replay."""
         source = HubFlow(self._emission, self._emission.lag, self._prefetch)
-        return Flow(Nodes(Placed(source, calling_line())))
+        return Read(Nodes(Placed(source, calling_line())))
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Have somebody subscribe to the `flow`."""

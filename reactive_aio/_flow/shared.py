@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TypeVar
 
@@ -9,13 +10,31 @@ from attrs import field, frozen
 
 from .._plan import SharedSnapshot
 from ..operators.sharing.shared import Sharing
+from .ends import FlowIterator
 from .flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 @frozen(repr=False, eq=False)
-class Shared(Flow[T_co]):
+class Read(Flow[T_co]):
+    """A flow that several read, with nothing behind it: who iterates over it takes the elements in its own task."""
+
+    def __aiter__(self) -> FlowIterator[T_co]:
+        """Iterate over a subscription of its own, asking for one element at a time, or with a prefetch ahead."""
+        from ..operators.sharing.iterating import Iterating
+
+        return Iterating.over(self)
+
+    def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
+        """Subscribe for the length of an ``async with`` block. Behind it all has been cleaned up."""
+        from ..operators.sharing.iterating import Opened
+
+        return Opened(self)
+
+
+@frozen(repr=False, eq=False)
+class Shared(Read[T_co]):
     """A flow that is run once for all who subscribe meanwhile, made by `Flow.share`.
 
     `async with` holds its run open, so that it goes on when nobody is there. It begins at once, on the running loop and

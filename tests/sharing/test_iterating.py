@@ -1,4 +1,4 @@
-"""The promises of `async for` over a shared flow or a hub."""
+"""Who iterates over a shared flow or a hub takes the elements in its own task, without a region in between."""
 
 from __future__ import annotations
 
@@ -300,6 +300,30 @@ async def test_one_who_never_waits_lets_the_event_loop_have_a_turn(
     assert turns > 15
 
 
+@pytest.mark.usefixtures("still")
+async def test_a_delivery_to_many_wakes_a_few_at_a_time_who_share_its_turn() -> None:
+    hub: Hub[int] = Hub(idle="drop")
+    woken: list[int] = []
+    turn = 0
+
+    def count() -> None:
+        nonlocal turn
+        turn += 1
+        asyncio.get_running_loop().call_soon(count)
+
+    async def one() -> None:
+        await anext(aiter(hub.flow))
+        woken.append(turn)
+
+    tasks = [asyncio.ensure_future(one()) for _ in range(100)]
+    await idle()
+    count()
+    await hub.emit(1)
+    await asyncio.gather(*tasks)
+
+    assert 10 == max(map(woken.count, woken))
+
+
 async def test_a_snapshot_shows_how_far_it_has_come() -> None:
     hub: Hub[int] = Hub(idle="wait", lag=8, prefetch=3)
     for item in range(5):
@@ -314,3 +338,9 @@ async def test_a_snapshot_shows_how_far_it_has_come() -> None:
             region.delivered, boundary.requested, boundary.delivered, boundary.buffered, boundary.prefetch,
         )  # fmt: skip
         assert (8, 2, 0) == (kept.size, kept.buffered, kept.dropped)
+
+
+def test_what_is_chained_behind_is_a_flow_as_any() -> None:
+    hub: Hub[int] = Hub(idle="drop")
+
+    assert [Flow, Flow] == [type(hub.flow.map(str)), type(Flow.range(3).share().map(str))]
