@@ -208,12 +208,10 @@ class Budget:
         self._end -= self.part
         return self.part
 
-    def share(self) -> float:
-        """Give away a part of the turn that is running, as `lend` does, where one turn wakes many."""
-        part = TURN / SHARES
+    def share(self, among: int) -> float:
+        """Give away a part of a turn, as `lend` does, to one of so many who are woken at once. Return how long it is to last."""
+        part = TURN / max(among, SHARES)
         self._end -= part
-        if self.until:
-            self.until -= part
         return part
 
     def deadline(self) -> float:

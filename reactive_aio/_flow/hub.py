@@ -30,7 +30,7 @@ class Hub(Generic[T]):
     Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for. No more than ``lag + replay`` elements are
     kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
     With ``evict_after`` a subscriber has so many seconds to take what was there when others began to wait for it. If it does not, it fails
-    alone with SlowSubscriberError, and they go on. Seconds in which its event loop is blocked do not count. Without it one
+    alone with SlowSubscriberError, and they go on. Seconds in which it waits for an element, or its event loop is blocked, do not count. Without it one
     line in the log tells of five seconds.
     Errors: numbers below 1, a ``replay`` below 0, seconds that are not above 0 and another ``idle`` are refused with ValueError.
     (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from reactive_aio import UNBOUNDED, BackpressureOverflowError, Flow, Hub, SlowSubscriberError, hooks
+from reactive_aio._core import budgets
+from reactive_aio._core.budgets import Budget
 from reactive_aio.operators.sharing.delivery import Delivery
+from reactive_aio.operators.sharing.patience import PARTS, Watch
 from reactive_aio.spec import Publisher
 from reactive_aio.testing import run_virtual
+from tests.sharing.driven import Hot
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -257,6 +261,58 @@ def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: p
         assert 1004.0 == await seconds(slow)
 
     run_virtual(main())
+
+
+def test_one_who_waits_for_a_turn_of_a_busy_loop_is_not_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        free = asyncio.Event()
+
+        async def turn(budget: Budget) -> float:
+            """Come when the event loop is no longer busy."""
+            await free.wait()
+            return budgets.clock() + 1.0
+
+        monkeypatch.setattr(Budget, "turn", turn)
+        hub: Hub[int] = Hub(idle="drop", lag=5, evict_after=4.0)
+        fast, taken = read(hub, UNBOUNDED), list[int]()
+
+        async def take() -> None:
+            async for item in hub.flow:
+                taken.append(item)
+                await asyncio.sleep(100)
+
+        monkeypatch.setattr(budgets, "TURN", 0.0)  # so that the task has to wait for its turn
+        slow = asyncio.ensure_future(take())
+        await idle()
+        feeding = asyncio.ensure_future(hub.feed(Flow.range(100)))
+        await asyncio.sleep(1000.5)
+        assert (6, []) == (len(fast.items), taken)  # one has been taken for it
+
+        free.set()
+        await asyncio.sleep(5)
+        assert ([0], 100) == (taken, len(fast.items))
+        with pytest.raises(SlowSubscriberError):
+            await slow
+        await feeding
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(("wanted", "parts"), [(0, PARTS), (1, None)])
+async def test_time_counts_for_one_who_asks_for_nothing_and_not_for_one_who_has_not_been_given(
+    wanted: int, parts: int | None
+) -> None:
+    hot = Hot.of(lag=5)
+    read(hot.shared, wanted)
+    await idle()
+    (reader,) = hot.readers
+    watch = Watch(mark=1, joined=1)
+    found: list[int] = []
+    for part in range(1, 2 * PARTS):
+        watch.seen.add(reader.delivery)
+        found += [part] * bool(watch.count([reader]))
+
+    assert parts == next(iter(found), None)
 
 
 # -- of a hub

@@ -48,7 +48,7 @@ class Sharing(Fluent[T_co]):
         With ``prefetch`` that many are read ahead for each subscriber. Put ``on_backpressure_latest()`` or its like
         behind this for a subscriber that must not slow the others. With ``evict_after`` a subscriber has that many
         seconds to take the elements that others wait for. Then it fails alone with SlowSubscriberError, and they go on.
-        Seconds in which its event loop is blocked do not count. Without it the log gets one line after five seconds.
+        Seconds in which it waits for an element, or its event loop is blocked, do not count. Without it the log gets one line after five seconds.
         Errors: a failure of this flow goes to all subscribers, behind the elements. With a ``linger`` a run goes on
         without subscribers for that many seconds. This needs a block that holds the flow open, else a subscriber is
         refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are not above 0 are refused

@@ -42,6 +42,8 @@ class Delivery(Taker):
     """Whether the log has grown since it was last looked who is due."""
     taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
     """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
+    together: int = field(init=False, default=1)
+    """For how many readers that was. Tasks among them that are woken share one turn."""
     watch: Attachment | None = field(init=False, default=None)
     """Tells that the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
@@ -108,6 +110,7 @@ class Delivery(Taker):
         if not again:
             taken, again = self.broadcast.take_due(self)
             self.taken.extend(taken)
+            self.together = len(taken)
         self.hand_out(again=again)
 
     def hand_out(self, *, again: bool = False) -> None:
@@ -122,7 +125,7 @@ class Delivery(Taker):
                 reader.context.run(reader.take_in, items)
             else:
                 reader.context.run(reader.give, items, end)
-            if budgets.clock() >= budget.until:  # it comes nearer with each task that is woken
+            if budgets.clock() >= budget.until:
                 break
         if again or (taken and self.broadcast.put_off(self)):
             self.post()

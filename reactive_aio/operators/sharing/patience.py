@@ -35,18 +35,23 @@ class Watch:
     """How many elements there were: who has not taken these when the time is up is too slow."""
     joined: int
     """How many readers had come."""
-    turns: dict[Delivery, int] = field(init=False, factory=dict[Delivery, int])
-    """How many turns the event loops of the readers have been seen to have."""
     asked: set[Delivery] = field(init=False, factory=set[Delivery])
-    """Those that are to have one, and have not."""
+    """Those whose event loops are to have a turn, and have not."""
+    seen: set[Delivery] = field(init=False, factory=set[Delivery])
+    """Those whose event loops have had one since the latest part."""
+    parts: dict[Reader, int] = field(init=False, factory=dict[Reader, int])
+    """How many parts count for a reader."""
 
-    def is_up(self, reader: Reader) -> bool:
-        """Tell whether a reader has had the time to take what there was, and has not."""
-        return (
-            reader.cursor.at < self.mark
-            and reader.number <= self.joined
-            and self.turns.get(reader.delivery, 0) >= PARTS
-        )
+    def count(self, readers: Iterable[Reader]) -> list[Reader]:
+        """Count a part that is over. Return the readers for which the time is up."""
+        seen, self.seen = self.seen, set()
+        slow: list[Reader] = []
+        for reader in readers:
+            if reader.cursor.at < self.mark and reader.number <= self.joined and reader.delivery in seen and not reader.waits:
+                parts = self.parts[reader] = self.parts.get(reader, 0) + 1
+                if parts >= PARTS:
+                    slow.append(reader)
+        return slow
 
 
 @define(eq=False)
@@ -60,8 +65,8 @@ class Patience:
                                     └──── the time is up: the slow ones are evicted
 
     The time is that of an event loop on which somebody reads. It is counted in parts. A part counts for a reader when its event loop has had
-    a turn since the one before: those whose loop is blocked are not to blame. So it is no more exact than a part where somebody waits again
-    and again.
+    a turn since the one before, and it does not wait for an element itself: those whose loop is blocked, or busy with the others, are not to
+    blame. So the time is no more exact than a part where somebody waits again and again.
     """
 
     broadcast: Broadcast
@@ -120,7 +125,7 @@ class Patience:
 
     def _count(self, watch: Watch, delivery: Delivery) -> None:
         watch.asked.discard(delivery)
-        watch.turns[delivery] = watch.turns.get(delivery, 0) + 1
+        watch.seen.add(delivery)
 
     def _look(self, watch: Watch) -> None:
         self._timer = None
@@ -131,7 +136,7 @@ class Patience:
             if not broadcast.log.is_held_up(broadcast.lag):
                 broadcast.patience = None
                 return
-            if slow := list(filter(watch.is_up, broadcast.everybody)):
+            if slow := watch.count(broadcast.everybody):
                 calls += self._told(slow) if self.evict_after is None else self._evicted(slow)
             goes_on = not (slow and self.evict_after is None)
             if slow or broadcast.log.places.least >= watch.mark:

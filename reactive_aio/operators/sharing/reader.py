@@ -59,6 +59,11 @@ class Reader:
     def _taking(self) -> Callable[[list[Any]], None]:
         return self.inlet.on_chunk  # without a call between
 
+    @property
+    def waits(self) -> bool:
+        """Whether it has asked for an element that it has not been given, so that it is not what others wait for."""
+        return self.cursor.goal > self.cursor.at
+
     # -- the Subscription of the region, on its loop
 
     def request(self, n: int) -> None:

@@ -60,10 +60,17 @@ class TaskReader(Reader):
     """The elements that have been taken, until the task comes for them."""
     end: End | None = field(init=False, default=None)
     """The end that is behind them: of the stream, or of this reader alone."""
+    awaited: bool = field(init=False, default=False)
+    """Whether the task awaits an element: one that is to come, or its turn to take one that is there."""
     _first: int = field(init=False, default=0)
     """The number of the element that it has begun with."""
     _left: int = field(init=False, default=0)
     """How many elements the task takes until more are asked for."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether its task awaits an element. A prefetch asks for more than the task does."""
+        return self.awaited
 
     def begin(self) -> None:
         """Ask for the elements that are read ahead."""
@@ -120,7 +127,8 @@ class TaskReader(Reader):
     def wake(self) -> None:
         """Have the task go on, if it waits."""
         if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(self.delivery.budget.share())
+            delivery = self.delivery
+            self.waiter.set_result(delivery.budget.share(delivery.together))
 
 
 @define(eq=False)
@@ -174,7 +182,6 @@ class Steps:
     """When the event loop is to have a turn, by `budgets.clock`; 0.0 while a task waits."""
     _deadline: float = field(init=False, default=0.0)
     """The same, while a task waits too."""
-    _waits: bool = field(init=False, default=False)
 
     @classmethod
     def begin(cls, flow: FlowLike) -> Steps:
@@ -186,10 +193,10 @@ class Steps:
 
     async def next(self) -> Any:
         """Take the next element; raises StopAsyncIteration behind the last, and the failure in its place."""
-        if self._waits:
+        if self.reader.awaited:
             raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
         reader = self.reader
-        self._waits, self.until = True, 0.0
+        reader.awaited, self.until = True, 0.0
         try:
             while not self._is_there():
                 if reader.end is not None:
@@ -198,7 +205,7 @@ class Steps:
             if budgets.clock() >= self._deadline:
                 self._deadline = await reader.delivery.budget.turn()
         finally:
-            self._waits = False
+            reader.awaited = False
         self.until = self._deadline
         return reader.take_one()
 
