@@ -65,8 +65,8 @@ class Patience:
                                     └──── the time is up: the slow ones are evicted
 
     The time is that of an event loop on which somebody reads. It is counted in parts. A part counts for a reader when its event loop has had
-    a turn since the one before, and it does not wait for an element itself: those whose loop is blocked, or busy with the others, are not to
-    blame. So the time is no more exact than a part where somebody waits again and again.
+    a turn since the one before, and it does not wait for an element itself. So a reader is not to blame for a loop that is blocked, or busy
+    with the others. The time is no more exact than a part where somebody waits again and again.
     """
 
     broadcast: Broadcast
