@@ -77,7 +77,8 @@ class Hub(Generic[T]):
 
         Raises CancelledError only if the element has not been emitted, and HubClosedError if the hub has ended.
         """
-        await self._emission.emit(item)
+        if not self._emission.takes(item):
+            await self._emission.emit(item)
 
     def offer(self, item: T) -> Offer:
         """Emit an element at once if there is room, from any thread.

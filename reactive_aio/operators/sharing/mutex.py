@@ -18,49 +18,53 @@ class Mutex:
     called `later`.
     """
 
-    __slots__ = ("_later", "_lock", "_owner")
+    __slots__ = ("lock", "owner", "put_off", "untouched")
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._owner = 0
-        self._later: deque[Callable[[], None]] = deque()
+        self.lock: Lock = Lock()
+        self.owner: int = 0
+        """The thread that has it, or 0."""
+        self.untouched: bool = False
+        """Whether nobody has entered since this was set."""
+        self.put_off: deque[Callable[[], None]] = deque()
 
     def __enter__(self) -> None:
-        self._lock.acquire()
-        self._owner = get_ident()
+        self.lock.acquire()
+        self.owner, self.untouched = get_ident(), False
 
     def __exit__(self, *exc_info: object) -> None:
         self.leave()
 
     def enter(self) -> bool:
         """Take the lock, to be given back by `leave`; False if this thread has it already, and is in the middle of a change."""
-        if not self._lock.acquire(False):
-            if self._owner == get_ident():
+        if not self.lock.acquire(False):
+            if self.owner == get_ident():
                 return False
-            self._lock.acquire()
-        self._owner = get_ident()
+            self.lock.acquire()
+        self.owner, self.untouched = get_ident(), False
         return True
 
     def leave(self) -> None:
         """Give the lock back, and call what has been put off."""
-        self._owner = 0
-        self._lock.release()
-        if self._later:
-            self._see_to_what_was_put_off()
+        self.owner = 0
+        self.lock.release()
+        if self.put_off:
+            self.call_put_off()
 
     @property
     def is_mine(self) -> bool:
         """Whether this thread has the lock."""
-        return self._owner == get_ident()
+        return self.owner == get_ident()
 
     def later(self, call: Callable[[], None]) -> None:
         """Have something called when this thread has let go of the lock."""
-        self._later.append(call)
+        self.put_off.append(call)
 
-    def _see_to_what_was_put_off(self) -> None:
+    def call_put_off(self) -> None:
+        """Call what has been put off."""
         while True:
             try:
-                call = self._later.popleft()
+                call = self.put_off.popleft()
             except IndexError:  # another thread may have taken the last one
                 return
             for error in close_all((call,)):

@@ -47,7 +47,12 @@ class Watch:
         seen, self.seen = self.seen, set()
         slow: list[Reader] = []
         for reader in readers:
-            if reader.cursor.at < self.mark and reader.number <= self.joined and reader.delivery in seen and not reader.waits:
+            if (
+                reader.cursor.at < self.mark
+                and reader.number <= self.joined
+                and reader.delivery in seen
+                and not reader.waits
+            ):
                 parts = self.parts[reader] = self.parts.get(reader, 0) + 1
                 if parts >= PARTS:
                     slow.append(reader)

@@ -27,7 +27,8 @@ from .world import Loop
 
 pytestmark = pytest.mark.stress  # what the orders of events give is no matter of the Python
 
-EMITTERS = 3
+LAGS = {1: 3, 2: 4}
+"""How many emitters come, by the lag: as many as it takes for one of them to overtake another."""
 
 
 @define(eq=False)
@@ -50,6 +51,8 @@ class Emitter:
     def emit(self) -> None:
         emission = self.world.emission
         if emission.offer(self.number) in {Offer.TAKEN, Offer.UNWANTED}:
+            ahead = any(each.state in {"waits", "woken"} for each in self.world.emitters)
+            check(not ahead, "I9: one who comes does not heed those who wait")
             self.taken()
             return
         try:
@@ -119,6 +122,7 @@ class Hub:
 
     choices: Choices
     idle: Idle
+    lag: int
     emission: Emission = field(init=False)
     emitters: list[Emitter] = field(init=False)
     line: list[Emitter] = field(factory=list)
@@ -128,8 +132,8 @@ class Hub:
     absences: int = 0
 
     def __attrs_post_init__(self) -> None:
-        self.emission = Emission(1, Log(0), Mutex(), self.idle)
-        self.emitters = [Emitter(self, n) for n in range(EMITTERS)]
+        self.emission = Emission(self.lag, Log(0), Mutex(), self.idle)
+        self.emitters = [Emitter(self, n) for n in range(LAGS[self.lag])]
 
     def check_lock(self) -> None:
         check(not self.emission.mutex.is_mine, "I10: an event is posted under the lock")
@@ -211,16 +215,23 @@ class Hub:
         waiting = tuple(each.state for each in self.line if each.state in {"waits", "woken"})
         new = sum(each.state == "new" for each in self.emitters)
         events = tuple(len(each.loop.events) for each in self.regions)
-        return waiting, new, reader, rest, log.ended, events, len(self.regions), self.emission._reserved
+        freely = self.emission._until - log.made if self.emission.mutex.untouched else 0
+        return waiting, new, reader, rest, log.ended, events, len(self.regions), self.emission._reserved, freely
 
 
-def tried(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> int:
+def tried_all(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try all with each lag."""
+    for lag in LAGS:
+        tried(idle, lag, monkeypatch)
+
+
+def tried(idle: Idle, lag: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Try all; give the number of situations."""
     met: set[object] = set()
 
     def run(choices: Choices, known: set[object]) -> None:
         try:
-            Hub(choices, idle).run(known)
+            Hub(choices, idle, lag).run(known)
         finally:
             met.update(known)
 
@@ -230,9 +241,10 @@ def tried(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(met)
 
 
+@pytest.mark.parametrize("lag", LAGS)
 @pytest.mark.parametrize("idle", ["wait", "drop"])
-def test_the_permits_add_up_in_every_order_of_events(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tried(idle, monkeypatch) > 100
+def test_the_permits_add_up_in_every_order_of_events(idle: Idle, lag: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried(idle, lag, monkeypatch) > 100
 
 
 PLANTS = {
@@ -251,6 +263,12 @@ PLANTS = {
     "one who comes does not heed those who wait": Plant(
         Emission, "offer", "self._waiting or self._reserved", "False", "I9",
     ),
+    "one who emits does not notice that somebody else has been there": Plant(
+        Mutex, "__enter__", "get_ident(), False", "get_ident(), self.untouched", "I9",
+    ),
+    "more is added in a burst than there is room for": Plant(
+        Emission, "offer", "least + self.lag", "least + self.lag + 1", "I9",
+    ),
     "nobody is woken when the last reader has left": Plant(
         Emission, "_deserted", "(then := self._settle()) is not None", "False", "I9", "drop",
     ),
@@ -263,4 +281,4 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     plant.sow(monkeypatch)
 
     with pytest.raises(Violation, match=plant.said):
-        tried("drop" if plant.world == "drop" else "wait", monkeypatch)
+        tried_all("drop" if plant.world == "drop" else "wait", monkeypatch)
