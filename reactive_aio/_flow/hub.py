@@ -87,7 +87,7 @@ class Hub(Generic[T]):
 
         From a finalizer that runs in the middle of another call to the hub the answer is ``Offer.FULL``.
         """
-        return self._emission.offer(item)
+        return Offer.TAKEN if self._emission.takes(item) else self._emission.offer(item)
 
     def submit(self, item: T, timeout: float | None = None) -> None:
         """Emit an element from a thread, which waits until there is room.

@@ -234,12 +234,13 @@ class Broadcast(ABC):
 
     def _told(self) -> Iterable[Delivery]:
         """Have the readers told that the log has grown; give the deliveries that are to be posted."""
+        told: list[Delivery] = []
         for each in self.deliveries.values():
             if each.posted:
                 each.news = True
-            else:
-                return [each for each in self.deliveries.values() if each.note_news()]
-        return ()
+            elif each.note_news():
+                told.append(each)
+        return told
 
     def _end(self, error: BaseException | None) -> Iterable[Then]:
         """Add the end, and have the readers told."""

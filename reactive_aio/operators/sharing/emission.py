@@ -143,42 +143,50 @@ class Emission(Broadcast, Here):
         return not log.readers and log.rest is None and not log.replay
 
     def takes(self, item: Any) -> bool:
-        """Add an element if nothing has happened since the one before: there is room, and all readers have been told.
+        """Add an element in the usual case, in as few calls as there can be: somebody reads, nobody waits, nothing is replayed, and there is room.
 
-        It is `offer` for all elements of a burst but the first, in as few calls as there can be.
+        While nothing else happens all readers have been told already, and only the room is looked at.
         """
         mutex, log = self.mutex, self.log
         if not mutex.lock.acquire(False):
             return False
         mutex.owner = get_ident()
         try:
-            if not mutex.untouched or log.made >= self._until:
+            told = mutex.untouched
+            if not told:
+                usual = log.readers and not (self._waiting or self._reserved or log.ended or log.replay)
+                self._until = log.places.least + self.lag if usual else 0
+            if log.made >= self._until:
                 return False
             log.tail.items.append(item)
             log.made += 1
+            if told:
+                return True
+            deliveries = self._told()
+            mutex.untouched = True
         finally:
             mutex.owner = 0
             mutex.lock.release()
             if mutex.put_off:
                 mutex.call_put_off()
+        for each in deliveries:
+            each.post()
         return True
 
     def offer(self, item: Any) -> Offer:
         """Add an element now, or say why not; in a finalizer that runs in the middle of a change there is no room."""
         if self.takes(item):
             return Offer.TAKEN
-        mutex, log = self.mutex, self.log
+        mutex = self.mutex
         if not mutex.enter():
             return Offer.FULL
         try:
-            if log.ended:
+            if self.log.ended:
                 return Offer.CLOSED
             # Those who wait, or have been given room, are served first.
             if self._waiting or self._reserved or self._room <= 0:
                 return Offer.FULL
             by, deliveries = self._goes_by, self._add(item)
-            if log.readers and not log.replay:
-                self._until, mutex.untouched = log.places.least + self.lag, True
         finally:
             mutex.leave()
         post(deliveries)

@@ -263,11 +263,14 @@ PLANTS = {
     "one who comes does not heed those who wait": Plant(
         Emission, "offer", "self._waiting or self._reserved", "False", "I9",
     ),
+    "it does not heed them in a burst either": Plant(
+        Emission, "takes", "self._waiting or self._reserved or", "", "I9",
+    ),
     "one who emits does not notice that somebody else has been there": Plant(
         Mutex, "__enter__", "get_ident(), False", "get_ident(), self.untouched", "I9",
     ),
     "more is added in a burst than there is room for": Plant(
-        Emission, "offer", "least + self.lag", "least + self.lag + 1", "I9",
+        Emission, "takes", "least + self.lag", "least + self.lag + 1", "I9",
     ),
     "nobody is woken when the last reader has left": Plant(
         Emission, "_deserted", "(then := self._settle()) is not None", "False", "I9", "drop",
