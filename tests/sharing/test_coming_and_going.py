@@ -190,6 +190,7 @@ async def test_one_can_subscribe_from_inside_its_own_cancel() -> None:
     await idle()
     leaving.cancel()
     await idle()
+    await inner[0].over.wait()
 
     assert (list(range(9)), "complete", 2) == (inner[0].items, inner[0].kinds[-1], source.runs)
 
