@@ -184,6 +184,7 @@ async def test_one_can_subscribe_from_inside_any_signal(moment: str) -> None:
 
 
 async def test_one_can_subscribe_from_inside_its_own_cancel() -> None:
+    """Whether it comes before the cancel has gone up, or behind it, depends on how much time the turn has left."""
     source, inner = Counted(Flow.range(9)), list[Recorder]()
     shared = source.flow().share()
     leaving = reads(shared.do_on_cancel(lambda: inner.append(reads(shared, UNBOUNDED))), 2)
@@ -192,7 +193,8 @@ async def test_one_can_subscribe_from_inside_its_own_cancel() -> None:
     await idle()
     await inner[0].over.wait()
 
-    assert (list(range(9)), "complete", 2) == (inner[0].items, inner[0].kinds[-1], source.runs)
+    assert (inner[0].items, source.runs) in [(list(range(9)), 2), (list(range(2, 9)), 1)]
+    assert "complete" == inner[0].kinds[-1]
 
 
 async def test_one_can_cancel_from_on_subscribe() -> None:
