@@ -208,11 +208,9 @@ class Budget:
         self._end -= self.part
         return self.part
 
-    def share(self, among: int) -> float:
-        """Give away a part of a turn, as `lend` does, to one of so many who are woken at once. Return how long it is to last."""
-        part = TURN / max(among, SHARES)
-        self._end -= part
-        return part
+    def give_away(self, seconds: float) -> None:
+        """Give away so much of the callback that is running, as `lend` does, to tasks that have been woken together."""
+        self._end -= seconds
 
     def deadline(self) -> float:
         """Return when work is to end that begins now, outside of the turns."""

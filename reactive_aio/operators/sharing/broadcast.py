@@ -119,7 +119,7 @@ class Broadcast(ABC):
                 log.want_next(cursor)
                 if not ended:  # else it is for `take` to say so
                     reader.is_due = False
-                    if cursor.is_due:
+                    if node is not None and node.behind is not None:
                         items = log.take(cursor)
                     # The demand upstream depends on these, and on others only where a reader is held up.
                     if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:

@@ -42,8 +42,10 @@ class Delivery(Taker):
     """Whether the log has grown since it was last looked who is due."""
     taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
     """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
-    together: int = field(init=False, default=1)
-    """For how many readers that was. Tasks among them that are woken share one turn."""
+    part: float = field(init=False, default=budgets.TURN / budgets.SHARES)
+    """How long a task may go on that is woken. Those for whom elements have been taken together share one turn."""
+    woken: int = field(init=False, default=0)
+    """How many tasks have been woken that the budget has not been told of."""
     watch: Attachment | None = field(init=False, default=None)
     """Tells that the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
@@ -110,7 +112,7 @@ class Delivery(Taker):
         if not again:
             taken, again = self.broadcast.take_due(self)
             self.taken.extend(taken)
-            self.together = len(taken)
+            self.part = budgets.TURN / max(len(taken), budgets.SHARES)
         self.hand_out(again=again)
 
     def hand_out(self, *, again: bool = False) -> None:
@@ -122,11 +124,13 @@ class Delivery(Taker):
         while taken:
             reader, items, end = taken.popleft()
             if end is None:
-                reader.context.run(reader.take_in, items)
+                reader.take_in(items)
             else:
                 reader.context.run(reader.give, items, end)
             if budgets.clock() >= budget.until:
                 break
+        woken, self.woken = self.woken, 0
+        budget.give_away(woken * self.part)
         if again or (taken and self.broadcast.put_off(self)):
             self.post()
 

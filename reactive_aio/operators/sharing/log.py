@@ -275,7 +275,8 @@ class Log:
 
     def want_next(self, cursor: Cursor) -> None:
         """Have a reader want one element, unless it does already."""
-        self.seal()
+        if self.tail.items:
+            self.seal()
         goal = cursor.goal
         if goal == cursor.at:
             self.goals.move(goal, goal + 1)

@@ -33,7 +33,10 @@ class Mutex:
         self.owner, self.untouched = get_ident(), False
 
     def __exit__(self, *exc_info: object) -> None:
-        self.leave()
+        self.owner = 0  # as `leave`, without a call
+        self.lock.release()
+        if self.put_off:
+            self.call_put_off()
 
     def enter(self) -> bool:
         """Take the lock, to be given back by `leave`; False if this thread has it already, and is in the middle of a change."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,8 @@ class Reader:
     """Whether it has left by itself."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
-    take_in: Callable[[list[Any]], None] = field(init=False)
-    """Takes elements that have been taken for it, with no end behind them."""
+    take_in: Callable[[list[Any]], object] = field(init=False)
+    """Takes elements that have been taken for it, with no end behind them, in its context."""
 
     def __attrs_post_init__(self) -> None:
         self.release = self.inlet.hold()
@@ -54,10 +55,14 @@ class Reader:
 
     def let_go(self) -> None:
         """Have elements that still come discarded. The function that takes them leads back to here."""
-        self.take_in = discard
+        self.take_in = self._in_context(discard)
 
-    def _taking(self) -> Callable[[list[Any]], None]:
-        return self.inlet.on_chunk  # without a call between
+    def _taking(self) -> Callable[[list[Any]], object]:
+        return self._in_context(self.inlet.on_chunk)
+
+    def _in_context(self, call: Callable[[list[Any]], None]) -> Callable[[list[Any]], object]:
+        run: Callable[..., object] = self.context.run
+        return partial(run, call)  # no call of Python is in between
 
     @property
     def waits(self) -> bool:
@@ -83,9 +88,9 @@ class Reader:
             self.inlet.on_error(error)
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Give the region what has been taken for it, and the end behind that."""
+        """Give the region what has been taken for it, and the end behind that; in its context."""
         if items:
-            self.take_in(items)
+            self.inlet.on_chunk(items)
         if end is not None:
             error = failure(end)
             if error is None:

@@ -94,11 +94,20 @@ class TaskReader(Reader):
         cursor, waiting = self.cursor, len(self.items)
         return cursor.goal - self._first, cursor.at - self._first, waiting
 
-    def _taking(self) -> Callable[[list[Any]], None]:
-        return partial(self.give, end=None)
+    def _taking(self) -> Callable[[list[Any]], object]:
+        return self._receive
+
+    def _receive(self, items: list[Any]) -> None:
+        """Keep what the task has asked for, and wake it. Nobody's code is called here, so there is no need of the context."""
+        self.items += items
+        waiter = self.waiter
+        if waiter is not None and not waiter.done():
+            delivery = self.delivery
+            delivery.woken += 1
+            waiter.set_result(delivery.part)
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Keep what the task has asked for, and wake it; discard it where the task has left since it was taken."""
+        """Keep what the task has asked for, and the end behind that, and wake it; in its context."""
         if self.cancelled:
             discard(items)
             return
@@ -127,8 +136,7 @@ class TaskReader(Reader):
     def wake(self) -> None:
         """Have the task go on, if it waits."""
         if self.waiter is not None and not self.waiter.done():
-            delivery = self.delivery
-            self.waiter.set_result(delivery.budget.share(delivery.together))
+            self.waiter.set_result(self.delivery.part)
 
 
 @define(eq=False)
@@ -193,41 +201,38 @@ class Steps:
 
     async def next(self) -> Any:
         """Take the next element; raises StopAsyncIteration behind the last, and the failure in its place."""
-        if self.reader.awaited:
-            raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
         reader = self.reader
+        if reader.awaited:
+            raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
         reader.awaited, self.until = True, 0.0
         try:
-            while not self._is_there():
+            there = reader.items or self._take()
+            if there and budgets.clock() >= self._deadline:
+                self._deadline = await reader.delivery.budget.turn()
+            while not there:
+                # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
                     await self._over()
-                self._deadline = await self._arrival()
-            if budgets.clock() >= self._deadline:
-                self._deadline = await reader.delivery.budget.turn()
+                reader.waiter = self._place.loop.create_future()
+                try:
+                    part = await reader.waiter
+                finally:
+                    reader.waiter = None
+                self._deadline = budgets.clock() + part
+                there = reader.items or self._take()
         finally:
             reader.awaited = False
         self.until = self._deadline
         return reader.take_one()
 
-    def _is_there(self) -> bool:
-        """Tell whether an element waits; without a prefetch it is taken now, if there is one."""
+    def _take(self) -> bool:
+        """Take an element now if there is one, where none is read ahead; return whether there was."""
         reader = self.reader
-        if not reader.items and reader.prefetch is None and reader.end is None:
-            items, end = reader.broadcast.take_next(reader)
-            reader.items += items
-            reader.end = end
-        return bool(reader.items)
-
-    async def _arrival(self) -> float:
-        """Wait for an element, or the end; return until when the task may go on."""
-        # Nothing comes between the look at what is there and this: what wakes the task is called by the loop.
-        reader = self.reader
-        reader.waiter = self._place.loop.create_future()
-        try:
-            part = await reader.waiter
-        finally:
-            reader.waiter = None
-        return budgets.clock() + part
+        if reader.prefetch is not None or reader.end is not None:
+            return False
+        items, reader.end = reader.broadcast.take_next(reader)
+        reader.items += items
+        return bool(items)
 
     async def _over(self) -> NoReturn:
         await all_of(self._place.released)
