@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .._core.missing import MISSING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from .._plan import Snapshot
+    from .._runtime.iterating import Iteration
     from ..spark.sink import BatchWriter, Committed
     from .flow import Flow
 
@@ -41,6 +43,14 @@ class FlowIterator(Protocol[T_co]):
 
     async def aclose(self) -> None:
         """Cancel, and wait until everything has been cleaned up; raises what the cleanup raises."""
+
+
+@cache
+def _iteration() -> type[Iteration]:
+    """Return the class: each `async for` would spend a microsecond on the import."""
+    from .._runtime.iterating import Iteration
+
+    return Iteration
 
 
 class Ends(Calling[T_co]):
@@ -85,9 +95,7 @@ class Ends(Calling[T_co]):
 
         Leaving the loop by ``break`` cancels at once. ``async with flow.open()`` also waits for the cleanup.
         """
-        from .._runtime.iterating import Iteration
-
-        return Iteration.over(self._as_flow())
+        return _iteration().over(self._as_flow())
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
         """Subscribe for the length of an ``async with`` block. When the block has ended, all cleanup is done.

@@ -217,11 +217,11 @@ class AwaitedDriver(RegionDriver):
     def poll(self) -> Any:
         """Give the next element of the current pass, or NOTHING, under the owner's identity."""
         run, owner = self.run, self._owner
-        items = run.current
-        if items is None or not owner.waits or self._draining or self.cancelled:
+        items, going = run.current, owner.going
+        if items is None or going is None or going.done() or self._draining or self.cancelled:
             return NOTHING
         try:
-            # As `Owner.run`, without its call: each element of an `async for` comes by here.
+            # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.
             item = run_as(self.loop, owner.task, owner.context, next, items, NOTHING)
         except FAILURES as error:
             self._fail(error, locate=True)
@@ -251,9 +251,11 @@ class AwaitedDriver(RegionDriver):
     @property
     def bare(self) -> bool:
         """Whether a turn of the event loop is all that is waited for, by the iterator or as the time is up, and the owner has not been called."""
-        awaiting = self.run.pace.awaiting
-        is_late = awaiting is None and self.run.current is None and self._reads
-        return (awaiting is BARE or is_late) and self._owner.waits
+        run, going = self.run, self._owner.going
+        if going is None or going.done():
+            return False
+        awaiting = run.pace.awaiting
+        return awaiting is BARE or (awaiting is None and run.current is None and self._reads)
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:

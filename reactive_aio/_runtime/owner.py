@@ -78,7 +78,7 @@ class Reader(Protocol):
 class Owner:
     """Owns the iterator of one subscription. There is no task before the first element is wanted."""
 
-    __slots__ = ("_budget", "_going", "_source", "_told", "context", "task")
+    __slots__ = ("_budget", "_source", "_told", "context", "going", "task")
 
     def __init__(self, source: AwaitedInput, budget: Budget, context: Context) -> None:
         self._source = source
@@ -86,7 +86,7 @@ class Owner:
         self.task: asyncio.Task[None] | None = None
         self.context = context
         """The context of the reader; that of the task, once there is one."""
-        self._going: asyncio.Future[None] | None = None
+        self.going: asyncio.Future[None] | None = None
         """The future that it waits for, while there is no demand."""
         self._told = False
         """Whether the iterator, which waits for something, has been told that it is left."""
@@ -106,7 +106,7 @@ class Owner:
     @property
     def waits(self) -> bool:
         """Whether the owner waits to be called, so that its reader may work in its name."""
-        return self._going is not None and not self._going.done()
+        return self.going is not None and not self.going.done()
 
     def call(self, reader: Reader) -> None:
         """Have the owner work for its reader, in a step of its own."""
@@ -118,8 +118,8 @@ class Owner:
             begun(loop).add(self.task)
             self.task.add_done_callback(reader.left, context=reader.context)
         elif self.waits:
-            assert self._going is not None
-            self._going.set_result(None)
+            assert self.going is not None
+            self.going.set_result(None)
 
     def run(self, call: Callable[..., R], *args: Any) -> R:
         """Call something under the owner's identity and in its context, while it waits."""
@@ -129,7 +129,7 @@ class Owner:
         """Have the iterator closed, now that the reader reads no more; to be called outside of the owner's steps."""
         if self.task is None or self._source.loop.is_closed():
             return
-        if self._going is not None:
+        if self.going is not None:
             self.call(reader)
         elif self._source.suspended and self._source.pace.awaiting is None:
             self._cancel()
@@ -181,11 +181,11 @@ class Owner:
         awaiting = source.pace.awaiting
         if reader.closed or awaiting is not None:
             return
-        self._going = source.loop.create_future()
+        self.going = source.loop.create_future()
         if late:
             reader.call_again()
         try:
-            await self._going
+            await self.going
             if source.pace.awaiting is BARE and not reader.closed:
                 source.pace.awaiting = None  # the event loop has had its turn
         except asyncio.CancelledError as cancelled:
@@ -197,7 +197,7 @@ class Owner:
             elif not reader.closed:
                 source.interrupt(cancelled)
         finally:
-            self._going = None
+            self.going = None
 
     def _cancel(self) -> None:
         """Cancel what the iterator waits for, once."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import cache
 from inspect import isasyncgenfunction
 from os import PathLike
+from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
 from ..._fusion import label
@@ -22,10 +24,19 @@ if TYPE_CHECKING:
     from ..._flow.flow import Flow
     from ...spark.streaming import MicroBatch
     from ..overflow.backlog import Overflow
+    from .async_iterable import FromAsyncIterable, FromAsyncMade
     from .callback import Emitter
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+@cache
+def _of_async_iterables() -> tuple[type[FromAsyncIterable[Any]], type[FromAsyncMade[Any]]]:
+    """Return two classes: to import them takes as long as to make a flow, and a service makes one for each request."""
+    from .async_iterable import FromAsyncIterable, FromAsyncMade
+
+    return FromAsyncIterable, FromAsyncMade
 
 
 class Sourcing(Computed[T_co]):
@@ -191,10 +202,9 @@ class Sourcing(Computed[T_co]):
         >>> Flow.from_async_iterable(ticks).repeat(2).run_sync()
         ['tick', 'tock', 'tick', 'tock']
         """
-        from .async_iterable import FromAsyncIterable, FromAsyncMade
-
-        if isinstance(items, AsyncIterable):
-            return cls._begin(FromAsyncIterable(cast("AsyncIterable[Any]", items)))
+        given, made = _of_async_iterables()
+        if isinstance(items, (AsyncGeneratorType, AsyncIterable)):  # the class first, since the ABC takes as long as all the rest
+            return cls._begin(given(cast("AsyncIterable[Any]", items)))
         if not callable(items):
             hint = ". Use Flow.from_iterable" if isinstance(items, Iterable) else ""
             raise TypeError(
@@ -203,7 +213,7 @@ class Sourcing(Computed[T_co]):
         check_function(
             "from_async_iterable", items, "yield the elements, or return the iterable from an ordinary function"
         )
-        return cls._begin(FromAsyncMade(items))
+        return cls._begin(made(items))
 
     @classmethod
     def create(cls, producer: Callable[[Callable[[U], Awaitable[None]]], Awaitable[None]]) -> Flow[U]:
