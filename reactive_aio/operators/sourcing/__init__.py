@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import cache
 from inspect import isasyncgenfunction
 from os import PathLike
 from types import AsyncGeneratorType
@@ -15,7 +14,7 @@ from ..._fusion import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
 from .computed import Computed
-from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range
+from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range, of_async_iterables
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -24,19 +23,10 @@ if TYPE_CHECKING:
     from ..._flow.flow import Flow
     from ...spark.streaming import MicroBatch
     from ..overflow.backlog import Overflow
-    from .async_iterable import FromAsyncIterable, FromAsyncMade
     from .callback import Emitter
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
-
-
-@cache
-def _of_async_iterables() -> tuple[type[FromAsyncIterable[Any]], type[FromAsyncMade[Any]]]:
-    """Return two classes: to import them takes as long as to make a flow, and a service makes one for each request."""
-    from .async_iterable import FromAsyncIterable, FromAsyncMade
-
-    return FromAsyncIterable, FromAsyncMade
 
 
 class Sourcing(Computed[T_co]):
@@ -202,8 +192,10 @@ class Sourcing(Computed[T_co]):
         >>> Flow.from_async_iterable(ticks).repeat(2).run_sync()
         ['tick', 'tock', 'tick', 'tock']
         """
-        given, made = _of_async_iterables()
-        if isinstance(items, (AsyncGeneratorType, AsyncIterable)):  # the class first, since the ABC takes as long as all the rest
+        given, made = of_async_iterables()
+        if isinstance(
+            items, (AsyncGeneratorType, AsyncIterable)
+        ):  # the class first, since the ABC takes as long as all the rest
             return cls._begin(given(cast("AsyncIterable[Any]", items)))
         if not callable(items):
             hint = ". Use Flow.from_iterable" if isinstance(items, Iterable) else ""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from typing import Any, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import field, frozen
 
 from ..._fusion import label
 from ..._plan import Pulled
 from ...errors import SourceConsumedError
+
+if TYPE_CHECKING:
+    from .async_iterable import FromAsyncIterable, FromAsyncMade
 
 T = TypeVar("T")
 
@@ -121,3 +125,11 @@ class FromMade(Pulled[T]):
             return iter(cast("Iterable[T]", items))
         made = f"{label(self.make)} must return an iterable, but returned {label(items)}"
         raise TypeError(made + (". Use Flow.from_async_iterable" if isinstance(items, AsyncIterable) else ""))
+
+
+@cache
+def of_async_iterables() -> tuple[type[FromAsyncIterable[Any]], type[FromAsyncMade[Any]]]:
+    """Return two classes: to import them takes as long as to make a flow, and a service makes one for each request."""
+    from .async_iterable import FromAsyncIterable, FromAsyncMade
+
+    return FromAsyncIterable, FromAsyncMade
