@@ -54,7 +54,7 @@ class AwaitedInput:
     """The input of a region whose source is an async iterator, opened at the first demand."""
 
     __slots__ = (
-        "_answering", "_answers", "_budget", "_cleanup", "_listed", "_lists", "_most", "_source", "_where",
+        "_answering", "_answers", "_budget", "_cleanup", "_listed", "_lists", "_most", "_source", "_told", "_where",
         "closing", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ class AwaitedInput:
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
-        """The error that the iterator has raised since the region has left it."""
+        """The error that the iterator has raised since it has been told that the region has left it."""
         self._answers: tuple[Any, ...] = ()
         """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
         self._answering = False
@@ -84,6 +84,8 @@ class AwaitedInput:
         """Whether it has been told of a cancel while it waited for demand, and has not answered."""
         self.left = False
         """Whether the region needs no more elements."""
+        self._told = False
+        """Whether the iterator has been told that the region has left it, so that what it raises is of its cleanup."""
         self.closing = False
         """Whether the iterator is being closed, which no cancel is to cut short."""
         self.ended = False
@@ -221,6 +223,7 @@ class AwaitedInput:
 
     def throw(self, error: BaseException) -> None:
         """Raise an exception where the iterator waits."""
+        self._told = self.left
         self._step(self.begun().throw, error)
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
@@ -244,7 +247,7 @@ class AwaitedInput:
         except (StopIteration, Left):  # Left, where it has not begun
             self._over()
         except Interrupted as interrupted:  # here too
-            self._failed(interrupted.cancelled, left=self.left)
+            self._failed(interrupted.cancelled, told=self.left)
             self._over()
         else:
             if self.suspended:
@@ -294,9 +297,10 @@ class AwaitedInput:
                             yield (yield from following())
                             continue
                         assert self._listed is not None
-                        append = self._listed.append
-                        for _ in range(self._lists):
+                        append, more = self._listed.append, self._lists
+                        while more and not self.left:
                             append((yield from following()))
+                            more -= 1
                         yield LISTED
                 except Interrupted as interrupted:
                     cancels.append(interrupted.cancelled)
@@ -315,7 +319,7 @@ class AwaitedInput:
 
     async def _shut(self, iterator: AsyncIterator[Any] | None, failure: BaseException | None) -> None:
         """Close the iterator, and keep what it has failed with."""
-        left, self.closing = self.left, True
+        told, self.closing = self._told, True
         try:
             if iterator is not None:
                 await _close(iterator, failure)
@@ -323,22 +327,22 @@ class AwaitedInput:
             if is_closed_with(error, self.loop):
                 raise
             if error is not failure:
-                left = self.left
+                told = self.left
                 # The region cancels nothing that closes: a cancel that comes of that alone is a failure.
-                failure = as_failure(error) if left else error
+                failure = as_failure(error) if told else error
         if failure is not None:
-            self._failed(failure, left=left)
+            self._failed(failure, told=told)
         del failure  # as above
 
-    def _failed(self, failure: BaseException, *, left: bool) -> None:
-        """Keep the failure: that of the input, unless the region had left the iterator when it was raised."""
+    def _failed(self, failure: BaseException, *, told: bool) -> None:
+        """Keep the failure: that of the input, unless the iterator had been told that it was left."""
         if isinstance(failure, asyncio.CancelledError):
             if self.left:
                 return
             failure = cancelled_from_outside(failure, "the task of a source")
         else:
             failure = as_of_a_generator(failure, "coroutine")
-        if left:
+        if told:
             self._cleanup = failure
         else:
             self.error = failure
