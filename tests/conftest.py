@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 GRID = HERE / "grid"
 ONCE = {HERE / "house", HERE / "catalogue", HERE / "benchmarks"}
-"""What says the same on every Python."""
+"""The folders whose tests have the same result on every Python."""
 
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("any machine", deadline=None)

@@ -1,8 +1,8 @@
 """Everything of ours that makes or changes a flow: what conformance, typing, demand and leak tests go through.
 
-An entry gives, for a number of elements, a flow that has exactly so many, none of them None, and that contains the
-method it stands for. Each flow in it goes through ``via``, by which a test takes a hand in between the steps: to
-leave them fused, or to have them speak the contract to each other.
+An entry is named for the method that it stands for. It builds, for a number of elements, a flow that has exactly so many
+elements, none of them None. Each flow in it goes through ``via``. By this a test leaves the steps fused, or puts
+something between them: it may have them speak the contract to each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FailureError(Exception):
 
 @frozen
 class Settings:
-    """What an entry may vary in."""
+    """The settings by which an entry may vary."""
 
     prefetch: int = 256
     thread: Scheduler | None = None
@@ -300,7 +300,7 @@ source(
     lambda _, via, __: via(Flow.from_poll(raise_failure)),
     ends_late=True,
 )
-# What can't be slowed is finite here, and what follows keeps all of it: conformance asks for elements one by one.
+# A source that can't be slowed down is finite here. The operators behind it keep all elements: conformance asks one by one.
 source(
     "interval",
     lambda n, via, _: via(via(via(Flow.interval(1e-6)).take(n)).on_backpressure_buffer(max(n, 1))),

@@ -68,7 +68,7 @@ wide(
     lambda _, via, __: via(via(via(Flow.of(1)).group_by(raise_failure)).concat_map(same)),
 )
 
-# -- one run for several subscribers, of which there is one here
+# -- one run for several subscribers; here there is one
 
 wide(
     "share",

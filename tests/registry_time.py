@@ -1,7 +1,7 @@
 """The entries of what looks at the clock; see `tests.registry`, which takes them in.
 
-Times here are so short that the loop, if it waits at all, waits for no more than a turn, or so long that they never
-come: what happens when they do is for the tests of each operator, on virtual time.
+Times here are short or long. A short one lets the loop wait for no more than a turn. A long one never passes. The
+tests of each operator use virtual time, and test what happens when a time has passed.
 """
 
 from __future__ import annotations

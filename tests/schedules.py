@@ -1,6 +1,6 @@
 """Runs made of decisions, so that every run up to a bound can be made, and each can be made again.
 
-What explores a model asks `Choices` wherever it could go on in several ways. A run is known by the numbers it chose.
+A model asks `Choices` wherever it could go on in several ways. A run is known by the numbers it chose.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from reactive_aio import Flow, Subscriber, Subscription
 
 
 class Recorder:
-    """Records every signal; requests what it is told to, at once or later."""
+    """Records every signal. It requests as many elements as the test says, at once or later."""
 
     def __init__(self, request: int = 0) -> None:
         self.signals: list[tuple[str, Any]] = []

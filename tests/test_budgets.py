@@ -18,7 +18,7 @@ from reactive_aio._core.budgets import SHARES, TURN, Budget, Later, Taker
 from tests.runtime.by_turns import ByTurns
 
 STEP: float = TURN / 100
-"""What each element costs."""
+"""The time that each element takes."""
 
 
 @define(eq=False)
@@ -43,7 +43,7 @@ class Worked:
         self.handle = asyncio.get_running_loop().call_soon(self.turn)
 
     async def run(self, flows: list[Flow[Any]], turns: int) -> None:
-        """Have the flows run until the loop has had so many turns, of which the first few are for the beginning."""
+        """Run the flows until the loop has had so many turns. The first few are for the beginning."""
         await self.run_all([flow.count() for flow in flows], turns)
 
     async def run_all(self, ends: list[Coroutine[Any, Any, Any]], turns: int) -> None:

@@ -321,7 +321,7 @@ flow = Flow.from_iterable(numbers()).publish_on(schedulers.thread("t")).map(read
 """
 
 
-# What PySpark does when its context is made.
+# The signal handlers that PySpark sets when its context is made.
 HANDLED = """
 import signal, sys
 def handle(number, frame):

@@ -1,4 +1,4 @@
-"""What an element costs, in what can be counted: it is the same on every machine, however busy.
+"""The cost of an element in countable things, which is the same on every machine, however busy.
 
 Counts are taken for so many elements and for twice as many, so that what a subscription costs once drops out. The clock
 stands still meanwhile: else a slow machine would take more turns of the loop for the same work.
@@ -30,7 +30,7 @@ PREFETCH = 256
 ROUNDS = N / PREFETCH
 """How often a whole prefetch of elements passes a boundary."""
 ELEMENT = sys.getsizeof(10**6) + 4 * 8
-"""Bytes of an element and its places in the lists in which it travels, of which some have room to grow."""
+"""Bytes of an element and of its places in the lists in which it travels. Some of these lists have room to grow."""
 
 Ts = TypeVarTuple("Ts")
 Counted = Callable[[Callable[[], object]], int]
@@ -136,8 +136,8 @@ def for_more(counted: Counted, flow: Flows, n: int = N) -> int:
 def beyond_one(counted: Counted, flow: Flows, n: int = N) -> int:
     """Give what elements add to the count for one of them.
 
-    Between threads a count is up to who is quicker, and may be half of what it is at most. So two long runs can't be
-    compared, of which one had luck.
+    Between threads a count depends on which thread is quicker, and may be half of its maximum. So two long runs can't
+    be compared: one of them may have had luck.
     """
     counted(lambda: run(flow(n)))  # functions are generated, modules imported
     return counted(lambda: run(flow(n))) - counted(lambda: run(flow(1)))
@@ -331,7 +331,7 @@ def test_stop_and_wait_costs_two_callbacks_at_most_for_an_element(monkeypatch: p
 
 
 def test_a_boundary_between_threads_costs_two_wake_ups_at_most_for_256_elements() -> None:
-    assert beyond_one(wake_ups, on_a_thread) <= 2 * math.ceil(ROUNDS) + 3  # of which one tells that it has ended
+    assert beyond_one(wake_ups, on_a_thread) <= 2 * math.ceil(ROUNDS) + 3  # one of these three signals the end
 
 
 # --- allocations -----------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ async def rows_of(flow: Flow[Any]) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def expected(flights: Any) -> pd.DataFrame:
-    """What should be in the file, by other means: joins, and the delays that the data set itself has."""
+    """The expected content of the file, by other means: joins, and the delays that the data set itself has."""
     data = pd.read_csv(flights.packaged("flights.csv.zip"))
     weather = pd.read_csv(flights.packaged("weather.csv"))
     planes = pd.read_csv(flights.packaged("planes.csv")).rename(columns={"year": "plane_year"})

@@ -13,13 +13,13 @@ from reactive_aio import SourceCancelledError, hooks
 
 @dataclasses.dataclass(frozen=True)
 class FrozenError(Exception):
-    """Of which nothing can be set, not even the traceback."""
+    """An exception whose attributes can't be set, not even the traceback."""
 
     code: int = 7
 
 
 class Outcome(BaseException):
-    """What is no Exception."""
+    """An exception outside of `Exception`."""
 
 
 def test_whatever_leaves_the_block_is_left_as_it_is() -> None:

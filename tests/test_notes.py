@@ -16,19 +16,19 @@ from reactive_aio._core.notes import add_note, notes_of, set_cause, set_context,
 
 @dataclasses.dataclass(frozen=True)
 class FrozenError(Exception):
-    """Of which nothing can be set, not even a note."""
+    """An exception whose attributes can't be set, not even a note."""
 
     code: int = 7
 
 
 class OddError(Exception):
-    """What Python's own ``add_note`` does not take for notes."""
+    """Its notes are of a type that Python's own ``add_note`` refuses."""
 
     __notes__: Any = 7
 
 
 class RefusedError(BaseException):
-    """What some classes raise where others let something be said."""
+    """Some classes raise such an error when a note is added."""
 
 
 class ReadOnlyError(Exception):

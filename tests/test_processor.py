@@ -1,4 +1,4 @@
-"""processor(chain): between a publisher and a subscriber of somebody else's, whichever comes first."""
+"""processor(chain): between a publisher and a subscriber of other libraries. Either may come first."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Session:
 
     subscriber: Subscriber[Any]
     on_request: Callable[[Session], None] | None = None
-    """What the publisher does from inside ``request``."""
+    """The publisher calls this from inside ``request``."""
     requests: list[int] = field(init=False, factory=list)
     cancels: int = field(init=False, default=0)
 
@@ -41,7 +41,7 @@ class Session:
 
 @define(eq=False)
 class Sessions:
-    """The publisher; it calls on_subscribe at once, unless it is told to do something else."""
+    """The publisher. It calls ``on_subscribe`` at once, unless the test says otherwise."""
 
     on_request: Callable[[Session], None] | None = None
     on_subscribe: Callable[[Session], None] = lambda session: session.subscriber.on_subscribe(session)
@@ -58,7 +58,7 @@ class Sessions:
 
     @property
     def requests(self) -> list[list[int]]:
-        """What each session was asked for."""
+        """The requests that each session has received."""
         return [session.requests for session in self.all]
 
 

@@ -28,7 +28,7 @@ TURNS = 50
 
 @define
 class Watch:
-    """What another task sees meanwhile."""
+    """Another task: the turns that it has had, and the numbers of objects that it has counted."""
 
     turns: int = 0
     blocks: list[int] = field(factory=list)

@@ -1,10 +1,10 @@
 """The arbiter in a model of the world around it: every order of events up to a bound is tried.
 
-The world has a downstream that requests and cancels, and sources that subscribe, deliver, complete and fail,
-each at the top of the stack or from inside any call that it is in: a source from inside ``request`` and ``cancel``,
-the downstream from inside ``on_chunk``, both while the next source is being subscribed to. A run makes a number of
-*moves*; what can't move waits, and between two moves of the outermost level the accounts must agree. Situations
-that were met before are not gone into again.
+The world has one downstream and several sources. The downstream requests and cancels. The sources subscribe, deliver,
+complete and fail. Each may do so at the top of the stack, or from inside a call that it receives. A source receives
+``request`` and ``cancel``, the downstream receives ``on_chunk``, and both may act while the next source is subscribed
+to. A run makes a number of *moves*. A party that can't move waits. Between two moves of the outermost level the accounts
+must agree. The search skips situations that it has met before.
 
 A violation is shown as the schedule that led to it, with the numbers that `replay` takes.
 """
@@ -408,8 +408,8 @@ def test_a_source_that_meets_a_cancellation_is_cancelled_in_whatever_order_switc
         assert -UNBOUNDED == total[-1]
 
 
-# -- what published arbiters get wrong: RxJava 3 and Mutiny (1), Mutiny (2), the blog, RxJava 3, Reactor and Mutiny (3),
-# Reactive4JavaFlow (4), Reactor (5); there between threads, here where one call comes from inside another
+# -- defects of published arbiters. There they occur between threads, here where one call comes from inside another.
+# RxJava 3 and Mutiny (1), Mutiny (2), the blog, RxJava 3, Reactor and Mutiny (3), Reactive4JavaFlow (4), Reactor (5)
 
 
 @define(eq=False)

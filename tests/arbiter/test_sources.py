@@ -36,7 +36,7 @@ def combinators(some: dict[str, Combine]) -> pytest.MarkDecorator:
 
 
 def nothing(_: object) -> None:
-    """What a publisher does that does nothing."""
+    """A publisher that does nothing."""
 
 
 # -- on_subscribe
@@ -451,6 +451,6 @@ async def test_combinators_on_a_loop_end_when_it_does(end: str) -> None:
         await waiting
     loop.close()
 
-    # What is posted to a loop that has closed may tell of that, and of nothing else.
+    # A callback that is posted to a closed loop may report that the loop is closed, and nothing else.
     assert [] == [error for error in dropped if not isinstance(error, SchedulerClosedError)]
     join("inner")

@@ -169,7 +169,7 @@ def looks_before_it_sleeps(self: Any) -> None:
         handle, value = self._events.get_nowait()
         handle(value)
     self._work()
-    # What has been posted since the last look found the region awake.
+    # An event that was posted since the last look found the region awake.
     self._awake = False
 
 

@@ -1,9 +1,9 @@
 """The world around a boundary: two event loops, a source above it, a subscriber below, and a thread of somebody else's.
 
 The boundary is the library's own, put together by `assemble`: two regions, each on a loop that runs what was scheduled
-on it when the world says so. What a thread does can be interrupted where another one could see it: at every look at
-the queue of posted events. So one thread's move may come in the middle of another one's; it is made to its end there,
-as if that thread had been given the processor for so long.
+on it when the world says so. A thread can be interrupted wherever another thread could see its work: at every look at
+the queue of posted events. So one thread's move may come in the middle of another one's. The world runs it to its end
+there, as if that thread had the processor for so long.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Place:
 
 
 class Seen(deque[Any]):
-    """The queue of a region's events, or of those who wait on a loop; whoever looks at it may be interrupted by the other threads."""
+    """The queue of a region's events, or of the tasks that wait on a loop. Other threads may interrupt each look at it."""
 
     def __init__(self, world: World) -> None:
         super().__init__()

@@ -8,14 +8,20 @@ A file for each family, in ``marbles/``. An example is what an author writes and
         wanted  2@0 1@6
         given   -----3-4-|
 
-The first line has the operator and a call of it. The lanes: what flows by the names ``a``, ``b``, ``c`` emit, in
-marbles from their subscription on; below each, what is *asked* of it, as ``number@time``, with ``x`` for a cancel and
-``,`` before each further subscription; what is *wanted* of the result, ∞ at once where nothing is said; and what is
-*given*. Then what is *told* to the function ``tell``, what is *lost* (discarded, as hooks are told), the error by which
-it *fails* if that is not the one of the marbles, and the elements that letters stand for. Times are seconds.
+The first line has the operator and a call of it. Then come the lanes:
 
-``python -m tests.catalogue.examples`` runs all and writes what came of it into the files, for the author to read:
-an example is begun with its first line, the flows that it reads, and what is wanted.
+- ``a``, ``b``, ``c``: the marbles that the flows of these names emit, from their subscription on
+- *asked*: the requests to the flow above, as ``number@time``; ``x`` is a cancel, ``,`` begins a further subscription
+- *wanted*: the requests for the result; without this lane it is ∞ at once
+- *given*: the marbles of the result
+- *told*: the calls of the function ``tell``
+- *lost*: the discarded elements, in the order in which the hook hears of them
+- *fails*: the error of the result, if it is not the error of the marbles
+
+The last lines say which elements the letters stand for. Times are seconds.
+
+``python -m tests.catalogue.examples`` runs all examples and writes the lanes that came out into the files, for the
+author to read. A new example needs its first line, the flows that it reads, and *wanted*.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures what an operator asks for, keeps, and does at an end or a failure, in an entry of the registry.
 
-Every flow of the entry has a gauge behind it. The operator that the entry stands for is known by its name, and the
-gauges in front of it by the flows that it holds; these give nothing before they are released.
+Every flow of the entry has a gauge behind it. The name of the entry says which operator it stands for. The flows that
+this operator holds say which gauges are in front of it. These gauges give nothing before they are released.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.registry import AnyFlow, Entry, Settings, same
 ELEMENTS = 9
 PREFETCH = 4
 UNENDING = 100
-"""A number of elements that no input has; one that may give fewer ends when it is told to, and not by itself."""
+"""More elements than any input has. An input that may give fewer ends when the test says so, and not by itself."""
 
 
 class Counted:
@@ -68,7 +68,7 @@ class Gauge:
     asked: float = 0.0
     most_outstanding: float = 0.0
     lingers: int = 1
-    """The counted elements that the one that was given last may keep alive: whoever gave it has it at hand still."""
+    """How many counted elements the last given one may keep alive: the caller that gave it still has it at hand."""
     given: int = 0
     ended: tuple[BaseException | None] | None = None
     subscriptions: list[Gauged] = field(factory=list[Any])

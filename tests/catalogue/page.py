@@ -1,6 +1,6 @@
 """Makes docs/operators.md and its diagrams: ``python -m tests.catalogue.page`` writes them.
 
-The page is made of the catalogue, which is checked by measuring, and of the examples, each of which is a test.
+The page is made of the catalogue and of the examples. Measurements check the catalogue. Each example is a test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The examples that a cluster has to run, which has no virtual time: their record is drawn, and tests/spark runs them again.
 
-They are written as the others are, but that time goes in steps: each signal is a step behind the one before. What is wanted is asked
-for at its step, or when all that was asked for before has come.
+They are written as the others are, but time goes in steps: each signal is a step behind the one before. A request is
+made at its step, or when all elements of the earlier requests have arrived.
 """
 
 from __future__ import annotations

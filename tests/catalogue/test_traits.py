@@ -1,4 +1,4 @@
-"""What an operator declares of itself is so: measured in every entry of the registry that reads a flow."""
+"""The declared traits of an operator are true, as measured in every entry of the registry that reads a flow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .running import namespace, ran
 DEMANDS = [1, 2, 7, UNBOUNDED]
 
 MORE = [
-    # What the registry's entries of these do not show.
+    # Cases that the registry's entries of these operators do not show.
     Entry(
         "flat_map_iterable",
         lambda n, via, _: via(via(Flow.range(n)).flat_map_iterable(lambda item: (item,) * 5)),
@@ -78,7 +78,7 @@ UNSEEN = {
 """The traits that only the examples measure."""
 
 IN_TIME = {"buffer_timeout", "debounce", "sample"}
-"""What keeps elements behind which it ends only when their time has come, which the examples show."""
+"""These keep elements, and end behind them only when their time has come. The examples show that."""
 
 CANCELS = {
     "through": "is applied to take() in its example",
@@ -121,7 +121,7 @@ def test_what_is_asked_and_kept_is_what_is_declared(entry: Entry) -> None:
             await settle()
             most, kept = declared(own, own.most_outstanding)
             assert first.most_outstanding <= max(expected, most)
-            # What was given last is at hand still, with those who gave it: an element, a list of them, or a chunk.
+            # The last given element, list or chunk is still at hand: the code that gave it refers to it.
             bound = before + kept * len(own.inputs + bench.made) + own.lingers * max(1, own.given)
             assert alive(bound) <= bound
             own.given = 0
@@ -169,7 +169,7 @@ def test_the_end_of_what_is_read_does_what_is_declared(method: str) -> None:
         measured = Completes.ALL
     elif any(end.when == "behind" for end in ends):
         measured = Completes.BEHIND
-    # What completes early does so with its source too, if that ends before; that it is early, examples show.
+    # An operator that completes early also completes with a source that ends before. The examples show that it is early.
     shown_as = {Completes.EARLY: Completes.WITH_SOURCE, Completes.ANY: Completes.BEHIND}
     expected = shown_as.get(TRAITS[method].completes, TRAITS[method].completes)
     assert measured == (Completes.WITH_SOURCE if method in IN_TIME else expected)

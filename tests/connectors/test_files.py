@@ -253,7 +253,7 @@ async def test_a_file_is_waited_for_and_read_from_its_beginning(tmp_path: Path) 
 
 
 async def test_a_read_is_waited_for_before_the_file_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a thread reads is not closed beside it, and a cancel does not come back before."""
+    """A file is not closed while a thread reads it, and a cancel does not return before the read is over."""
     path, reading, go_on = tmp_path / "text", threading.Event(), threading.Event()
     path.write_bytes(TEXT)
     log: list[str] = []

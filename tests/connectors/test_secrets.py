@@ -1,4 +1,4 @@
-"""What programs, files and sockets are given as a secret is in no text of the library's."""
+"""No text of the library has the secrets that programs, files and sockets are given."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ async def test_a_reader_that_stops_stops_the_writer(how: str, contexts: Any, tmp
             read += len(await anext(chunks))
         given = await source.quiet()
 
-        # What the sockets hold, and one read of asyncio.
+        # The buffers of the sockets, and one read of asyncio.
         assert given * len(BLOCK) - read < 16_000_000
         for _ in range(1_000):
             read += len(await anext(chunks))

@@ -196,7 +196,7 @@ async def process(folder: Path) -> AsyncGenerator[Ends]:
         async def read() -> int:
             return len(await anext(chunks))
 
-        # What has been written is noted behind it, so what is read may be one block ahead.
+        # The log gets its note after the write, so the reader may be one block ahead of the log.
         def given() -> int:
             return (log.stat().st_size + 1) * SIZE
 

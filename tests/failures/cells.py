@@ -205,7 +205,7 @@ class PlaceCell:
         return [] if not dropped and self._python_says_nothing() else self._heard_by_hook(code, dropped)
 
     def _python_says_nothing(self) -> bool:
-        """Tell whether what was raised is what ends a generator or a task that is told to end."""
+        """Return whether the failure ends a generator or a task in the way in which Python itself ends one."""
         return self.kind.name in self.place.python_swallows or (
             self.place.in_task and self.kind.name == "CancelledError"
         )

@@ -31,7 +31,7 @@ class FalsyError(Exception):
 
 
 class UnsettableError(Exception):
-    """One of which nothing can be set."""
+    """An exception whose attributes can't be set."""
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{name} can't be set")

@@ -29,7 +29,7 @@ class Place:
     end: Callable[[Code], Awaitable[object]] | None = None
     """Runs a flow to its end, where the place is in an end."""
     hears: str = "end"
-    """Who is told: the ``end``; or the end of the ``first`` failure alone; or it, and the hook of this one: ``first and hook``."""
+    """The receiver: the ``end``; or the end of the ``first`` failure alone; or it, and the hook of this one: ``first and hook``."""
     cleanup: bool = False
     """Whether it is called when all is over, so that it may be the second failure, or one behind a cancel."""
     early: bool = False
@@ -37,13 +37,13 @@ class Place:
     in_task: bool = False
     """Whether it is called in a task that is cancelled then: a CancelledError can't be told from that."""
     python_swallows: tuple[str, ...] = ()
-    """The kinds of which Python itself says nothing, when it is called early."""
+    """The kinds that Python itself swallows, when the function is called early."""
     lasting: Callable[[Code], AnyFlow] | None = None
     """Makes a flow that waits for ever, where ``build`` in an endless cell does not."""
     not_kinds: tuple[str, ...] = ()
     """The kinds that have a meaning of their own in this place."""
     foreign: bool = False
-    """Whether it breaks the contract by raising at all: who is told of it does not matter, as long as somebody is, once."""
+    """Whether it breaks the contract by raising at all. Then the receiver does not matter, as long as there is one, once."""
     not_by_workers: bool = False
     """Whether it is called for each stretch of elements where workers run it, and so is no cleanup there."""
 

@@ -155,7 +155,7 @@ def mapped(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
 
 
 def filtered(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
-    """Give those of which the function is true."""
+    """Give the elements for which the function is true."""
     return filter(fn, items())
 
 
@@ -269,7 +269,7 @@ OPERATORS: Final = [
     Operator("subscribe_on", lambda flow, _, __: flow.subscribe_on(schedulers.thread("under")), the_same),
     Operator("from_publisher", lambda flow, _, __: Flow.from_publisher(flow), the_same),
 ]
-"""All keep to small whole numbers, of which several operators can follow each other."""
+"""All keep to small whole numbers, so that several operators can follow each other."""
 AT_ANOTHER_PLACE: Final = {
     "publish_on current",
     "publish_on thread",
@@ -339,7 +339,7 @@ class Program:
 
     @property
     def fails_with(self) -> type[BaseException]:
-        """What stands for its failure in the plain program; a CancelledError arrives as an Exception."""
+        """The class that stands for its failure in the plain program; a CancelledError arrives as an Exception."""
         return OracleError if self.kind.name == "CancelledError" or self.kind.is_exception else OracleExit
 
     @property
@@ -375,7 +375,7 @@ def program(seed: int, loops: list[str]) -> Program:
     rng = random.Random(seed)
     steps = [Step(rng.choice(OPERATORS), rng.randrange(4)) for _ in range(rng.randrange(7))]
     for at, step in enumerate(steps):
-        # What mixes makes the elements, and so what is made of them, a matter of time: at the end of a program only.
+        # An operator that mixes several flows makes the order a matter of time. So it comes only at the end of a program.
         if step.operator.mixes:
             steps = steps[: at + 1]
             break
@@ -458,7 +458,7 @@ def poison(program: Program) -> Any:
 
 
 def functions_of(program: Program, bad: Any, fail: Callable[[], None]) -> list[Fn]:
-    """Give the functions of a program, of which one fails for a certain argument."""
+    """Give the functions of a program. One of them fails for a certain argument."""
     return [
         failing(step.operator.calls or no_function, bad, fail)
         if at == program.fails_in

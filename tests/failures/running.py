@@ -84,7 +84,7 @@ class Bench:
 
     hangs: int = 0
     handled: list[str] = field(factory=list[str])
-    """What the loop's exception handler, and those of threads and of what can't be raised, have been told."""
+    """The reports to the loop's exception handler, to that of threads and to that of errors that can't be raised."""
     errors_handled: list[BaseException] = field(factory=list[BaseException])
 
     @property
@@ -93,7 +93,7 @@ class Bench:
         return PATIENCE if self.hangs < 3 else min(HURRY, PATIENCE)
 
     def handle(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Take what the loop's exception handler is told."""
+        """Take a report to the loop's exception handler."""
         error = context.get("exception")
         self.handled.append(f"{context.get('message')}: {shown(error)}")
         if error is not None:
@@ -118,7 +118,7 @@ class Bench:
     @staticmethod
     @contextmanager
     def dropped(into: list[BaseException]) -> Generator[None]:
-        """Have the hook write down what it is told."""
+        """Have the hook collect the errors that it gets."""
         with hooks.using(on_error_dropped=into.append):
             yield
 
@@ -241,7 +241,7 @@ class Heard(logging.Handler):
 
 @contextmanager
 def all_heard(bench: Bench) -> Generator[None]:
-    """Hear what no loop is told: of threads that died, of what was raised where nothing can be, and of errors dropped without a loop."""
+    """Collect the failures that reach no loop: of dead threads, of places where none can be raised, and those dropped without a loop."""
     unraisable, in_thread = sys.unraisablehook, threading.excepthook
     loggers = [logging.getLogger(name) for name in ("asyncio", "reactive_aio")]
     propagate = [logger.propagate for logger in loggers]

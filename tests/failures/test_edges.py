@@ -1,4 +1,4 @@
-"""What subscribers and hooks raise, who stand at the edges of a flow: nobody hears it but the hook, or the loop."""
+"""Subscribers and hooks are at the edges of a flow: an error that one of them raises reaches the hook or the loop only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Raising:
 
 
 def subscriber(bad: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a subscriber that raises: the hook is told, and the subscriber hears no more."""
+    """Give the check of a subscriber that raises: the hook gets the error, and the subscriber gets no more signals."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         raising = Raising(code, bad, asyncio.Event())
@@ -105,7 +105,7 @@ def test_what_a_subscriber_raises_is_told_to_the_hook_once() -> None:
 
 
 def failing_hook(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a hook that raises itself: the flow goes on, and the loop's exception handler is told."""
+    """Give the check of a hook that raises itself: the flow goes on, and the loop's exception handler gets the error."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         second = ValueError("for the hook")
@@ -139,7 +139,7 @@ async def cleaned_badly(error: BaseException) -> Any:
 
 
 def failing_discard(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a hook for elements that raises: the other hook is told, and the flow fails as it did."""
+    """Give the check of a hook for elements that raises: the other hook gets the error, and the flow fails as before."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         with hooks.using(on_discard=code.calls()):

@@ -1,7 +1,7 @@
 """Whatever a user's code raises ends the flow and arrives, wherever it is raised and whatever it is.
 
-``MATRIX=all`` has the whole product run, which takes the better part of an hour; else each place has each kind once by
-itself, and once with an end, a placement and a loop that are drawn by chance, so that every two of them meet.
+``MATRIX=all`` runs the whole product, which takes the better part of an hour. Otherwise each place meets each kind
+twice: once by itself, and once with an end, a placement and a loop that are drawn so that every two of them meet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.failures.running import WHOLE, none_go_wrong
 
 T = TypeVar("T")
 Part = tuple[str, str, str] | None
-"""A placement, a loop and an end with which all is to be combined, in less than a test may take; None for a choice of them."""
+"""A placement, a loop and an end to combine with everything, in less time than a test may take. None draws some."""
 PARTS: Final[list[Part]] = list(product(PLACEMENTS, LOOPS, ENDS)) if WHOLE else [None]
 in_parts = pytest.mark.parametrize("part", PARTS, ids=lambda part: "-".join(part) if part is not None else "chosen")
 

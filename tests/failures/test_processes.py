@@ -105,7 +105,7 @@ async def test_what_cleanup_raises_in_a_process_arrives_or_is_told_to_the_hook(k
         async with no_leaks():
             error = await outcome(flow)
 
-    # Python itself says nothing of this out of a generator that is told to close.
+    # Python itself swallows this one, where it comes out of a generator that is being closed.
     assert arrived(kind.name, error) or (error is None and kind.name == "GeneratorExit"), shown(error)
     assert [] == dropped
 

@@ -360,11 +360,11 @@ class Judge:
         return [] if len(self.dropped) <= max(most, 0) else [f"the hook was told {len(self.dropped)} times"]
 
     def _cleaned(self) -> list[str]:
-        """Judge a program whose source fails when it is cleaned up: it fails, or the hook is told, or it is answered."""
+        """Judge a program whose source fails in its cleanup: the program fails, or the hook gets the error, or it recovers."""
         if self.error is not None and not stands_for(self.error, self.run.error):
             return [f"failed with {shown(self.error)}"]
         told = len(self.dropped) + (self.error is not None)
-        # Python says nothing of these, where what is told to end is ended by them.
+        # Python swallows these, since they are the regular ends of a closed generator and of a cancelled task.
         silent = self.program.kind.name in {"GeneratorExit", "CancelledError"} or self.program.recovers
         if self.run.raised and not told and not silent:
             return [f"cleanup failed {self.run.raised} times, and nobody was told; got {self.run.got}"]

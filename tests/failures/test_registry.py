@@ -25,7 +25,7 @@ ENTRIES: Final = [entry for entry in REGISTRY if entry.pool != "processes" and e
 
 
 BEYOND_CONTEXTLIB: Final = {"unsettable", "frozen"}
-"""Kinds that Python's own contextlib, of which the resource of the registry is made, replaces by another error."""
+"""The resource of the registry is made with Python's contextlib, which replaces these kinds by another error."""
 
 
 @define(eq=False)
@@ -106,7 +106,7 @@ ENDS: Final[list[Callable[[AnyFlow, Points], Awaitable[None]]]] = [for_each, for
 
 @frozen(eq=False)
 class EntryCell:
-    """An entry of the registry, one step of which fails."""
+    """An entry of the registry with one step that fails."""
 
     entry: Entry
     step: int

@@ -1,4 +1,4 @@
-"""What the operators that read several flows at a time stand on: inner subscribers, the drain, and the table."""
+"""The base of the operators that read several flows at a time: inner subscribers, the drain, and the table."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
 @define(eq=False)
 class Room:
-    """What a timer needs of an inlet, and when it has called."""
+    """The parts of an inlet that a timer needs, and a record of the timer's calls."""
 
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
     context: Context = field(factory=copy_context)

@@ -1,7 +1,7 @@
 """The points of a run where somebody's code has its turn, so that it can be made to fail at each of them.
 
-A flow is a value, and so are its operators: whatever function, iterable or publisher one of them holds is replaced by
-one that tells `Points` before each step it takes. So no operator has to be known here.
+A flow is a value, and so are its operators. An operator holds functions, iterables and publishers. Each is replaced by
+one that calls `Points` before each step. So no operator has to be known here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HERE = [entry for entry in REGISTRY if not (entry.threaded or entry.pool)]
 
 
 class InjectedError(Exception):
-    """What somebody's code fails with."""
+    """The error that is made to come out of the code of a user."""
 
 
 @define(eq=False)
@@ -219,12 +219,12 @@ class Books:
 
     @property
     def lost(self) -> Counter[str]:
-        """What has neither come to the end nor to the hook."""
+        """The elements that came neither to the end nor to the hook."""
         return self.made - self.taken - self.discarded
 
     @property
     def twice(self) -> Counter[str]:
-        """What has come to several places."""
+        """The elements that came to several places."""
         return self.taken + self.discarded - self.made
 
 

@@ -46,7 +46,7 @@ ENDS: list[End] = [for_each, for_each_async, iterated]
 
 
 async def failing_at(place: int, entry: Entry, way: Callable[[AnyFlow], AnyFlow], end: End) -> Points:
-    """Run an entry with one step failing, and see that the failure is told once, and that nothing is left."""
+    """Run an entry with one failing step. Check that the failure is reported once, and that nothing is left."""
     points, books, failure = Points(place), Books(), None
     before = around()
     with books.open():

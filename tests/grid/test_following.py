@@ -71,12 +71,12 @@ rows = st.lists(
 
 @define
 class Level:
-    """What one operator that reads flows begins, up to the next one; the first one begins with the source."""
+    """The part of a flow between two operators that read flows. The first level begins with the source."""
 
     regions: list[tuple[str | None, list[str]]] = field(factory=lambda: [(None, list[str]())])
     """Where each region was put, and the functions in it."""
     moved: str | None = None
-    """What the first ``subscribe_on`` said."""
+    """The scheduler of the first ``subscribe_on``."""
     given: list[str] = field(factory=list[str])
     """The functions of a flow that the operator was given."""
 

@@ -18,7 +18,7 @@ from tests.registry import REGISTRY, AnyFlow, Entry, FailureError, Settings
 from tests.subscribers import Recorder
 
 Ending = Callable[[AnyFlow, AnyFlow], Awaitable[object]]
-"""What runs a flow to one of its ends: given one that completes and one that fails."""
+"""Runs a flow to one of its ends. It gets a flow that completes and a flow that fails."""
 
 ENDINGS: list[Ending] = []
 
@@ -158,7 +158,7 @@ def is_ours(module: str) -> bool:
 LEFT_TO_THE_COLLECTOR = {fails_in_a_worker}
 """The task group of anyio ties the cancellation of the other worker to the frames of its own that it went through."""
 ERRORS_AS_ELEMENTS = {"materialize", "dematerialize"}
-"""An error that is an element as well is tied to itself where it is raised: by its traceback, to whoever held it."""
+"""An error that is an element refers to itself where it is raised: its traceback refers to the frame that held it."""
 
 
 @contextmanager

@@ -163,7 +163,7 @@ async def test_a_next_that_is_cancelled_at_any_turn_loses_no_element(entry: Entr
     assert after > 0
 
 
-# -- elements: each is taken, or the hook is told
+# -- elements: each is taken, or goes to the hook
 
 
 def balanced(books: Books) -> None:

@@ -18,7 +18,7 @@ from tests.registry import REGISTRY
 from tests.subscribers import Recorder, idle
 
 A_MATTER_OF_TIME = {"debounce", "sample", "throttle_first"}
-"""What these give is compared with what they should in virtual time, where they are tested."""
+"""The elements of these are compared with the expected ones on virtual time, in the tests of each operator."""
 
 ALONE = [step for k in (0, 3) for row in (plain, anew, stages, several) for step in row(k)]
 chains = st.tuples(st.sampled_from(list(SOURCES)), st.lists(small, max_size=12), st.lists(steps, max_size=6))

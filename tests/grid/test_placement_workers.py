@@ -16,7 +16,7 @@ from reactive_aio import Flow, schedulers
 from tests.registry import AnyFlow
 
 Told = tuple[tuple[str, int, int, str], ...]
-"""What an element has been through: the function, its process, its thread by number and by name."""
+"""The way of an element: the function, its process, and its thread by number and by name."""
 
 
 @frozen

@@ -32,13 +32,13 @@ from tests.subscribers import Recorder
 Numbers = list[int]
 
 JUDGED = [rule for rule in RULES if rule not in {"1.4", "2.1", "2.4"}]
-"""Not whether a failure arrives, which the model judges by the demand; nor whether a subscriber requests at all, or
-does so before it takes note of an end that has just come."""
+"""Left out: whether a failure arrives, which the model judges by the demand, and whether a subscriber requests at all.
+Also left out: whether it requests before it notices an end that has just come."""
 
 
 @frozen
 class Stream:
-    """What has come so far, and how it has ended: "complete", "error", or not yet."""
+    """The elements so far, and the end of the stream: "complete", "error", or not yet."""
 
     items: Numbers
     end: str = ""
@@ -251,7 +251,7 @@ class Subscription(RuleBasedStateMachine):
         self.rest()
         self.trace.rest()
         self.loop.close()
-        # A failure is nothing wrong at either end: that of the source, or what becomes of it.
+        # A failure is correct at either end, if the source fails or if the failure is passed on.
         facts = Facts(at_rest=True, fails="error" in (self.sent.end, self.expected.end))
         assert violations(self.trace.trace(facts), JUDGED) == []
 

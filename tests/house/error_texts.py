@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 WORD: Final = "x"
-"""What stands for a value that is only known when the code runs."""
+"""A stand-in for a value that is only known when the code runs."""
 SAY: Final = {"add_note", "warn", "warning", "check_function", "drop_error", "_Unfit", "_failed", "_mismatch", "fail"}
 """Functions beside the types of errors, whose arguments are texts for users."""
 TEXTS: Final = {"STAYS", "instead", "why", "hint"}

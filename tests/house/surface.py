@@ -30,7 +30,7 @@ MODULES: Final = (
     ".strict",
     ".spark.session",
 )
-"""The public modules, each of which lists what it exports."""
+"""The public modules. Each lists the names that it exports."""
 
 
 def exported(module: ModuleType) -> list[str]:
@@ -45,7 +45,7 @@ def exported(module: ModuleType) -> list[str]:
 
 
 class Text(str):
-    """What is shown as it is, without quotes."""
+    """A text that is shown as it is, without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__

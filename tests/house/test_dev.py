@@ -98,7 +98,7 @@ def test_a_step_of_the_set_up_that_was_cut_off_is_done_again_and_one_that_was_do
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
-    """What is run of the tests, and on which Python; there are all of them."""
+    """The runs of the tests: the Python and the arguments of each. All Pythons are there."""
     found: list[tuple[str, list[str]]] = []
 
     def note(environment: Any, arguments: list[str]) -> int:

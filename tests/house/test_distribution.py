@@ -1,4 +1,4 @@
-"""What is packed is what is tracked: no file lost, and no view of the repository's root mistaken for a package."""
+"""The distributions have every tracked file, and do not mistake a view at the repository's root for a package."""
 
 import importlib
 import re

@@ -29,7 +29,7 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",
     ("operators/windowing/substream.py", "self.drop"): "is the library's own",
 }
-"""What runs in a copy of a context without being guarded there, and why."""
+"""Calls in a copy of a context that are not guarded there, and the reason."""
 
 OWN = {
     "discard",
@@ -428,7 +428,7 @@ RECEIVERS: dict[tuple[str, str], str] = {
     ("operators/sharing/inside.py", "Inside"): "has readers, who ask for what is asked of the flow",
     ("operators/sharing/run.py", "Run"): "is a run of its own, for subscribers on several event loops",
 }
-"""What else is subscribed to a flow by an operator, and why it is no `Inner`."""
+"""Other subscribers by which an operator reads a flow, and the reason why they are no `Inner`."""
 
 
 def receivers(code: str) -> list[str]:

@@ -21,7 +21,7 @@ NAMES = {
 }
 """Words with a capital letter in the middle of a sentence."""
 AS_IN_PYTHON = {"Executor shutdown has been called", "Event loop is closed"}
-"""What asyncio says itself in these cases."""
+"""The words of asyncio itself in these cases."""
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": STAGES | {"_flow", "operators"},
     "__main__": {"_cli"},
 }
-"""What each part may import when it is loaded."""
+"""The parts that each part may import when it is loaded."""
 
 
 @frozen

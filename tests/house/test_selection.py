@@ -1,4 +1,4 @@
-"""A run of CI leaves cases out, but no operator, no way to run it, no value of a parameter; the daily run leaves out costly tests, too."""
+"""CI leaves out cases, but no operator, no way to run it and no value of a parameter. The daily run also leaves out costly tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Callspec:
 
 @frozen(eq=False)
 class Sample:
-    """What the selection reads of a test."""
+    """The parts of a test that the selection reads."""
 
     nodeid: str
     callspec: Callspec

@@ -56,9 +56,9 @@ PARAMETERS = [
     if parameter.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 ]
 AS_IN_PYTHON = {("range", "stop"), ("range", "step"), ("reduce", "initial"), ("scan", "initial")}
-"""What a function of Python's takes by position."""
+"""The arguments that a function of Python takes by position."""
 AS_IN_A_SIBLING = {("for_each_batch", "seconds")}
-"""What ``buffer_timeout(size, seconds)`` takes by position."""
+"""The arguments that ``buffer_timeout(size, seconds)`` takes by position."""
 SHAPES = {"buffer", "buffer_timeout", "for_each_batch", "map_batches", "sliding", "to_spark", "window"}
 """The methods that make lists, windows or batches of a ``size``."""
 WHOLE = {

@@ -1,4 +1,4 @@
-"""What a function of the recovering and flattening operators raises ends the flow, of whatever class it is."""
+"""An exception of any class ends the flow, if a function of the recovering and flattening operators raises it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "S": (1, []),
 }
 
-# What makes sense all the same.
+# Unusual arguments that make sense.
 FINE: dict[tuple[str, str], list[Any]] = {
     ("range", "start"): [-1, True],  # as the builtin range does
     ("range", "stop"): [-1, True],

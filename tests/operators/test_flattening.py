@@ -1,4 +1,4 @@
-"""What flat_map, concat_map, concat_map_eager, switch_map and exhaust_map have in common."""
+"""The common promises of flat_map, concat_map, concat_map_eager, switch_map and exhaust_map."""
 
 from __future__ import annotations
 

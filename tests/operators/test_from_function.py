@@ -24,7 +24,7 @@ async def later() -> AsyncIterator[int]:
 
 
 class Ticks:
-    """A class of which each object is an async iterable."""
+    """A class whose objects are async iterables."""
 
     def __aiter__(self) -> AsyncIterator[int]:
         return later()

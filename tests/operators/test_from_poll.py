@@ -21,10 +21,10 @@ VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", defau
 
 @define(eq=False)
 class Client:
-    """A Poll that opens itself, writes down what is called, and gives what it is told to."""
+    """A Poll that opens itself, writes down the calls, and gives the answers of the test."""
 
     answers: deque[Any] = field(converter=deque[Any])
-    """What each fetch gives; a number stands for so many elements, "as asked" for all that are wanted, an exception is raised."""
+    """The result of each fetch: a number of elements, "as asked" for all that are wanted, or an exception to raise."""
     log: list[str] = field(factory=list[str])
     failing: dict[str, BaseException] = field(factory=dict[str, BaseException])
     slow: dict[str, float] = field(factory=dict[str, float])

@@ -49,7 +49,7 @@ async def test_3_15_and_3_16_both_may_raise() -> None:
 
 
 class Outcome(BaseException):
-    """What is no Exception."""
+    """An exception outside of `Exception`."""
 
 
 class Silent:

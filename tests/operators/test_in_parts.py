@@ -1,6 +1,6 @@
 """A stage in parts is the stage: what its two halves give, over any parts of a stream, is what it gives over the whole.
 
-So is a stage in turn, where each part is told its place.
+So is a stage in turn, where each part knows its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an end keeps as it came is told to the hook of discarded elements when nobody gets it, and nothing else is."""
+"""The hook of discarded elements gets the elements that an end has kept and returns to nobody, and no others."""
 
 from __future__ import annotations
 

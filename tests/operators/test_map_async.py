@@ -31,7 +31,7 @@ class BrokenError(Exception):
 
 @define(eq=False)
 class Work:
-    """A function that takes as long as it is told to, and what it has seen."""
+    """A function that takes as long as the test says, and the elements that it has seen."""
 
     seconds: Callable[[int], float] = lambda _: 1.0
     fails: dict[int, BaseException] = field(factory=dict[int, BaseException])
@@ -60,7 +60,7 @@ class Work:
 
 @define(eq=False)
 class Hooked:
-    """What the hooks have heard."""
+    """The elements and errors that the hooks have got."""
 
     discarded: list[Any] = field(init=False, factory=list[Any])
     dropped: list[BaseException] = field(init=False, factory=list[BaseException])

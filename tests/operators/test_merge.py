@@ -28,7 +28,7 @@ def test_elements_come_when_their_flows_emit_them() -> None:
 
 
 def sorted_ties(names: list[str]) -> list[str]:
-    """What comes at the same time comes in any order."""
+    """Sort the names of elements that come at the same time, since these come in any order."""
     return sorted(names, key=lambda name: (float(name[1:]), name))
 
 

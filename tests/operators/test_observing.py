@@ -1,4 +1,4 @@
-"""What looks at a flow: do_on_next and its kin, log, checkpoint."""
+"""The operators that observe a flow: do_on_next and its kin, log, checkpoint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS = [
 
 
 class Notes(list[Any]):
-    """What was seen, in order."""
+    """The observations, in order."""
 
     def note(self, name: str) -> Callable[..., None]:
         return lambda *seen: self.append((name, *seen))

@@ -1,4 +1,4 @@
-"""on_backpressure_*: what becomes of elements for which there is no demand."""
+"""on_backpressure_*: elements without demand are kept, dropped, or fail the flow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ all_of_them = pytest.mark.parametrize("relieved", ALL.values(), ids=ALL.keys())
 
 @define
 class Case:
-    """A publisher driven by hand, an operator behind it, and a subscriber that asks when it is told to."""
+    """A publisher driven by hand, an operator behind it, and a subscriber that requests when the test says so."""
 
     relieved: Any
     source: ByHand = field(init=False, factory=ByHand)

@@ -1,4 +1,4 @@
-"""What becomes of a failure: on_error_return, on_error_complete, on_error_map, retry_if."""
+"""The operators that answer a failure: on_error_return, on_error_complete, on_error_map, retry_if."""
 
 from __future__ import annotations
 

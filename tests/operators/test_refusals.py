@@ -1,4 +1,4 @@
-"""What an operator can't do with its arguments is said when the flow is built, with what to do instead."""
+"""An operator refuses arguments that it can't use when the flow is built, and says what to do instead."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ GO_ON = {
 
 
 async def served(flow: AnyFlow, at: int) -> list[Any]:
-    """Return the elements that a service takes which is told to stop at a certain one."""
+    """Return the elements that a service takes if it is stopped at a certain one."""
     taken, stop = list[Any](), asyncio.Event()
 
     async def work(item: Any) -> None:

@@ -1,4 +1,4 @@
-"""A substream by itself: what its owner gives goes to its reader as it comes, where that wants it; in order, whoever calls whom."""
+"""A substream by itself: its reader gets the elements as they come and in order, also if one calls from inside the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reactive_aio.spec import Subscription
 
 
 def nothing(_: list[Any]) -> None:
-    """What most readers do with elements."""
+    """A reader that does nothing with elements, like most."""
 
 
 @define(eq=False)

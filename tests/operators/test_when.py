@@ -33,7 +33,7 @@ BOTH: dict[str, Callable[[Any], AnyFlow]] = {
 both = pytest.mark.parametrize("build", BOTH.values(), ids=BOTH.keys())
 
 
-# -- what it is told, and what it says
+# -- the arguments of the function, and its answers
 
 
 def test_retry_when_is_told_the_failure_and_the_number_of_the_attempt() -> None:

@@ -1,4 +1,4 @@
-"""window: flows of so many elements, each of which is kept until it is read, and read once."""
+"""window: flows of a given number of elements. Each element is kept until it is read, and is read once."""
 
 from __future__ import annotations
 

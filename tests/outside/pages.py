@@ -11,7 +11,7 @@ from reactive_aio.extend import Awaited, flow_of
 
 @frozen
 class Paged(Awaited[Any]):
-    """What a service gives page by page, until a page is empty."""
+    """The elements that a service gives page by page, until a page is empty."""
 
     fetch: Callable[[int], Awaitable[Sequence[Any]]]
 

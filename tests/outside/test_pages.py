@@ -1,4 +1,4 @@
-"""What the pages "Writing a ..." begin with is written outside of the library, and works as they say."""
+"""The programs at the head of the pages "Writing a ..." use public names only, and work as the pages say."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def test_a_page_that_can_not_be_fetched_fails_the_flow_behind_the_pages_be
 
 @define(eq=False)
 class PostOffice:
-    """A server of letters, which writes down what it is told."""
+    """A server of letters, which writes down the requests that it gets."""
 
     left: list[str] = field(factory=lambda: ["a", "b", "c"])
     told: list[str] = field(factory=list[str])

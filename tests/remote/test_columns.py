@@ -1,4 +1,4 @@
-"""What is Arrow's among the elements that go to another process."""
+"""Elements with Arrow's columns go to another process as Arrow."""
 
 from __future__ import annotations
 

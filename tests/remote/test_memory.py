@@ -1,4 +1,4 @@
-"""What is large travels by memory that both ends have, where there is room; else by the socket, and nobody can tell."""
+"""A large value travels by memory that both ends share, if there is room. Otherwise it takes the socket. The result is the same."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What is begun is held until it has ended: an iterator that nobody holds any more goes, but its cleanup runs to its end.
+"""A subscription is held until it has ended: an abandoned iterator may be collected, but its cleanup runs to its end.
 
-An event loop has weak references to its tasks only. So a task that waits for something which it alone refers to is garbage,
-and so is all that stands in one reference cycle with it: an abandoned iterator, its regions, its source. The collector would
-close the source in the middle. Each cleanup here waits for gates of that kind, and the collector runs in between.
+An event loop has weak references to its tasks only. A task may wait for an object that only the task refers to. Then
+both are garbage, with everything in one reference cycle with them: an abandoned iterator, its regions, its source. The
+collector would close the source in the middle. Each cleanup here waits for gates of that kind, and the collector runs
+in between.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def collected_by_hand() -> Iterator[None]:
 
 @pytest.fixture
 async def complaints(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the event loops and the interpreter have to complain of."""
+    """The complaints of the event loops and of the interpreter."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_value))
     monkeypatch.setattr(asyncio.BaseEventLoop, "call_exception_handler", lambda _, context: told.append(context))
@@ -266,7 +267,7 @@ HOW_MANY: dict[Callable[[Cleanup], Flow[Any]], int] = {
 
 
 class Holder:
-    """What refers to itself."""
+    """An object that refers to itself."""
 
     def __init__(self, items: AsyncIterator[Any]) -> None:
         self.itself = self

@@ -1,4 +1,4 @@
-"""The assembly of a flow: which of its regions belong together, and what becomes of them where that fails."""
+"""The assembly of a flow: which regions belong together, and what is undone where the assembly fails."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ async def test_others_have_a_turn_each_millisecond(end: End, monkeypatch: pytest
     await end(Flow.range(200).map(slow))
     other.cancel()
 
-    assert 20 <= turns[0] <= 45  # 20 milliseconds, of which each turn has half where two wait
+    assert 20 <= turns[0] <= 45  # 20 milliseconds; where two wait, each turn has half
 
 
 async def test_others_have_a_turn_between_many_short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +326,7 @@ FAILING: dict[str, Callable[[BaseException], Flow[Any]]] = {
 
 
 async def outcome(end: End, flow: Flow[Any]) -> tuple[object, ...]:
-    """What comes of an end: what it raises with its notes, what the hooks are told, and the value."""
+    """Return the outcome of an end: its error with the notes, the errors that the hooks got, and the value."""
     dropped: list[str] = []
     with hooks.using(
         on_error_dropped=lambda error: dropped.append(repr(error)), on_discard=lambda item: dropped.append(repr(item))

@@ -90,7 +90,7 @@ async def test_whoever_subscribes_for_somebody_hears_when_everything_has_been_cl
 
 
 def test_what_arrives_on_the_loop_comes_behind_what_has_been_posted() -> None:
-    """A turn whose time was up has left a list that another thread posted; a timer of the same loop hands over what came later."""
+    """A turn whose time was up has left a list that another thread posted. A timer of the same loop hands over a later list."""
     bed = region_of(prefetch=9)
     bed.driver.request(9)
     bed.loop.rest()

@@ -1,4 +1,4 @@
-"""What a region on a thread has made arrives, also while a function keeps that thread."""
+"""The elements that a region on a thread has made arrive, also while a function keeps that thread."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def test_all_arrives_once_and_in_order_whatever_is_handed_over() -> None:
 
 @define(eq=False)
 class Timer:
-    """What a timer can be cancelled by."""
+    """The handle by which a timer is cancelled."""
 
     loop: Loop
     call: Callable[[], None]
@@ -220,7 +220,7 @@ def handover(loop: Any, given: list[Any]) -> Handover:
 
 
 def add(handover: Handover, made: list[Any], item: Any) -> None:
-    """What the region does for each element."""
+    """Do what the region does for each element."""
     made.append(item)
     if handover.idle:
         handover.arm()

@@ -1,4 +1,4 @@
-"""What feeds a region, by itself: what is requested of upstream and when, and what becomes of what has arrived."""
+"""The inputs of a region, by themselves: when they request upstream, and how they keep, pass on or drop elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``async for``, and what becomes of an element that was asked for when its wait was cut short."""
+"""``async for``, and the fate of a requested element when the wait for it is cut short."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ LATEST = 2
 
 
 class Broken(BaseException):
-    """What no code of the library's raises."""
+    """An exception that no code of the library raises."""
 
 
 class ExpectedError(Exception):
-    """What a flow fails with by itself."""
+    """The flow's own failure."""
 
 
 # -- the flows

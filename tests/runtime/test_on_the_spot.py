@@ -29,7 +29,7 @@ combined = pytest.mark.parametrize("combine", COMBINED.values(), ids=COMBINED)
 
 @pytest.fixture
 def regions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the regions read that have been made."""
+    """The inputs of the regions that were made."""
     found: list[str] = []
 
     class Counted(RegionDriver):

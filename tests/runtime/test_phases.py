@@ -50,7 +50,7 @@ class Source(Pushed[int]):
 
 @define(eq=False)
 class Heard:
-    """What downstream has heard (a Receiver)."""
+    """A `Receiver` that keeps the signals that come downstream."""
 
     signals: list[str] = field(factory=list[str])
 

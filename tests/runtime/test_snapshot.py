@@ -1,4 +1,4 @@
-"""What can be read of a flow while it runs."""
+"""A snapshot shows the state of a flow while it runs."""
 
 from __future__ import annotations
 

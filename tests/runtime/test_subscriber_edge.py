@@ -15,7 +15,7 @@ from tests.subscribers import ByHand, Recorder
 
 @define
 class Told:
-    """What the hooks were told."""
+    """The elements and errors that the hooks got."""
 
     discarded: list[Any] = field(factory=list)
     dropped: list[BaseException] = field(factory=list)

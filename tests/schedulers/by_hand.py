@@ -21,7 +21,7 @@ class ByHand:
     given: list[list[Any]] = field(init=False, factory=list[list[Any]])
     told: list[int] = field(init=False, factory=list[int])
     seconds: float = 0.0
-    """What a chunk is said to take."""
+    """The reported time of a chunk."""
     reports: Reports = field(init=False)
     most: int = field(init=False)
     work: Work = field(init=False)

@@ -1,4 +1,4 @@
-"""What goes wrong on workers arrives where it is awaited, whatever it is, and they work on."""
+"""Any failure on a worker arrives where the flow is awaited, and the workers go on."""
 
 from __future__ import annotations
 

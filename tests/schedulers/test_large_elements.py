@@ -46,7 +46,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 async def nothing_left() -> AsyncIterator[None]:
-    # What event loops make when they are first used like that stays with them.
+    # Event loops make some objects when they are first used like that, and keep them.
     await Flow.of(0).publish_on(schedulers.processes(1)).map(work.same).to_list()
     before = left()
     yield

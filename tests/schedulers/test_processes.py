@@ -48,7 +48,7 @@ def pool() -> Iterator[Any]:
 
 @pytest.fixture
 def started() -> Iterator[Any]:
-    """What the test has started: in the end that is nothing any more."""
+    """The processes and threads that the test has started. At the end there are none left."""
     processes, threads = children(), keepers()
 
     def since() -> set[Any]:
@@ -534,7 +534,7 @@ def await_end(process: int) -> None:
 
 
 class Meeting(deque[Callable[[], None]]):
-    """Orders of which another thread takes the last one just before it is taken."""
+    """Orders that another thread empties just before the last one is taken."""
 
     def popleft(self) -> Callable[[], None]:
         self.clear()

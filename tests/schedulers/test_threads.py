@@ -308,7 +308,7 @@ def test_a_pool_that_is_closed_while_a_job_is_put_still_ends() -> None:
     closing = threading.Thread(target=pool.close, daemon=True)
 
     class ClosedMeanwhile:
-        """The queue of the jobs, before the first of which somebody closes the pool."""
+        """The queue of the jobs. The pool is closed just before the first job is taken."""
 
         def __init__(self, jobs: Any) -> None:
             self.get, self._put = jobs.get, jobs.put

@@ -23,7 +23,7 @@ from reactive_aio.operators.transforming.index import Numbering
 
 @define
 class Clock:
-    """Stands still until it is told to go; notes how many elements had been read at each look."""
+    """Stands still until the test moves it, and notes at each look how many elements have been read."""
 
     read: list[int] = field(factory=list)
     looks: list[int] = field(factory=list)

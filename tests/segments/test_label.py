@@ -69,7 +69,7 @@ def test_what_has_no_text_of_its_own_is_shown_by_its_type() -> None:
 
 
 class Outcome(BaseException):
-    """What is no Exception."""
+    """An exception outside of `Exception`."""
 
 
 @pytest.mark.parametrize("error", [ValueError, Outcome, GeneratorExit])

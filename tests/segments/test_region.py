@@ -1,4 +1,4 @@
-"""The promises of a region: what is evaluated, when, and what is told of a failure."""
+"""The promises of a region: which calls it makes and when, and how it reports a failure."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from reactive_aio import Flow, Hub, Offer, Publisher
 from tests.subscribers import Recorder, idle
 
 Move = tuple[str, int, int]
-"""What is done, by which of those who are there, and how many."""
+"""The action, the number of the subscriber that takes it, and an amount."""
 
 MOVES: Final = st.lists(
     st.tuples(st.sampled_from(["come", "ask", "ask", "leave", "offer", "offer"]), st.integers(0, 5), st.integers(1, 6)),
@@ -36,7 +36,7 @@ class Place:
 
 @define(eq=False)
 class Oracle:
-    """What is to be expected of a log, whoever fills it."""
+    """The expected state of a log, for each way to fill it."""
 
     lag: int
     replay: int

@@ -1,4 +1,4 @@
-"""What other libraries have a name for, each by the recipe of the page "Hot and cold"."""
+"""The operators that have a name in other libraries, each by the recipe of the page "Hot and cold"."""
 
 from __future__ import annotations
 

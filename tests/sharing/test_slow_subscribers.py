@@ -1,4 +1,4 @@
-"""A subscriber for which the others have to wait: it fails alone, or is told of, and nobody else is to blame."""
+"""A subscriber for which the others have to wait fails alone, or is reported. Nobody else is to blame."""
 
 from __future__ import annotations
 

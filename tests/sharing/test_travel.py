@@ -1,4 +1,4 @@
-"""What has subscribers in this process is refused by name where it would go to another one."""
+"""An object that has subscribers in this process can't go to another one. The refusal names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plans and snapshots show of shared flows and hubs."""
+"""Plans and snapshots show shared flows and hubs."""
 
 from __future__ import annotations
 

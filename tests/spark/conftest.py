@@ -1,4 +1,4 @@
-"""What the tests of the Spark engine begin with; their session is that of all tests (tests/conftest.py)."""
+"""The fixtures of the tests of the Spark engine. The session is that of all tests (tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON_ONE_LOOP = (
     "test_sorting.py",
     "test_numbering.py",
 )
-"""What takes long and hardly meets the loop."""
+"""The modules whose tests take long and hardly use the loop."""
 
 
 def pytest_asyncio_loop_factories(

@@ -8,8 +8,8 @@ from typing import Any
 def active_jobs(context: Any) -> int:
     """Count the jobs that have begun and not ended.
 
-    By Spark's scheduler itself, which forgets a job before it tells whoever waits for it. What Spark shows to users lags
-    behind by its queue of events, into which the end of a cancelled job is put only after that.
+    It asks Spark's scheduler, which forgets a job before it reports the end to the waiting caller. The status that Spark
+    shows to users is later: it comes by a queue of events, and the end of a cancelled job enters that queue only then.
     """
     count: int = context._jsc.sc().dagScheduler().activeJobs().size()
     return count

@@ -1,4 +1,4 @@
-"""What a process with a session of Spark says on stderr though nothing is wrong."""
+"""The lines that a process with a session of Spark writes to stderr though nothing is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built or begun on a session that has ended fails at once, and says so."""
+"""A flow that is built or started on a session that has ended fails at once, and the error says so."""
 
 from __future__ import annotations
 

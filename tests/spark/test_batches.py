@@ -63,7 +63,7 @@ async def test_the_batches_have_the_rows_of_the_frame(spark: Any, wire: str) -> 
     assert frame.count() == table.num_rows
     rows = await Flow.from_spark(frame, as_=tuple).to_list()
     for at, name in enumerate(frame.columns):
-        if name not in {"at", "named", "pair"}:  # of which Arrow's Python values differ from PySpark's
+        if name not in {"at", "named", "pair"}:  # Arrow's Python values of these differ from PySpark's
             assert [row[at] for row in rows] == table.column(name).to_pylist()
 
 

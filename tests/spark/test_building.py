@@ -1,4 +1,4 @@
-"""What is refused, and what is shown, before anything runs."""
+"""The refusals and the plan of a flow on Spark come before anything runs."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Task:
         self.room += size
 
     def told(self) -> tuple[int | None, int | None, int]:
-        """What to leave out, where to begin, and how much to send."""
+        """The elements to leave out, the place to begin at, and the number to send."""
         return self.skip, self.place, self.granted
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What comes out of Spark: all elements, in order, as what was asked for."""
+"""The elements of a flow out of Spark: all of them, in order, of the class that was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs to the driver, or to a job of Spark's, and what a function that captures it may do."""
+"""Objects of the driver or of a Spark job, and what a function that captures one may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a flow on Spark before its first partition, and how long somebody looks for it."""
+"""Snapshots of a flow on Spark before its first partition, and how long they ask Spark for them."""
 
 from __future__ import annotations
 

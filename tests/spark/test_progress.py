@@ -1,4 +1,4 @@
-"""What `reactive-aio run` shows of jobs while they run."""
+"""`reactive-aio run` shows the jobs while they run."""
 
 from __future__ import annotations
 

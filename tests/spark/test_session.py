@@ -16,7 +16,7 @@ JAVA = "spark.driver.extraJavaOptions"
 
 
 class Builder:
-    """Keeps what it is told."""
+    """Keeps the settings that it gets."""
 
     def __init__(self) -> None:
         self.told: dict[str, str] = {}

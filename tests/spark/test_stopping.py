@@ -1,4 +1,4 @@
-"""A service on Spark that is told to stop: what has arrived is done, and the job is over."""
+"""A service on Spark that is stopped finishes the elements that have arrived, and ends the job."""
 
 from __future__ import annotations
 

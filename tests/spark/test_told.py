@@ -1,4 +1,4 @@
-"""What a failure of Spark's is told as."""
+"""The errors that stand for a failure of Spark's."""
 
 from __future__ import annotations
 

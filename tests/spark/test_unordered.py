@@ -189,7 +189,7 @@ async def test_a_killed_worker_loses_nothing_and_doubles_nothing(
         assert sorted(own) == own
 
 
-# -- several flows wait for each other: on three slots, of which each would like more than its share
+# -- several flows wait for each other on three slots, and each would like more than its share
 
 
 @pytest.fixture(params=[True, False], ids=["ordered", "unordered"])

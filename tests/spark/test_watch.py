@@ -1,4 +1,4 @@
-"""What ends the worker of a task that nobody wants any more, with both ends played by hand."""
+"""The watch ends the worker of a task that nobody wants any more. The test plays both ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does, with the loop played by hand."""
+"""A task works under the demand of the loop, which the test plays."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.spark.kinds import OwnError, itself, lingering, raised_at_3
 pa: Any = pytest.importorskip("pyarrow")
 
 pytestmark = pytest.mark.usefixtures("still")
-"""What is said here of a chunk is said of one pass, which ends by the clock."""
+"""The tests speak of one chunk for one pass, and a pass ends by the clock."""
 
 
 class Loop(Push):
-    """The other end of the wire: grants what it is told to and takes what is sent."""
+    """The other end of the wire: grants as much as the test says and takes the chunks that are sent."""
 
     def __init__(self, *orders: int, skip: int = 0, place: int = 0) -> None:
         self.orders = list(orders)

@@ -1,4 +1,4 @@
-"""What a flow does with Spark Connect: each row of the documentation's table, as a program that runs against a server.
+"""Flows on Spark Connect: each row of the documentation's table, as a program that runs against a server.
 
     python -m tests.spark_cluster.connect_table          start a server, and write the table into the page
 

@@ -2,10 +2,10 @@
 
     python -m tests.spark_cluster.hosts python -m pytest tests/spark_cluster
 
-runs a command on the host `driver`, while a standalone cluster of Spark runs on `master`, `worker-1` and `worker-2`. The hosts
-share the processors, the disks and the process table of the machine, and of the network nothing: what one sends arrives at another if
-both are plugged in and no firewall forbids it. The machine's own network is not touched, nor within their reach. It
-takes root and the command `ip`; firewalls take `nft`.
+runs a command on the host `driver`, while a standalone cluster of Spark runs on `master`, `worker-1` and `worker-2`. The
+hosts share the processors, the disks and the process table of the machine. They share no network. A packet of one host
+arrives at another one if both are plugged in and no firewall forbids it. The hosts don't reach or change the machine's
+own network. It takes root and the command `ip`; firewalls take `nft`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PREFIX: Final = "reactive-aio"
 CONFIGURED: Final = Path("/etc/netns")
 """Where `ip netns exec` finds what takes the place of files in /etc."""
 DRIVERS: Final = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-"""What is said of the driver's Python; the workers have what Spark brings them."""
+"""The settings of the driver's Python; the workers have the Python that Spark brings."""
 QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 TIMEOUT: Final = 12
 """Seconds after which the master takes a silent worker for lost; they are 60 by default."""
@@ -76,7 +76,7 @@ class Hosts:
 
     @staticmethod
     def found() -> Hosts:
-        """The hosts on one of which this process runs."""
+        """Return the hosts of the run in which this process takes part."""
         return Hosts(os.environ[FOUND])
 
     def namespace(self, host: str) -> str:

@@ -1,4 +1,4 @@
-"""Regions fed from the loop, the sink and streams, on a cluster, whoever is killed."""
+"""Regions fed from the loop, the sink and streams work on a cluster, also if a process of it is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark as a source, on a cluster: the elements, in order and as they come, whoever is killed."""
+"""Spark as a source, on a cluster: the elements come in order and early, also if a process of the cluster is killed."""
 
 from __future__ import annotations
 

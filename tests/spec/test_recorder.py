@@ -1,4 +1,4 @@
-"""What the recorder writes down of calls, and that it changes none of them."""
+"""The recorder writes down calls, and changes none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace tells of its calls, and how it is shown."""
+"""A trace knows its calls, and shows them."""
 
 from __future__ import annotations
 

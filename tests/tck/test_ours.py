@@ -67,7 +67,7 @@ CASES = [
 ]
 
 EVERYWHERE = {(fused, "asyncio"), (apart, "seed-2")}
-"""What runs on each Python; the rest, which takes a minute or two, on the default one alone."""
+"""The cases that run on each Python. The others take a minute or two, and run on the default one alone."""
 
 
 def marked(case: Case) -> Any:

@@ -1,4 +1,4 @@
-"""The publisher that is driven by hand: it keeps the rules, or breaks the one it is told to."""
+"""The publisher that is driven by hand keeps the rules, or breaks the one that the test names."""
 
 import asyncio
 import threading

@@ -157,7 +157,7 @@ async def opened(run: Run, flow: AnyFlow, end: End, *, slow: bool = False) -> An
             run.say("end closes")
 
 
-# What may get other arguments is asked for here only.
+# Each argument that may differ is passed here only.
 READS: Final[dict[str, Read]] = {
     "to_list": lambda _, flow, __: flow.to_list(),
     "first": lambda _, flow, __: flow.first(),

@@ -1,6 +1,6 @@
 """Random programs: a source, operators, and an end, with failures and cancels somewhere. A program is plain data.
 
-It is made from a seed, and is the same on every Python. What the names stand for is in `sources`, `steps` and `ends`.
+It is made from a seed, and is the same on every Python. `sources`, `steps` and `ends` define the names.
 """
 
 from __future__ import annotations

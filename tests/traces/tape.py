@@ -120,14 +120,14 @@ class Tape:
         return f"t{self._tasks[task]}"
 
     def handle(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Write what the loop's exception handler is told."""
+        """Write a report to the loop's exception handler."""
         # The rest names what is inside of the library.
         message = str(context.get("message")).partition(" callback ")[0]
         error = context.get("exception")
         self.say(f"handler: {message}{'' if error is None else f': {told(error)}'}")
 
     def unraisable(self, unraisable: Any) -> None:
-        """Write what Python is told that nobody can raise."""
+        """Write an error that Python could not raise."""
         self.say(f"unraisable: {told(unraisable.exc_value)}")
 
 
@@ -196,7 +196,7 @@ def _still() -> float:
 def still() -> Generator[None]:
     """Have the clock stand by which the engine measures its turns; wherever the library has its name."""
     real = time.perf_counter
-    # What the library imports in the meantime takes it from there.
+    # A module that the library imports in the meantime takes the clock from there.
     time.perf_counter = _still
     _replace(real, _still)
     try:

@@ -1,4 +1,4 @@
-"""What happens in a sample of random programs is what the record says; `python -m tests.traces replay` compares them all."""
+"""A sample of random programs does what the record says; `python -m tests.traces replay` compares them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the JavaScript client run on: Node of a package or of the machine, and a browser of the machine."""
+"""The runtimes of the JavaScript client's tests: Node of a package or of the machine, and a browser of the machine."""
 
 from __future__ import annotations
 

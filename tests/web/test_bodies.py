@@ -188,7 +188,7 @@ async def test_a_server_that_answers_before_it_has_read_everything_ends_an_uploa
 
 @define(eq=False)
 class Response:
-    """What httpx gives, as far as it is used."""
+    """The parts of an httpx response that are used."""
 
     chunks: list[bytes]
     read: int = field(init=False, default=0)

@@ -39,7 +39,7 @@ try {
 
 @define(eq=False)
 class Service:
-    """What the scenario reads, and what has become of it."""
+    """The source that the scenario reads, and its state."""
 
     made: int = field(init=False, default=0)
     cleaned: int = field(init=False, default=0)

@@ -1,4 +1,4 @@
-"""What a client or a service is given as a secret is in no text of the library's, and in nothing that a client gets."""
+"""No text of the library, and nothing that a client gets, has the secrets that a client or a service is given."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Application = Callable[..., Awaitable[None]]
 
 @define(eq=False)
 class Sources:
-    """What clients read, and whether each has been cleaned up to the end."""
+    """The sources that clients read, and whether each has been cleaned up to the end."""
 
     begun: int = field(init=False, default=0)
     ended: int = field(init=False, default=0)
@@ -169,5 +169,5 @@ async def test_a_client_that_reads_no_more_stops_the_source(server: str) -> None
                 await stalled.wait()
             writer.transport.abort()
 
-    # What the sockets and the server hold, some megabytes; the source has six gigabytes.
+    # The buffers of the sockets and of the server take some megabytes; the source has six gigabytes.
     assert 1_000 > len(made)

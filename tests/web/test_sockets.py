@@ -29,7 +29,7 @@ class Browser:
     protocols: tuple[str, ...] = (PROTOCOL,)
     closed: tuple[int, str] | None = field(init=False, default=None)
     limits: dict[str, Any] | None = field(init=False, default=None)
-    """What the service has said first."""
+    """The first message of the service."""
     accepted: bool = field(init=False, default=False)
     reads: asyncio.Event = field(init=False, factory=asyncio.Event)
     heard: list[dict[str, Any]] = field(init=False, factory=list[dict[str, Any]])
@@ -92,7 +92,7 @@ class Browser:
 
 @define(eq=False)
 class Source:
-    """What a client reads: how much of it has been made, and whether it has been cleaned up."""
+    """The source of a client: how much of it has been made, and whether it has been cleaned up."""
 
     made: int = field(init=False, default=0)
     cleaned: int = field(init=False, default=0)

@@ -30,7 +30,7 @@ OFFERS: Offers = {
 }
 
 NOTHING: dict[str, object] = {"say": [], "took": [], "ended": None, "closes": None}
-"""What comes of a step that says nothing of it."""
+"""The expected results of a step that names none."""
 
 
 def shown(message: Any) -> Any:

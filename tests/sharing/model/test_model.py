@@ -1,4 +1,4 @@
-"""Every order of events around a shared flow, up to a bound; and bugs that are planted, each of which the model finds."""
+"""Every order of events around a shared flow, up to a bound. The model also finds each of the planted bugs."""
 
 from __future__ import annotations
 

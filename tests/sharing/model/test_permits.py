@@ -1,7 +1,11 @@
 """The permits of a hub: every order in which emitters come, wait, are woken and are cancelled, while readers take and leave.
 
-The code is the library's own, from `Emission` down. The invariant is I9: the permits that are reserved and those that unread elements take are no more
-than the lag; nobody waits while a permit is free; who comes first is served first; and what has been taken is delivered.
+The code is the library's own, from `Emission` down. The invariant is I9:
+
+- The reserved permits and those of unread elements are together no more than the lag.
+- Nobody waits while a permit is free.
+- The first in the queue is served first.
+- An element that was taken is delivered.
 """
 
 from __future__ import annotations

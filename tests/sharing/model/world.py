@@ -1,14 +1,17 @@
 """A world around a shared flow, in which every order of events up to a bound can be tried.
 
-The code is the library's own: `Sharing`, `Run`, `Log`, `Reader`, `Delivery`. What stands around it is not: event loops that keep what is posted
-until the model lets it come, one for each subscription, so that events come in any order among each other; regions that record what they are
-given; and a source that delivers, ends, and is done with its cleanup whenever it likes.
+The code is the library's own: `Sharing`, `Run`, `Log`, `Reader`, `Delivery`. The world around it is played:
+
+- Event loops, one for each subscription. They keep posted callbacks until the model lets them come, so that events come
+  in any order among each other.
+- Regions that record the elements that they are given.
+- A source that delivers, ends, and finishes its cleanup at any time.
 
 The invariants are I1 to I11 below, but for I9, which is of hubs (`test_permits.py`); each check names the one it is of.
 
 - I1: the fastest is no more than lag + replay elements ahead of the slowest.
-- I2: a reader is given no more than it asked for, without a gap, from where the replay began when it joined; the first who comes to a run that
-  is held open, from what nobody has had.
+- I2: a reader is given no more than it asked for, without a gap, from the place where the replay began when it joined.
+  The first to join a run that is held open begins with the first element that nobody has had.
 - I3: the source is asked for no more than the fastest wants, and never behind its end or a cancel.
 - I4: at most one run may be joined, at most one connection is open.
 - I5: a run that has been left, or that has ended, is closed to newcomers, unless it is a cache.
@@ -39,7 +42,7 @@ from tests.schedules import Choices, Known, Move, check
 
 FAILURE = OSError("of the source")
 FLOW = Flow.never().subscribe_on(schedulers.thread("nowhere"))
-"""What is shared; the source of the model stands for it."""
+"""The flow that is shared. The source of the model stands for it."""
 
 
 @frozen
@@ -50,7 +53,7 @@ class Bounds:
     subscriptions: int = 3
     """How often they subscribe in all."""
     asks: tuple[int, ...] = (1,)
-    """What may be asked for at a time."""
+    """The numbers that may be requested at a time."""
     times: int = 1
     """How often each subscription asks."""
     lists: tuple[int, ...] = (1,)
@@ -343,7 +346,7 @@ class World:
     sources: list[Source] = field(factory=list)
     absences: int = 0
     rest: int = 0
-    """What the next one is to begin with, where the last has left a run that is held open."""
+    """The next subscriber begins with this element, if the last has left a run that is held open."""
     dropped: list[BaseException] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -482,7 +485,7 @@ class World:
     def _state_of(self, subscriber: Subscriber) -> tuple[object, ...]:
         inlet = subscriber.inlet
         if inlet is None or not subscriber.there:
-            # What is posted to one who has left may still begin a run.
+            # An event that is posted to a subscriber that has left may still begin a run.
             return (-1,)
         alive = self._alive()
         reader = inlet.reader
@@ -501,7 +504,7 @@ class World:
         return (delivery.posted, delivery.news, len(delivery.due), due, len(delivery.taken), tuple(taken))
 
     def _events(self) -> tuple[int, ...]:
-        """What is posted to those who have left: it may still begin a run."""
+        """The events that are posted to those who have left. They may still begin a run."""
         return (
             len(self.home.events),
             *sorted(len(each.loop.events) for each in self.inlets if each.left or each.ended),

@@ -1,4 +1,4 @@
-"""What fails in the tasks behind a frame fails Spark's job, with a text that tells the exception, the operator and its line."""
+"""A failure in the tasks behind a frame fails Spark's job. The text names the exception, the operator and its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark shows of a frame that a flow has become: our operators, and how little is read for them."""
+"""Spark's plan of a frame made from a flow: it shows our operators, and how few columns and rows are read for them."""
 
 from __future__ import annotations
 

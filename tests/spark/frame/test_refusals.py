@@ -1,4 +1,4 @@
-"""What can't be part of a frame's plan is refused when the frame is made, by operator and line."""
+"""An operator that can't be part of a frame's plan is refused, by its name and line, when the frame is made."""
 
 from __future__ import annotations
 

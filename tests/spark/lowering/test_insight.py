@@ -1,4 +1,4 @@
-"""What is told of a region on Spark: before it runs in the plan, and while it runs in snapshots."""
+"""A region on Spark is visible: in the plan before it runs, and in snapshots while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs where: what is lowered, what is not, and what is refused, told before anything runs."""
+"""The plan shows, before anything runs, which operators are lowered, which are not, and which are refused."""
 
 from __future__ import annotations
 

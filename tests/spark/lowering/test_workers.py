@@ -1,4 +1,4 @@
-"""What the workers do, and do not do, of what is done in parts."""
+"""Operators in parts: which steps the workers do, and which they do not."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ from reactive_aio.spark._task.connecting import Address, connect
 
 
 class Context:
-    """Stands for the SparkContext, of which a region asks for nothing but a key."""
+    """Stands for the SparkContext. A region asks it for a key only."""
 
     master = "by hand"
 
 
 @define(eq=False)
 class Cluster:
-    """What happened, and what is to happen."""
+    """A record of the events, and the script of the events to come."""
 
     attempts: int = 1
     """How often a task is tried by Spark itself."""

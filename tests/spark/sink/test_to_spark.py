@@ -41,7 +41,7 @@ def nothing_left() -> bool:
     return not [thread for thread in threading.enumerate() if "reactive_aio-spark" in thread.name]
 
 
-# -- what is written, and what is told
+# -- the written batches, and the reports
 
 
 async def test_files_hold_the_elements_and_their_batches(spark: Any, tmp_path: Path) -> None:

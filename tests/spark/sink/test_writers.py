@@ -1,4 +1,4 @@
-"""What writers refuse, and two of them at one run."""
+"""Writers refuse some calls, and two writers of one run do not disturb each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_a_function_that_nobody_would_await_is_refused(spark: Any) -> None
 
 
 async def test_two_writers_of_a_run_never_mix_their_rows(spark: Any, tmp_path: Path) -> None:
-    """Whichever renames its batch first has written it; for the other one it is there, or it fails."""
+    """The writer that renames its batch first has written it. The other one finds the batch there, or fails."""
 
     def written() -> Any:
         return Flow.range(6).to_spark(Files(spark, tmp_path, run="a"), "id long", size=2)

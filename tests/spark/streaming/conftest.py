@@ -1,4 +1,4 @@
-"""What the tests of streams begin with."""
+"""The fixtures of the tests of streams."""
 
 from __future__ import annotations
 

@@ -37,5 +37,5 @@ class Folder:
 
 
 def committed(checkpoint: str) -> set[int]:
-    """What Spark has recorded of batches that are done."""
+    """Return the numbers of the batches that Spark has recorded as done."""
     return {int(path.name) for path in Path(checkpoint, "commits").glob("[0-9]*")}

@@ -1,7 +1,7 @@
 """A streaming service in a process of its own, to be killed: python -m tests.spark.streaming.service WAY FOLDER ...
 
-Whichever way the rows come back from Spark, they are stored exactly once, with a ledger, and each delivery is noted
-besides: so a test can tell what was delivered again.
+The rows come back from Spark by one of several ways. The service stores them exactly once, with a ledger. It also
+notes each delivery, so that a test can tell which rows were delivered again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAYS = ("windows", "callback", "writer")
 
 @frozen
 class Number:
-    """What goes there and back."""
+    """A row, which goes to Spark and back."""
 
     n: int
 

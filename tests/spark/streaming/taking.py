@@ -1,4 +1,4 @@
-"""What the tests of micro-batches read, whichever way it comes."""
+"""The reader of the tests of micro-batches, for each way by which they come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a feed answers to the reader of a query, which here is on a thread of the test."""
+"""A feed answers the reader of a query, which here is on a thread of the test."""
 
 from __future__ import annotations
 

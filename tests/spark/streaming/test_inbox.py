@@ -1,4 +1,4 @@
-"""What an inbox makes of its tasks and its driver, who are played by the test."""
+"""An inbox answers its tasks and its driver, which the test plays."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def children(pid: int) -> list[int]:
 
 
 def threads_children(pid: int) -> list[int]:
-    """The same, whichever thread has started them."""
+    """The same, for the children of all threads."""
     with suppress(OSError):
         found = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
         return [int(each) for part in found for each in part]
@@ -60,7 +60,7 @@ def threads_children(pid: int) -> list[int]:
 
 
 def count(path: Path, query: str) -> int:
-    """What a query over a table gives that may not be there yet."""
+    """Return the number that a query gives, or 0 if the table is not there yet."""
     if path.exists():
         with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.OperationalError):
             return int(connection.execute(query).fetchone()[0] or 0)

@@ -31,7 +31,7 @@ LIMIT = 20.0
 
 @define(eq=False)
 class Played:
-    """A query of Spark's, which makes one micro-batch after another until it is told to stop."""
+    """A query of Spark's, which makes one micro-batch after another until the test stops it."""
 
     call: Callable[[Any, int], None]
     stuck: threading.Event | None = None

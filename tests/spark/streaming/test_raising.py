@@ -1,4 +1,4 @@
-"""Whatever a user's code raises beside a streaming query, whoever waits is told of it as it is."""
+"""An exception of any class that a user's code raises beside a streaming query arrives unchanged where the query is awaited."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def wrong_rows(kind: int) -> Flow[Any]:
 
 
 class Items(dict[str, int]):
-    """A row one of which raises when it is looked at."""
+    """A row. One kind of it raises when it is looked at."""
 
     def __init__(self, kind: int, n: int) -> None:
         super().__init__(n=n)

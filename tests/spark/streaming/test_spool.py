@@ -1,4 +1,4 @@
-"""Files that a flow writes and a stream reads: the spool between a service and Spark, each of which may be restarted."""
+"""The spool between a service and Spark: files that a flow writes and a stream reads. Either side may be restarted."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Overheard:
 
 @asynccontextmanager
 async def overheard(options: Mapping[str, str], *, frames: bool = True) -> AsyncGenerator[Overheard]:
-    """Listen in on whoever connects to the ``address`` of what this gives, instead of that in the options."""
+    """Record the connections to a feed. Clients connect to the ``address`` of the result instead of that in the options."""
     wire, tasks = Overheard(), set[asyncio.Task[None]]()
     host, _, port = options["address"].rpartition(":")
 
