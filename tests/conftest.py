@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -17,9 +16,8 @@ from tests import selection
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
-GRID = HERE / "grid"
-ONCE = {HERE / "house", HERE / "catalogue", HERE / "benchmarks"}
+GRID = "tests/grid/"
+ONCE = ("tests/house/", "tests/catalogue/", "tests/benchmarks/")
 """The folders whose tests have the same result on every Python."""
 
 # How long an example takes says how busy the machine is.
@@ -51,7 +49,7 @@ def pytest_asyncio_loop_factories(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # The grid is thousands of tests: on each Python on asyncio's loop, on uvloop on the default one.
     for item in items:
-        if ONCE.intersection(item.path.parents) or (GRID in item.path.parents and "uvloop" in item.name):
+        if item.nodeid.startswith(ONCE) or (item.nodeid.startswith(GRID) and "uvloop" in item.name):
             item.add_marker(pytest.mark.stress)
     selection.select(config, items)
 

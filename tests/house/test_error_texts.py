@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from statistics import median
 
 import pytest
 
 from tests.house.error_texts import Text, texts_of
-from tests.house.test_prose import LONGEST, OPENS, ROOT, SOURCES, TYPICAL, WRITE_INSTEAD, words
+from tests.house.test_prose import LONGEST, OPENS, ROOT, TYPICAL, WRITE_INSTEAD, sources, words
 
-TEXTS = texts_of({path.relative_to(ROOT).as_posix(): source for path, source in SOURCES})
 LEAST = 500
 """The collector has to find so many: else the tests are about nothing."""
 NAMES = {
@@ -22,6 +22,12 @@ NAMES = {
 """Words with a capital letter in the middle of a sentence."""
 AS_IN_PYTHON = {"Executor shutdown has been called", "Event loop is closed"}
 """The words of asyncio itself in these cases."""
+
+
+@cache
+def texts() -> list[Text]:
+    """Read the texts when the first test asks for them: every process of a run imports this module."""
+    return texts_of({path.relative_to(ROOT).as_posix(): source for path, source in sources()})
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -59,40 +65,40 @@ def where(found: list[Text]) -> str:
 
 
 def test_the_texts_are_found() -> None:
-    assert len(TEXTS) >= LEAST
+    assert len(texts()) >= LEAST
 
 
 def test_no_sentence_of_an_error_is_too_long() -> None:
-    found = [each for each in TEXTS if too_long(each.text)]
+    found = [each for each in texts() if too_long(each.text)]
 
     assert not found, f"one idea a sentence:\n{where(found)}"
 
 
 def test_errors_are_short_as_a_rule() -> None:
-    assert median(words(sentence) for each in TEXTS for sentence in sentences(each.text)) <= TYPICAL
+    assert median(words(sentence) for each in texts() for sentence in sentences(each.text)) <= TYPICAL
 
 
 @pytest.mark.parametrize("word", WRITE_INSTEAD)
 def test_a_word_is_not_in_an_error(word: str) -> None:
-    found = [each for each in TEXTS if word in forbidden(each.text)]
+    found = [each for each in texts() if word in forbidden(each.text)]
 
     assert not found, f"{WRITE_INSTEAD[word]}:\n{where(found)}"
 
 
 def test_no_error_opens_with_a_clause() -> None:
-    found = [each for each in TEXTS if opens_with_a_clause(each.text)]
+    found = [each for each in texts() if opens_with_a_clause(each.text)]
 
     assert not found, f"begin with the subject:\n{where(found)}"
 
 
 def test_an_error_begins_in_lower_case_or_with_a_name() -> None:
-    found = [each for each in TEXTS if begins_badly(each.text) and each.text not in AS_IN_PYTHON]
+    found = [each for each in texts() if begins_badly(each.text) and each.text not in AS_IN_PYTHON]
 
     assert not found, f"begin in lower case:\n{where(found)}"
 
 
 def test_a_full_stop_divides_the_sentences_of_an_error() -> None:
-    found = [each for each in TEXTS if lacks_a_full_stop(each.text)]
+    found = [each for each in texts() if lacks_a_full_stop(each.text)]
 
     assert not found, f"end the sentence before:\n{where(found)}"
 

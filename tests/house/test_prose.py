@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from inspect import cleandoc
 from io import StringIO
 from pathlib import Path
@@ -110,39 +111,56 @@ def prose(texts: Iterable[tuple[Path, str]]) -> list[tuple[str, str]]:
     ]
 
 
-SOURCES = [(path, path.read_text(encoding="utf-8")) for path in [*MODULES, *PROGRAMS]]
-TESTS = [(path, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "tests").rglob("*.py"))]
-KINDS = {
-    "pages": prose((path, written(path)) for path in PAGES),
-    "docstrings": prose((path, text) for path, source in SOURCES for text in docstrings(source)),
-    "comments": prose((path, text) for path, source in SOURCES for text in comments(source)),
-    "help": prose((path, text) for path, source in SOURCES for text in helps(source)),
-    "tests": prose((path, text) for path, source in TESTS for text in (*docstrings(source), *comments(source))),
+@cache
+def sources() -> list[tuple[Path, str]]:
+    """Read the modules of the library and the programs beside it."""
+    return [(path, path.read_text(encoding="utf-8")) for path in [*MODULES, *PROGRAMS]]
+
+
+def words_of_tests() -> Iterator[tuple[Path, str]]:
+    """Give the docstrings and comments of the tests."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        yield from ((path, text) for text in (*docstrings(source), *comments(source)))
+
+
+KINDS: dict[str, Callable[[], Iterable[tuple[Path, str]]]] = {
+    "pages": lambda: ((path, written(path)) for path in PAGES),
+    "docstrings": lambda: ((path, text) for path, source in sources() for text in docstrings(source)),
+    "comments": lambda: ((path, text) for path, source in sources() for text in comments(source)),
+    "help": lambda: ((path, text) for path, source in sources() for text in helps(source)),
+    "tests": words_of_tests,
 }
+
+
+@cache
+def prose_of(kind: str) -> list[tuple[str, str]]:
+    """Read all sentences of a kind, when the first test asks for them: every process of a run imports this module."""
+    return prose(KINDS[kind]())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_sentence_is_too_long(kind: str) -> None:
-    found = [each for each in KINDS[kind] if words(each[1]) > LONGEST]
+    found = [each for each in prose_of(kind) if words(each[1]) > LONGEST]
 
     assert not found, "one idea a sentence"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_long_sentence_is_joined_by_a_semicolon(kind: str) -> None:
-    found = [each for each in KINDS[kind] if ";" in each[1] and words(each[1]) > LONGEST_JOINED]
+    found = [each for each in prose_of(kind) if ";" in each[1] and words(each[1]) > LONGEST_JOINED]
 
     assert not found, "write two sentences"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sentences_are_short_as_a_rule(kind: str) -> None:
-    assert median(words(sentence) for _, sentence in KINDS[kind]) <= TYPICAL
+    assert median(words(sentence) for _, sentence in prose_of(kind)) <= TYPICAL
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_sentence_opens_with_a_clause(kind: str) -> None:
-    found = [each for each in KINDS[kind] if re.match(OPENS, each[1])]
+    found = [each for each in prose_of(kind) if re.match(OPENS, each[1])]
 
     assert not found, "begin with the subject"
 
@@ -150,7 +168,7 @@ def test_no_sentence_opens_with_a_clause(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("word", WRITE_INSTEAD)
 def test_a_word_is_not_written_here(kind: str, word: str) -> None:
-    found = [each for each in KINDS[kind] if re.search(rf"\b{word}\b", each[1], re.IGNORECASE)]
+    found = [each for each in prose_of(kind) if re.search(rf"\b{word}\b", each[1], re.IGNORECASE)]
 
     assert not found, WRITE_INSTEAD[word]
 
