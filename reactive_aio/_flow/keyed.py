@@ -145,8 +145,9 @@ class KeyedFlow(Generic[K_co, T_co]):
         The join reads ``other`` to its end first, and holds its elements: at most ``max_size`` of a key. Then it reads this
         flow, and pairs each element with the held ones of its key. The operators of both sides run before that.
         Demand: one element of ``other`` after another to its end, then one of this flow after another.
-        Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for more keys than
-        ``group_by_key`` allows. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
+        Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for too many keys. The join
+        counts the keys of both flows together. Its limit is the larger ``max_keys`` of the two calls of ``group_by_key``.
+        Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
         Spark: where both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
         for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table), ...)``.
         (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table.)

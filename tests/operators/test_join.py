@@ -171,6 +171,20 @@ def test_what_nobody_has_had_goes_to_the_hook_when_the_flow_fails() -> None:
     assert [(1, (1, 1)), 5, 7] == discarded
 
 
+def limited(max_keys: int, *keys: int) -> KeyedFlow[int, int]:
+    return Flow.from_iterable(keys).group_by_key(abs, max_keys=max_keys)
+
+
+@pytest.mark.parametrize(("left", "right"), [(2, 3), (3, 2)])
+def test_the_larger_limit_of_keys_holds_for_the_keys_of_both_flows_together(left: int, right: int) -> None:
+    pairs = limited(left, 1, 3).join(limited(right, 1, 2))
+    too_many = limited(left, 1, 3).join(limited(right, 1, 2, 4))
+
+    assert [(1, (1, 1))] == pairs.run_sync()
+    with pytest.raises(LimitExceededError, match=r"^group_by_key\(max_keys=3\) has no room for another key, 3. Raise"):
+        too_many.run_sync()
+
+
 @pytest.mark.parametrize(
     ("build", "kind", "text"),
     [

@@ -334,7 +334,7 @@ class ByKey(Grouping):
         if run is None:
             if len(self.runs) == self.stage.max_keys:
                 raise LimitExceededError(
-                    f"{self.stage.name}(max_keys={self.stage.max_keys}) has no room for another key, {label(key)}. Raise max_keys"
+                    f"group_by_key(max_keys={self.stage.max_keys}) has no room for another key, {label(key)}. Raise max_keys"
                 )
             run = self.runs[mark] = OfKey(key, self.steps)
         return run
