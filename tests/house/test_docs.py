@@ -1,4 +1,4 @@
-"""Every Python block of the README and the docs runs."""
+"""Every Python block of the README and the docs runs: most of them here, those on Spark in `tests/spark/test_pages.py`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ BLOCKS = [
     for page in PAGES
     for number, (block, output) in enumerate(BLOCK.findall(page.read_text()))
 ]
+ON_SPARK = [
+    (page, number) for page, number, block, _ in BLOCKS if page.stem.startswith("spark") or "local_session" in block
+]
+"""Programs that need a session. Those of a page follow one another, so they run in one process."""
+UNDER_PYTEST = [
+    (page, number) for page, number, block, _ in BLOCKS if re.search(r"^(async )?def test_", block, re.MULTILINE)
+]
+"""Tests, which pytest runs."""
+ELSEWHERE = {("verify-your-own-publisher.md", 1): "test_the_example_of_the_page_finds_what_the_page_says"}
+"""A verification of a publisher that breaks rules. A test of its own checks that it fails as the page says."""
 
 
 # One interpreter imports the library. Each block runs in a copy of it, as it would by `python -c`: with no other names.
@@ -71,7 +81,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can be copied there")
 @pytest.mark.parametrize(
     ("page", "number", "block", "output"),
-    [block for block in BLOCKS if "from_spark" not in block[2] and "pytest" not in block[2]],
+    [
+        block
+        for block in BLOCKS
+        if block[:2] not in [*ON_SPARK, *UNDER_PYTEST] and (block[0].name, block[1]) not in ELSEWHERE
+    ],
     ids=lambda value: value.name if isinstance(value, Path) else str(value)[:3],
 )
 def test_a_block_runs(page: Path, number: int, block: str, output: str, run: Run) -> None:
@@ -80,6 +94,31 @@ def test_a_block_runs(page: Path, number: int, block: str, output: str, run: Run
     assert code == 0, told
     if output:
         assert output == printed
+
+
+def test_the_tests_of_the_docs_pass(tmp_path: Path) -> None:
+    blocks = [block for page, number, block, _ in BLOCKS if (page, number) in UNDER_PYTEST]
+    for number, block in enumerate(blocks):
+        (tmp_path / f"test_{number}.py").write_text(block)
+    options = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-o", "addopts=", "-o", "asyncio_mode=auto", "-q"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert blocks
+    assert re.search(rf"^{len(blocks)} passed", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_no_block_is_left_out() -> None:
+    """Each block that another test runs is named above, and that test is there."""
+    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    places = [(page.name, number) for page, number, *_ in BLOCKS]
+
+    assert set() == set(ON_SPARK) & set(UNDER_PYTEST)
+    assert set() == ELSEWHERE.keys() - set(places)
+    assert [] == [name for name in ELSEWHERE.values() if f"def {name}(" not in sources]
+    assert "def test_the_programs_of_a_page_run(" in (ROOT / "tests" / "spark" / "test_pages.py").read_text()
 
 
 def anchors(page: Path) -> set[str]:

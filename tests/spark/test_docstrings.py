@@ -61,16 +61,3 @@ async def test_of_to_spark(spark: Any, tmp_path: Path) -> None:
     done: Any = names["done"]
     assert ("monday", 1, 3) == (done.run, done.batches, done.rows)
     assert [0, 1, 2] == sorted(row.id for row in spark.read.parquet(str(tmp_path / "readings")).collect())
-
-
-@pytest.mark.asyncio(loop_factories=["asyncio"])
-async def test_the_recipe_of_spark_prints_what_the_page_says(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-    ((program, printed),) = re.findall(r"```python\n(\S[^`]*from_spark[^`]*)```\n\n```text\n([^`]*)```", page)
-    names: dict[str, Any] = {}
-    whole = program.replace("asyncio.run(main())", "").replace("    spark.stop()\n", "")  # the session of other tests
-    exec(whole, names)
-
-    await names["main"]()
-
-    assert printed == capsys.readouterr().out
