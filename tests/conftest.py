@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.startswith(ONCE) or (item.nodeid.startswith(GRID) and "uvloop" in item.name):
             item.add_marker(pytest.mark.stress)
     selection.select(config, items)
+
+
+def set_aside() -> None:
+    """Put all objects that are there out of the reach of the garbage collector.
+
+    A process of a run has collected thousands of tests. With these a collection takes half a second, and some tests
+    have many.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    set_aside()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    # Some modules freeze and unfreeze objects themselves.
+    if not gc.get_freeze_count() and nextitem is not None and nextitem.path != item.path:
+        set_aside()
 
 
 @pytest.hookimpl(optionalhook=True)
