@@ -8,14 +8,14 @@ There are four parts:
   run a few cases. CI runs this part where it does not run the next.
 - ``ci``: what CI runs on the default Python. It is the brief part, and one in `SHARE` of all other tests.
 - ``daily``: what ``python3 dev.py test`` runs, which is to take minutes. It is the brief part with only one in `EVERY` of
-  the tests on Spark and of those marked ``costly``.
+  the tests on Spark, and of the cases of those marked ``costly``.
 
 A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, TypeVar
@@ -34,6 +34,10 @@ COSTLY: Final = ("costly", "spark")
 """The marks of tests that take seconds; so do all those in the folders of `SPARK`."""
 SPARK: Final = ("tests/spark", "reactive_aio/spark")
 """The folders whose tests start a session of Spark."""
+SESSION: Final = (*SPARK, "tests/benchmarks/test_tpch.py", "tests/test_flights.py")
+"""All tests that start one."""
+SECONDS: Final = 30
+"""A test that takes seconds counts as so many others, when a run puts the long ones first."""
 LOOP: Final = "_asyncio_loop_factory"
 """The parameter by which pytest-asyncio chooses the event loop; it comes first."""
 NAMES_OF_LOOPS: Final = {"asyncio", "uvloop"}
@@ -117,10 +121,20 @@ def on_spark(item: pytest.Item) -> bool:
     return item.nodeid.startswith(SPARK)
 
 
+def takes_seconds(item: pytest.Item) -> bool:
+    """Return whether a test is costly."""
+    return on_spark(item) or any(item.get_closest_marker(name) is not None for name in COSTLY)
+
+
 def is_drawn(item: pytest.Item, seed: str) -> bool:
-    """Draw one in `EVERY` of the tests that take seconds, with all their cases; others are always in."""
-    costly = on_spark(item) or any(item.get_closest_marker(name) is not None for name in COSTLY)
-    return not costly or rank(f"daily {seed}", name_of(item)) % EVERY == 0
+    """Draw one in `EVERY` of the tests that take seconds; others are always in.
+
+    Of tests on Spark it draws whole tests, which share a set-up, of others their cases. So a test with a hundred cases
+    does not make one run long and the next one short.
+    """
+    if on_spark(item):
+        return rank(f"daily {seed}", name_of(item)) % EVERY == 0
+    return not takes_seconds(item) or rank(f"daily {seed}", item.nodeid) % EVERY == 0
 
 
 def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Item]:
@@ -159,16 +173,33 @@ def loops(item: pytest.Item, found: Mapping[str, T]) -> Mapping[str, T]:
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests of the part that is wanted."""
-    found = chosen(items, config.getoption("--part"), config.getoption("--seed"))
+    part = config.getoption("--part")
+    found = chosen(items, part, config.getoption("--seed"))
     left_out = [item for item in items if item not in found]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item in found]
+    if part != "all":
+        long_first(items)
+
+
+def long_first(items: list[pytest.Item]) -> None:
+    """Put what takes long in front, so that the processes of a run end at about the same time."""
+    weights = Counter[str]()
+    for item in items:
+        weights[unit(item.nodeid)] += SECONDS if takes_seconds(item) else 1
+    items.sort(key=lambda item: (-weights[unit(item.nodeid)], unit(item.nodeid)))
 
 
 def unit(nodeid: str) -> str:
-    """Return what a process runs as a whole: a module.
+    """Return what a process runs as a whole: a module, and all modules that need a session of Spark.
 
-    Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
+    A session takes seconds to start. Thousands of units would cost more than they even out: the scheduler looks through
+    all of them after each test.
     """
+    return "spark" if nodeid.startswith(SESSION) else module(nodeid)
+
+
+def module(nodeid: str) -> str:
+    """Return the module of a test."""
     return nodeid.partition("::")[0]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,6 +14,7 @@ from attrs import frozen
 from tests import selection
 from tests.selection import FEW, LOOP, MANY, SHARE
 
+ROOT = Path(__file__).parents[2]
 SEEDS = ["6de74a4", "0", "another"]
 NAMES = [f"operator {n}" for n in range(2 * MANY)]
 
@@ -168,6 +171,24 @@ def test_of_what_takes_seconds_the_daily_run_has_a_quarter_of_the_tests_and_in_t
     assert set(items) == selection.chosen(items, "ci", "0")
 
 
+def test_of_the_cases_of_one_test_that_takes_seconds_each_daily_run_has_about_a_quarter() -> None:
+    items = product_of("test_it", ("costly",), n=range(100), way=["1"])
+
+    found = [selection.chosen(items, "daily", str(seed)) for seed in range(40)]
+
+    assert all(10 < len(each) < 40 for each in found)
+    assert set(items) == set().union(*found)
+
+
+def test_a_test_on_spark_is_drawn_as_a_whole() -> None:
+    items = [each for n in range(20) for each in product_of(f"test_{n}", folder="tests/spark", n=["1", "2"])]
+
+    found = selection.chosen(items, "daily", "0")
+
+    assert 0 < len(found) < len(items)
+    assert 2 * len({selection.name_of(item) for item in found}) == len(found)
+
+
 def test_of_other_tests_the_daily_run_has_all() -> None:
     items = [each for n in range(200) for each in product_of(f"test_{n}", n=["1", "2"])]
 
@@ -176,3 +197,30 @@ def test_of_other_tests_the_daily_run_has_all() -> None:
 
 def test_a_module_is_run_by_one_process() -> None:
     assert "tests/grid/test_leaks.py" == selection.unit("tests/grid/test_leaks.py::test_it[map-1]")
+
+
+def test_modules_with_a_session_of_spark_are_run_by_one_process() -> None:
+    modules = ["tests/spark/sink/test_whole.py", "reactive_aio/spark/session.py", "tests/benchmarks/test_tpch.py"]
+
+    assert {"spark"} == {selection.unit(f"{module}::test_it") for module in modules}
+
+
+def test_no_other_module_takes_the_session() -> None:
+    takes = re.compile(r"^ *(async )?def [^)]*\bspark: ", re.MULTILINE)
+    modules = {
+        path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/*.py") if takes.search(path.read_text())
+    }
+
+    assert "tests/benchmarks/test_tpch.py" in modules
+    assert set() == {each for each in modules if not each.startswith(selection.SESSION)}
+
+
+def test_what_takes_long_comes_first_and_a_module_stays_together() -> None:
+    many = product_of("test_many", n=range(selection.SECONDS - 1))
+    costly = product_of("test_costly", ("costly",), folder="tests/grid", n=[1])
+    spark = product_of("test_spark", folder="tests/spark", n=[1, 2])
+    items = [*many[:5], *costly, *many[5:], *spark]
+
+    selection.long_first(items)
+
+    assert [*spark, *costly, *many] == items
