@@ -136,7 +136,7 @@ async def test_a_generator_keeps_its_task_and_its_context() -> None:
     assert 1 == len(tasks)
 
 
-async def test_a_timeout_of_the_generator_s_own_is_its_own_while_nobody_asks() -> None:
+async def test_a_timeout_of_the_generator_s_own_is_its_own_while_nobody_asks(virtual_time: object) -> None:
     async def numbers() -> AsyncIterator[Any]:
         try:
             async with asyncio.timeout(0.001):
@@ -302,7 +302,7 @@ async def test_a_wait_is_cancelled_at_each_turn_of_a_source_that_lets_others_run
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", ["asyncio", "anyio"])
-async def test_a_timeout_of_the_source_around_a_yield_is_its_own(way: str, scope: str) -> None:
+async def test_a_timeout_of_the_source_around_a_yield_is_its_own(way: str, scope: str, virtual_time: object) -> None:
     async def numbers() -> AsyncIterator[Any]:
         yield 0
         await WAYS[way]()

@@ -549,7 +549,7 @@ async def test_a_cancellation_that_one_element_has_swallowed_is_not_seen_by_the_
     assert [0] * 9 == await Flow.range(9).map_async(fn, max_concurrency=2).to_list()
 
 
-async def test_timeouts_in_functions_work_as_in_tasks_of_their_own() -> None:
+async def test_timeouts_in_functions_work_as_in_tasks_of_their_own(virtual_time: object) -> None:
     async def fn(n: int) -> str:
         try:
             async with asyncio.timeout(0 if n % 2 else None):

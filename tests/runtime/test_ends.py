@@ -199,7 +199,7 @@ async def test_a_timeout_inside_a_source_is_an_error_of_the_stream() -> None:
         await Flow.from_async_iterable(source()).to_list()
 
 
-async def test_a_timeout_of_a_source_never_reaches_a_slow_consumer() -> None:
+async def test_a_timeout_of_a_source_never_reaches_a_slow_consumer(virtual_time: object) -> None:
     async def source() -> AsyncIterator[int]:
         async with asyncio.timeout(0.001):
             yield 1

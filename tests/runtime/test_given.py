@@ -15,6 +15,9 @@ from reactive_aio._runtime.assemble import RegionHost
 from reactive_aio._runtime.given import Given
 from tests.subscribers import Recorder, idle
 
+TURNS = 3
+"""More than one, since the first one begins the flow."""
+
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -175,7 +178,8 @@ async def test_each_is_passed_on_before_the_next_flow_is_made() -> None:
 
 async def test_a_flow_that_is_run_again_without_an_element_gives_others_their_turn() -> None:
     task = asyncio.ensure_future(Flow[int].empty().repeat().to_list())
-    await asyncio.sleep(0.01)
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
