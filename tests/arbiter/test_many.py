@@ -62,6 +62,7 @@ async def watched(combinators: int = 1, turns: int = TURNS) -> AsyncGenerator[Wa
     assert max(watch.blocks) - before <= BLOCKS
 
 
+@pytest.mark.costly
 async def test_a_million_empty_runs() -> None:
     async with watched():
         assert [] == await Flow.empty().repeat(MANY).to_list()
@@ -87,6 +88,7 @@ async def test_a_hundred_thousand_runs_of_one_element() -> None:
         assert MANY // 10 == await Flow.of(1).repeat(MANY // 10).count()
 
 
+@pytest.mark.costly
 async def test_ten_thousand_runs_by_combinators_in_each_other() -> None:
     runs = Flow.defer(Flow.empty).repeat(10).on_error_resume_next(Flow.error).repeat(10).retry(0)
     flow = runs.repeat(MANY // 10_000)

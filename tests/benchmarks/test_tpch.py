@@ -37,6 +37,7 @@ def test_a_missing_generator_is_named_with_its_remedy(monkeypatch: pytest.Monkey
         data.made(0.01, tmp_path)
 
 
+@pytest.mark.costly
 def test_q1_by_columns_gives_the_rows_of_sql(spark: SparkSession, folder: Path) -> None:
     ways.tables(spark, folder)
     query = queries.q1()

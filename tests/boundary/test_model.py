@@ -86,6 +86,7 @@ def test_nothing_is_lost_reordered_or_asked_for_twice_in_any_order_of_turns(boun
     assert "  downstream, inside, cancels" in lines or not bounds.begun
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "bounds",
     [Bounds(prefetch=1, moves=4, interrupts=True), Bounds(prefetch=2, moves=4, interrupts=True, fails=True)],

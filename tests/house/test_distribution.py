@@ -77,6 +77,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 def test_the_wheel_in_an_environment_of_its_own_runs_the_first_program_of_the_readme(bare: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -88,6 +89,7 @@ def test_the_wheel_in_an_environment_of_its_own_runs_the_first_program_of_the_re
     assert printed.strip() == ran.stdout.strip()
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 def test_the_command_of_the_wheel_runs_a_flow_without_the_optional_dependencies(bare: Path, tmp_path: Path) -> None:
     (tmp_path / "squares.py").write_text("from reactive_aio import Flow\nflow = Flow.range(4).map(lambda n: n * n)\n")

@@ -167,6 +167,7 @@ NUMBERS = st.one_of(
 ALIKE = st.sampled_from([NUMBERS, st.text(), st.binary(), st.dates(), st.datetimes(), st.timedeltas(), st.times()])
 
 
+@pytest.mark.costly
 @given(pair=ALIKE.flatmap(lambda kind: st.tuples(st.tuples(kind, NUMBERS), st.tuples(kind, NUMBERS))))
 def test_bytes_are_less_where_keys_are_and_equal_where_keys_are(pair: tuple[Any, Any]) -> None:
     one, other = pair

@@ -96,6 +96,7 @@ def test_those_before_the_first_that_raises_come_with_the_failure(
     assert (list(range(before)), kind) == (items, type(failure))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", range(2, 6))
 def test_whatever_the_elements_are_made_of(protocol: int) -> None:
     chance = random.Random(1)

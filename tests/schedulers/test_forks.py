@@ -60,6 +60,7 @@ print("done")
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("pool", ["threads(2)", "processes(1)"])
 def test_a_pool_at_work_is_refused_in_a_forked_process_and_goes_on_in_the_other(pool: str) -> None:
     done = subprocess.run(

@@ -421,6 +421,7 @@ def test_a_program_whose_main_part_is_guarded_runs(tmp_path: Path) -> None:
     assert run("-O", str(path)).stdout == "[2, 3]\n"
 
 
+@pytest.mark.costly
 def test_a_program_whose_main_part_is_not_guarded_gets_an_error_that_says_so(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM + "main()\n")
@@ -431,6 +432,7 @@ def test_a_program_whose_main_part_is_not_guarded_gets_an_error_that_says_so(tmp
     assert 'Put the code of the program under `if __name__ == "__main__":`' in done.stderr
 
 
+@pytest.mark.costly
 def test_workers_have_the_arguments_of_the_program_however_long(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(
@@ -445,6 +447,7 @@ def test_workers_have_the_arguments_of_the_program_however_long(tmp_path: Path) 
     assert "True\n" == done.stdout, done.stderr
 
 
+@pytest.mark.costly
 @by_value
 @pytest.mark.parametrize("way", ["-c", "stdin"])
 def test_a_program_without_a_file_runs(way: str) -> None:
@@ -463,6 +466,7 @@ def test_without_cloudpickle_an_interactive_function_is_refused_in_words() -> No
     assert "install cloudpickle" in done.stdout
 
 
+@pytest.mark.costly
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_program_quietly(tmp_path: Path) -> None:
     path, sign = tmp_path / "program.py", tmp_path / "sign"
@@ -490,6 +494,7 @@ def test_an_interrupt_ends_the_program_quietly(tmp_path: Path) -> None:
     assert not Path(f"/proc/{worker}").exists()
 
 
+@pytest.mark.costly
 def test_a_program_that_is_killed_leaves_no_workers(tmp_path: Path) -> None:
     path, sign = tmp_path / "program.py", tmp_path / "sign"
     path.write_text(

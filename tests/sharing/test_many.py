@@ -105,6 +105,7 @@ async def test_thousands_of_subscriptions_one_after_another_leave_nothing() -> N
     assert sys.getallocatedblocks() - before < 5_000
 
 
+@pytest.mark.costly
 @stress
 async def test_tens_of_thousands_of_readers_one_after_another_leave_nothing() -> None:
     emission = Emission(4, Log(1), Mutex(), "drop")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.tck.rules_page import PAGE, page
 
 VERIFY = PAGE.with_name("verify-your-own-publisher.md")
@@ -16,6 +18,7 @@ def test_the_page_of_the_rules_is_up_to_date() -> None:
     assert page() == PAGE.read_text(), "write it anew: python -m tests.tck.rules_page"
 
 
+@pytest.mark.costly
 def test_the_example_of_the_page_finds_what_the_page_says(tmp_path: Path) -> None:
     publisher, test, *_ = re.findall(r"^```python\n(.*?)^```", VERIFY.read_text(), re.MULTILINE | re.DOTALL)
     (told,) = re.findall(r"^```text\n(.*?)^```", VERIFY.read_text(), re.MULTILINE | re.DOTALL)

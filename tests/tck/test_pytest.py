@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MODULE = """
 from reactive_aio.tck import (
     IdentityProcessorVerification, PublisherVerification, SubscriberBlackboxVerification,
@@ -51,6 +53,7 @@ def outcome(folder: Path, text: str, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.costly
 def test_a_subclass_is_collected_and_the_base_classes_are_not(tmp_path: Path) -> None:
     every_class = ["-o", "python_classes=*"]
     shown = outcome(tmp_path, MODULE.format(extra=0), "--collect-only", *every_class)
@@ -67,6 +70,7 @@ def test_a_failure_names_the_rule_tells_what_was_seen_and_what_to_do(tmp_path: P
     assert "what to do: count what was requested" in shown
 
 
+@pytest.mark.costly
 def test_what_is_optional_or_not_verified_is_shown_with_its_reason(tmp_path: Path) -> None:
     shown = outcome(tmp_path, MODULE.format(extra=0), "-k", "spec104 or spec309", "--no-header")
 
@@ -74,6 +78,7 @@ def test_what_is_optional_or_not_verified_is_shown_with_its_reason(tmp_path: Pat
     assert "no on_error came; see the required tests of rule 3.9" in shown
 
 
+@pytest.mark.costly
 def test_it_needs_no_plugin_for_coroutines(tmp_path: Path) -> None:
     shown = outcome(tmp_path, MODULE.format(extra=0), "-p", "no:asyncio", "-k", "spec101 or spec102")
 

@@ -88,6 +88,7 @@ async def stalls(port: int) -> socket.socket:
     return client
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("stalled", [0, STALLED])
 @pytest.mark.parametrize("server", SERVERS)
 async def test_readers_that_never_read_change_nothing_for_the_others_and_are_given_up(
