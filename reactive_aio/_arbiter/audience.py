@@ -1,4 +1,4 @@
-"""The audience of a run: those who receive what comes of it, and who come and go while it lasts."""
+"""The audience of a run: the receivers of its signals, which come and go while it lasts."""
 
 from __future__ import annotations
 

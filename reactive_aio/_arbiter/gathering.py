@@ -21,9 +21,9 @@ from .inner import Inner
 class Gathering(Drain):
     """A table of inner flows; the Subscription of the region, and the drain that feeds it.
 
-    A subclass says in `step` what is emitted of what the inner flows have given. Any call may come from inside any
-    other, so the state is complete before anybody else is called. A flow that has ended stays in the table until
-    what is kept of it has been taken, and a failure stands behind those elements too. Then `on_spent` sees to it.
+    A subclass says in `step` which elements of the inner flows are emitted. Any call may come from inside any other, so the
+    state is complete before any other object is called. A flow that has ended stays in the table until its kept elements
+    have been taken. Its failure waits behind these elements too. Then `on_spent` handles the flow.
 
     When the whole ends, by `complete`, `fail` or `cancel`, every flow that is still in the table is cancelled. Elements that
     are kept go to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.

@@ -104,7 +104,7 @@ class Budget:
     _context: Context = field(init=False, factory=Context)
     """The context of the callback: nobody's, since a context that has been entered can't be entered again."""
     arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
-    """Puts those who wait in order, and returns how many may have their turns now: all, in the order in which they came. Tests have others."""
+    """Puts the waiting takers in order, and returns how many of them may have their turns now. By default all may, in the order of their arrival."""
     lent: float = field(init=False, default=0.0)
     """When tasks that run flows themselves are to let the event loop have a turn."""
 
@@ -146,7 +146,7 @@ class Budget:
         return await self._turn_of(self.add)
 
     async def breath(self) -> float:
-        """As `turn`, in a consumer that goes on for long: where nobody else waits, it takes one turn of the loop and not two."""
+        """Wait for a turn as `turn` does. If nobody else waits, this takes one turn of the loop and not two."""
         if not self._due.acquire(blocking=False):
             return await self._turn_of(self.add)
         # The task takes the place of the callback. Who comes meanwhile waits for the next one.
@@ -224,7 +224,7 @@ class Budget:
         return max(self.until, clock() + SHORT)
 
     def within(self, until: float, call: Callable[[int], None], value: int) -> None:
-        """Call what is to work until then; in the middle of a turn, until that ends."""
+        """Make a call that may work until a certain time, or in the middle of a turn until the turn ends."""
         outer = self.until
         self.until = outer or until
         try:

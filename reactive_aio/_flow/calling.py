@@ -144,9 +144,8 @@ class Calling(Reductions[T_co]):
         last list has what is left, if there is any. ``stop`` and ``grace`` are those of ``for_each``: when the service is to stop, the
         last list is called with before the call returns.
 
-        Demand: ``size`` elements, asked for when the call before has ended. No more are outstanding and held. Where
-        ``seconds`` have cut a list short the rest of what was asked for may come meanwhile, and is kept for the next
-        one.
+        Demand: ``size`` elements, asked for when the call before has ended. No more are outstanding and held. If ``seconds`` end a
+        list early, the rest of the requested elements may arrive meanwhile. They are kept for the next list.
         Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
         that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
         ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.

@@ -283,8 +283,8 @@ class Ends(Calling[T_co]):
 
         By ``schema`` an element is an object of an attrs class. For a StructType or a text such as
         ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
-        Demand: ``size`` elements at a time, and none while a batch is written. Where ``seconds`` have cut a batch short
-        the rest of what was asked for may come meanwhile, and is kept for the next one.
+        Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the rest of the
+        requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
         its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
         what is committed. An argument that is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that

@@ -80,9 +80,9 @@ class Pace:
     waited: float = 0.0
     """Seconds that went by waiting for what is awaited elsewhere, and not in work, in all passes."""
     idle: list[bool] | None = None
-    """Where somebody looks after a list while it is filled: holds something while he has to be called behind an element."""
+    """Set if the owner of a list looks after it while it is filled. It holds an item if the owner has to be called behind an element."""
     arm: Callable[[], None] | None = None
-    """Calls him."""
+    """Calls the owner."""
     awaiting: tuple[Any] | None = None
     """The future that an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
     budget: Budget | None = None

@@ -1,11 +1,10 @@
 """How a stage that depends on the whole stream is run on parts of it all the same.
 
-Such a stage *in parts* is two stages: one is run on each part, wherever that lies, and the other combines what comes of the
-parts, in their order. Both together are the stage, whatever the parts are; empty ones and none at all included. So
-that an engine may have the parts of a stream worked on side by side, each near its data.
+Such a stage *in parts* is two stages. One runs on each part, wherever the part is stored. The other combines the results
+of the parts, in their order. Both together give the result of the stage for any division into parts, with empty parts
+and without any. So an engine may work on the parts of a stream side by side, each near its data.
 
-From "whatever the parts are" it follows that a part which needs no more decides the whole. The elements behind it might
-as well have been the rest of that part.
+So a part that needs no more decides the whole: the elements behind it might as well have been the rest of that part.
 
 A stage *in turn* is one stage: it is run on one part after another, each told where in the whole it begins.
 """
@@ -31,8 +30,8 @@ class Parts:
     partial: Stage[Any, Any]
     combine: Stage[Any, Any]
     at_end: bool = True
-    """Whether ``partial`` gives nothing before its part has ended or needs no more, so that a part may be worked on
-    before its turn for next to no room."""
+    """Whether ``partial`` gives nothing before its part has ended or needs no more. Then the result of a part takes next to
+    no room, and an engine may work on the part before its turn."""
 
 
 @frozen

@@ -75,8 +75,8 @@ class Transform(Generic[T, R]):
     def pending(self) -> bool:
         """Return whether output would still come if the input ended now, also in the middle of ``apply`` and ``finish``.
 
-        A stage that says so ends with its last element. One that does not define it is asked on, where it may give several
-        elements for one or has a ``prelude`` or a ``finish``, until there is nothing more.
+        A stage that says so ends with its last element. A stage that does not define it may give several elements for one, or
+        may have a ``prelude`` or a ``finish``. Then it is asked on until there is nothing more.
         """
         return False
 
@@ -95,7 +95,7 @@ class Stage(Transform[T, R]):
     __slots__ = ()
 
     needs_whole_stream: ClassVar[bool] = False
-    """Whether what the stage gives for an element depends on others of the stream, so that it can't run on parts of the
+    """Whether the result for an element depends on other elements of the stream. Then the stage can't run on parts of the
     stream side by side."""
 
     forwards: ClassVar[bool] = False
@@ -111,9 +111,9 @@ class Stage(Transform[T, R]):
         return self
 
     def in_parts(self) -> Parts | None:
-        """Say how a stage that needs the whole stream may be run on parts of the stream, and what comes of them be combined, if it may.
+        """Return how a stage that needs the whole stream runs on parts of it, and how the results are combined, or None.
 
-        To be said only where both together give exactly what the stage gives over the whole, whatever the parts.
+        The two together have to give exactly the result of the stage over the whole, for any division into parts.
         """
         return None
 

@@ -5,7 +5,7 @@ They run in this order, once for each flow that is planned:
 1. `await_in_place`: a combinator that awaits a function becomes a stage, where the engine has an event loop for it.
 2. `join`: flows that are read one after another become one source, where their engine can read them as one.
 3. `lower`: stages move into the source, as long as the engine can run them.
-4. `divide`: a stage that needs the whole stream becomes two, one that runs on its parts and one that combines what comes of them.
+4. `divide`: a stage that needs the whole stream becomes two. One runs on each part of it, the other combines the results.
 
 Each is a function from nodes to nodes, or to None where there is nothing to do. `Capabilities` say what an engine can
 run. Only its source knows how.

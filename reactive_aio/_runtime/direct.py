@@ -1,7 +1,7 @@
 """Direct runs: the task that awaits an end runs the flow itself.
 
-Most flows of a service are small: some given elements, a few functions, a list. A flow of one region that pulls its
-source where its subscriber is waits for nobody: no signal comes, and no other thread has anything to say. So no driver
+Most flows of a service are small: some given elements, a few functions, a list. Such a flow has one region, which pulls
+its source on the subscriber's loop. It waits for no signal and no other thread. So no driver
 is made. The passes of the region run in the task that awaits the end, in a context of the flow's own. Order and
 failures are those that a driver would have. The loop has a turn whenever its tasks have run flows for as long as a turn
 lasts.

@@ -107,7 +107,7 @@ class RegionDriver(Emission):
     def arrive(self, items: list[Any]) -> None:
         """Take elements over a boundary, from any thread. A turn sees to them, which comes only if any are wanted.
 
-        On the loop they are taken at once, but not before what has been posted: a turn whose time was up may have left some of that.
+        On the loop they are taken at once, but behind the posted ones: a turn whose time was up may have left some of these.
         """
         fed: Any = self._input
         if get_ident() != self._ident or not self._events.empty():

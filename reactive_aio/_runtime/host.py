@@ -1,4 +1,4 @@
-"""The host of a subscription: who hears of a failure that comes behind the end, and what holds what has been begun.
+"""The host of a subscription: it reports a failure that comes behind the end, and holds everything that has begun.
 
 Behind the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who hears of
 it, whatever boundary is between:

@@ -243,7 +243,7 @@ class PushedInput:
         return items is not None and not length_hint(items)
 
     def more(self, demand: int) -> bool:
-        """Tell whether there may be more, and request what is to be requested, given what is wanted downstream."""
+        """Request as much as the demand allows, and return whether there may be more."""
         if self.outstanding == UNBOUNDED and not self.terminated:
             return True
         if self.terminated:  # as `at_end` has it, without its calls: a reader asks for each element

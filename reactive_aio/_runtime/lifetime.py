@@ -125,7 +125,7 @@ class Lifetime:
             del error, failures  # a traceback leads back to here
 
     def unawaited(self) -> None:
-        """Tell the hook of what the cleanup has raised and of what it will raise: nobody awaits the end any more."""
+        """Give the failures of the cleanup to the hook, the later ones too, since nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
             failures, self._failures = self._failures, ()

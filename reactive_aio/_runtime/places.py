@@ -1,4 +1,4 @@
-"""Where the regions of a flow run: on which loops, and over one more boundary where that is not the subscriber's."""
+"""The places where the regions of a flow run: their loops, with one more boundary if the last is not the subscriber's loop."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ async def for_each_row(
 ) -> None:
     """Await ``fn`` for lists of elements that are there at once, in the task that calls.
 
-    A list has one element, and those that follow it at once. It ends where somebody has to be asked for the next one, where the time of a
-    turn is over, and where it weighs ``most``. ``at`` tells the end and the place of an element, for errors.
+    A list has one element, and the elements that follow it at once. The list ends in three cases: the iterator has to be
+    awaited, the time of a turn is over, or the list weighs ``most``. ``at`` holds the end and the place of an element, for
+    errors.
     """
     cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
     before = cancelling()

@@ -174,7 +174,7 @@ class Turns(Taker):
             self._awake = True
 
     def _let_go(self) -> None:
-        """Handle what was posted too late, on whatever thread: it may hold what is to be cancelled, or a failure to be told."""
+        """Handle events that were posted too late, on any thread. They may hold a subscription to cancel, or a failure to report."""
         while True:
             try:
                 handle, value = self._events.get_nowait()

@@ -83,7 +83,7 @@ class _Member:
                 channel.send(Frame(CREDIT, chunk, count, detail=size))
 
     def leave(self, released: Released) -> None:
-        """Say goodbye, and listen until each worker has dropped what it was at and said what it could not let go of."""
+        """Say goodbye to the workers. Listen until each has dropped its work, and has reported the cleanups that failed."""
         self._left = True
         for channel in self._channels:
             channel.say_goodbye()

@@ -61,9 +61,9 @@ def virtual_time() -> VirtualTimeScheduler:
     jumps to the next timer. So a day of ticks passes at once, in the order and at the
     ``asyncio.get_running_loop().time()`` that it would have had.
 
-    The clock is that of the regions on this scheduler alone, and does not wait for what sleeps elsewhere: give all
-    regions with a sense of time the same ``virtual_time()``. While a socket is open there, or a thread or executor is
-    at work, it goes no faster than an ordinary one. To have all of a test on virtual time, with the subscriber, use
+    The clock belongs to the regions on this scheduler. It does not wait for sleeps elsewhere, so give all regions with a
+    sense of time the same ``virtual_time()``. While a socket is open there, or a thread or executor is at work, the clock
+    runs no faster than an ordinary one. To have all of a test on virtual time, with the subscriber, use
     ``reactive_aio.testing.run_virtual``. The thread starts and ends as that of ``schedulers.thread``.
     (Reactor: ``VirtualTimeScheduler``, RxJava: ``TestScheduler``; both are moved by hand.)
 

@@ -1,8 +1,8 @@
 """Traces: what passed between publishers and subscribers, call by call.
 
-Each call of the contract is two entries, one when it is made and one when it returns or raises, so that a trace tells
-what happened inside of what. The rules read traces and nothing else (`predicates`). The way to take a trace is
-described in `recorder`.
+A trace has two entries for each call of the contract: one when the call is made, and one when it returns or raises. So it
+shows the nesting of the calls. The rules read traces and nothing else (`predicates`). `recorder` describes
+the way to take a trace.
 """
 
 from __future__ import annotations

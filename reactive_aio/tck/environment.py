@@ -31,10 +31,10 @@ def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
 class Environment:
     """The surroundings of the publisher or subscriber under test.
 
-    The event loop of the test is asked whether anything is left to run, and so are the threads begun in a test. Those
-    are the threads of executors, those that end, those with an event loop, and those that run regions. No test waits by
-    the clock then. Name the event loops of threads that were there before in ``loops``. Where a thread can't be asked,
-    because it waits for work by itself, say ``threads``, and the tests wait for silence.
+    Each test asks its event loop whether anything is left to run. It also asks the threads that start during the test, if
+    they belong to an executor, end by themselves, have an event loop, or run regions. So no test waits by the clock. Name
+    the event loops of older threads in ``loops``. A thread that waits for work by itself can't be asked: say ``threads``,
+    and the tests wait for silence.
     """
 
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop

@@ -50,7 +50,7 @@ class _Call:
 
 
 def owner_of(callback: Any) -> object | None:
-    """Return the task whose step a callback is, or the budget whose turn, or the thread it is from; else None.
+    """Return the owner of a callback: a task, a budget or a thread, or None.
 
     >>> owner_of(print)
     """
@@ -67,7 +67,7 @@ def _may_wait(callback: Any) -> bool:
 
 @frozen
 class _Permuted:
-    """Puts those who wait for a turn in a new order before each round, and has some sit it out, or all, so that tasks come in between."""
+    """Puts the waiting flows and tasks in a new order before each round. Some or all of them sit the round out."""
 
     rng: random.Random
     hold: float

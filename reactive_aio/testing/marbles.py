@@ -64,8 +64,8 @@ def from_marbles(
 ) -> Flow[Any]:
     """Make a flow of a diagram, on the clock of the loop it runs on.
 
-    Time counts from the first demand. The flow is under demand as any other. An element that is not wanted when its
-    time has come waits, and those behind it come at their times, or at once where those have passed.
+    Time counts from the first demand. The flow is under demand as any other. If an element is not wanted at its time, it
+    waits. The elements behind it come at their times, or at once if these have passed.
 
     Args: text: the diagram. values: what the signs stand for. A sign that is not among them stands for itself. error:
         what ``#`` fails with; else a MarbleError. unit: the seconds of one sign.

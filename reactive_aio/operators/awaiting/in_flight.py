@@ -128,7 +128,7 @@ class InFlight(Gathering):
         return False
 
     def _ask(self) -> None:
-        """Ask for what may be outstanding, by a quarter of it at least, unless a worker might have to wait for that."""
+        """Ask for the elements that may be outstanding: at least a quarter of them at once, unless a worker would have to wait."""
         if self._flow is None or self._ended or not self.demand:
             return
         most = max(self.max_concurrency, min(self.demand, AHEAD * self.max_concurrency))

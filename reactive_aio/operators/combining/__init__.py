@@ -74,8 +74,8 @@ class Combining(Fluent[T_co]):
     def merge(self, *others: Flow[U], prefetch: int = 128, delay_errors: bool = False) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
 
-        It is fair: where several have elements waiting, each gives what it has in its turn, so that none has its
-        turn again before the others. The elements of one flow keep their order.
+        It is fair: if several flows have elements waiting, they take turns, and each gives all that it has in its turn. The
+        elements of one flow keep their order.
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
         been emitted. At most ``prefetch`` elements of each are buffered until they are wanted.

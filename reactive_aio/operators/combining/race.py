@@ -43,7 +43,7 @@ class Racing(Gathering):
     """Asks all flows for the demand until one has signalled; then that one alone is left in the table."""
 
     def request(self, n: int) -> None:
-        """Ask those that are in the race, once all are: else one that enters late and is ready would be the first."""
+        """Ask the flows in the race when all have entered. Otherwise a late flow that is ready would be the first."""
         if not self.started:
             self.want(n)
             return

@@ -57,7 +57,7 @@ class FoldFirst(Folding[T, T]):
 
 
 class Keeping(Folding[T, A]):
-    """Keeps elements as they came, so that somebody has to hear of them when they reach nobody."""
+    """Keeps elements as they came. Elements that reach nobody have to go to the hook of discarded elements."""
 
     @property
     def held(self) -> Iterable[Any]:

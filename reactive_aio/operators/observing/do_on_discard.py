@@ -40,7 +40,7 @@ class DoOnDiscard(Pushed[T]):
 
 @define(eq=False)
 class Leaving(Passing):
-    """Passes on what comes in the context of the flow in that of the region that reads it, whose hooks are others.
+    """Passes elements from the context of the flow to that of the region that reads it, which has other hooks.
 
     Elements that the region behind does not begin with have been given to nobody, and are the flow's to discard.
     """

@@ -75,7 +75,7 @@ class OnWorkers(Pushed[Any]):
 
 
 def _capabilities(workers: Workers) -> Capabilities:
-    """Return what workers can run: each chunk by itself, and awaiting where they have event loops, which most need not say."""
+    """Return the capabilities of workers. They run each chunk by itself, and await if they say that they have event loops."""
     awaits = bool(getattr(workers, "awaits", False))
 
     def check(stage: object, _: Stage[Any, Any]) -> None:

@@ -30,7 +30,7 @@ class FromPublisher(Pushed[Any]):
 
 
 def let_go(subscription: Subscription) -> None:
-    """Cancel a subscription of somebody else's; what it raises breaks rule 3.15, and nobody listens any more."""
+    """Cancel a subscription of another library. An exception from it breaks rule 3.15 and goes to the hook."""
     try:
         subscription.cancel()
     except FAILURES as error:

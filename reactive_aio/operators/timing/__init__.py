@@ -60,9 +60,9 @@ class Timing(Fluent[T_co]):
     def debounce(self, seconds: float) -> Flow[T_co]:
         """Emit an element if no other one comes in the ``seconds`` after it, and the last element at the end.
 
-        Demand: unbounded upstream, from the first request on, since a quiet period shows only if all elements come. An
-        element whose time has come is kept until it is requested, or until the time of a later one comes. That element
-        and the latest are buffered. The others go to ``hooks.on_discard``.
+        Demand: unbounded upstream, from the first request on, since a quiet period shows only if all elements come. At most two
+        elements are buffered: the latest, and the last one whose quiet period has passed before it was requested. The others
+        go to ``hooks.on_discard``.
         Errors: a failure ends the flow after the element that is kept. The latest one, whose time has not come, is
         discarded.
         Seconds that are not above 0 are refused with ValueError when the flow is built.

@@ -112,7 +112,7 @@ class Grouping(Parting):
     # -- the Subscription of the region
 
     def cancel(self) -> None:
-        """Leave the groups to those who read them, but for those that nobody has asked for."""
+        """Leave the groups to their readers, and drop the groups that nobody has asked for."""
         unasked, self._unasked = self._unasked, deque()
         for group in unasked:
             self.release(group)

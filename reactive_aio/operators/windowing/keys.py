@@ -1,8 +1,8 @@
 """The meaning of equal and less for keys, the same on every engine.
 
-Keys are equal where Python says so (``1 == True == 1.0``, ``0.0 == -0.0``), and any NaN equals any other. Where keys are put in
-order, and where they travel, they are bytes: two keys have the same bytes where they are equal, and bytes are less where
-keys are.
+Keys are equal where Python says so (``1 == True == 1.0``, ``0.0 == -0.0``), and any NaN equals any other. A key that is
+sorted or sent to a worker is encoded as bytes. The bytes of two keys are equal if the keys are equal. They are less if
+the key is less.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class OrderedDelivery(Delivery):
         self._share = (self.prefetch >> 3) // self._ahead if self._ahead else 0
 
     def may_ask(self) -> bool:
-        """Let each begin when the one before it has a slot of the cluster, else those ahead might take them all."""
+        """Start a partition only when the one before it has a slot. Otherwise those ahead might take all slots of the cluster."""
         if self.asked > self._turn + self._ahead:
             return False
         before = self.partitions[self.asked - 1] if self.asked else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
-    """Give the frame of what a task makes: lazily, so that Spark plans it with what is read and what follows."""
+    """Return the frame of the results of a task. It is lazy, so Spark plans it together with its input and its use."""
     if isinstance(source.data, RDD):
         batches = source.data.mapPartitions(partial(batches_of, task, columns))
         frame = session_of(source).createDataFrame(batches, "batch binary", verifySchema=False)

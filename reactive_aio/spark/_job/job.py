@@ -67,7 +67,7 @@ class Job:
     context: SparkContext
     name: str
     java_rdd: Callable[[Address], Any]
-    """Gives the JavaRDD whose partitions are to run, by what its tasks have to know; called on a thread."""
+    """Makes the JavaRDD whose partitions are to run. Its argument is the address for the tasks. It is called on a thread."""
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
     grace: float = GRACE

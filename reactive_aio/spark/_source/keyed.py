@@ -1,4 +1,4 @@
-"""A flow on Spark whose elements are shuffled: by key, so that stages run on those of each key, or into other partitions.
+"""A flow on Spark with a shuffle: by key, so that stages run on the elements of each key, or into other partitions.
 
 It is one plan of Spark's: the region before the shuffle, a shuffle into partitions, a sort in each of them by key and order, and
 the region behind it. Nothing of a key is in the memory of a worker but the state of its stages. The rest is on Spark's disks,

@@ -1,8 +1,8 @@
 """A flow on Spark that the workers put into order, each of them a range of the keys.
 
-Each partition is sorted, and kept on the disks of the cluster. Samples of all of them tell ranges with about as many
-elements each, and one shuffle brings what belongs to a range into one partition, where ``sort_by`` merges it. So no
-process has more than a range in memory, and the ranges are read like any partitions: in turn, as far as they are wanted.
+Each partition is sorted, and kept on the disks of the cluster. Samples of all partitions determine ranges with about as
+many elements each. One shuffle brings the elements of a range into one partition, where ``sort_by`` merges them. So no
+process has more than a range in memory. The ranges are read like any partitions: in turn, as far as they are wanted.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
 
 @define
 class Listening(AbstractContextManager["Address | None"]):
-    """Listens, for the length of a block, to nobody: what tasks have opened is reset behind it; None where that can't be.
+    """Listens for the length of a block and accepts nobody, so that connections of tasks are reset. None where that can't be.
 
     No generator, which would set the traceback of what leaves the block, and not all let that be set.
     """
@@ -136,7 +136,7 @@ def _introduced(connection: socket.socket, greeter: Greeter) -> socket.socket:
 
 
 def _unreachable(address: Address, error: OSError) -> str:
-    """Say what was tried and what to do, in a line: the driver gets the text of what a task has raised."""
+    """Return one line that says which connection failed and what to do. The driver gets it as the error of the task."""
     return (
         f"a task on {socket.gethostname()} can't connect to the event loop at {address.host}:{address.port} "
         f"({error}). Set spark.driver.host or {HOST} to a host name that the workers can reach, and {PORTS} to "

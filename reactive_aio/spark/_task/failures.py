@@ -23,7 +23,7 @@ def pack(error: BaseException, where: str, locate: Callable[[BaseException], obj
 
 
 def loaded(frame: Frame) -> tuple[list[Any], BaseException | None]:
-    """Unpickle the elements of a frame, or those before the first that fails; what its class raises says where it was."""
+    """Unpickle the elements of a frame, up to the first one that fails. A note on its error says where that was."""
     items, failure = partial.loaded(frame)
     if failure is not None:
         add_note(failure, "while elements that came from Spark were unpickled")

@@ -1,8 +1,9 @@
 """The code that runs in Spark's workers on both sides of a shuffle.
 
-Before it, each element becomes a row: the partition that it goes to, what its key is compared by, what it is sorted by, and
-itself, pickled with its key. An element that only goes to another partition has `ANY` for its key. Behind it, rows come sorted, and the stages run key after key. A failure before the shuffle is a
-row as well, one for each partition and before all others, since no key is complete without what was lost.
+Before the shuffle, each element becomes a row of four columns: its partition, its key as bytes, its order as bytes, and
+the pickled element with its key. An element that only goes to another partition has `ANY` for its key. Behind the
+shuffle, rows come sorted, and the stages run key after key. A failure before the shuffle is a row as well. There is one
+for each partition, and it comes before all others, since no key is complete without the lost elements.
 """
 
 from __future__ import annotations

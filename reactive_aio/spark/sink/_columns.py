@@ -149,7 +149,7 @@ def check_types(wanted: DataType, kinds: set[type]) -> None:
 
 
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
-    """Give what makes of a value what Arrow takes, or None where that is the value itself."""
+    """Return the function that turns a value into one that Arrow takes, or None if Arrow takes the value itself."""
     if isinstance(wanted, TimestampType):
         return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
     if isinstance(wanted, TimestampNTZType):

@@ -1,7 +1,7 @@
 """The writer of the data source ``reactive_aio``: the tasks of a streaming query push rows to the event loop.
 
-A task sends what it is granted and waits for the rest, so that it is the subscriber who sets the pace of the query.
-And the query commits a micro-batch when the subscriber has said that it is consumed.
+A task sends as many rows as it is granted, and then waits. So the subscriber sets the pace of the query. The query
+commits a micro-batch when the subscriber has acknowledged it.
 """
 
 from __future__ import annotations
