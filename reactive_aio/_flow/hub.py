@@ -24,11 +24,13 @@ class Hub(Generic[T]):
 
     The slowest of them lets the others be ``lag`` elements ahead.
 
-    It is a Publisher. Each subscriber is given what is emitted while it is there, and before that the latest ``replay`` elements. Elements
-    may be emitted on any event loop and thread; those of each caller keep their order. ``idle`` says what happens to an element when nobody
-    is there: with "wait" up to ``lag`` of them are kept for the first who comes. With "drop" it is discarded, and goes to ``hooks.on_discard``.
-    Demand: what is emitted waits for the slowest subscriber, who is given no more than it asks for. No more than ``lag + replay`` elements are
-    kept for all together, and with ``prefetch`` so many read ahead for each subscriber. To have a subscriber not slow the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
+    It is a Publisher. A subscriber gets the latest ``replay`` elements, and then all that are emitted while it is there.
+    Elements may be emitted on any event loop and thread. The elements of each caller keep their order. ``idle`` says what
+    happens to an element without a subscriber. With "wait" up to ``lag`` elements are kept for the first one to come. With
+    "drop" the element goes to ``hooks.on_discard``.
+    Demand: a subscriber gets no more than it asks for, and emitting waits for the slowest. At most ``lag + replay`` elements
+    are kept for all together. With ``prefetch`` so many are read ahead for each subscriber. If a subscriber is not to slow
+    the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
     With ``evict_after`` a subscriber has so many seconds to take what was there when others began to wait for it. If it does not, it fails
     alone with SlowSubscriberError, and they go on. Seconds in which it waits for an element, or its event loop is blocked, do not count. Without it one
     line in the log tells of five seconds.

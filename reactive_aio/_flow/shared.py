@@ -37,10 +37,10 @@ class Read(Flow[T_co]):
 class Shared(Read[T_co]):
     """A flow that is run once for all who subscribe meanwhile, made by `Flow.share`.
 
-    `async with` holds its run open, so that it goes on when nobody is there. It begins at once, on the running loop and
-    in the current context, and asks for nothing until somebody does. Who comes when nobody has been there begins with
-    what nobody has had. When the block is left the run is cancelled, and cleaned up. Subscribers that still read fail
-    with SourceCancelledError, behind what is kept for them.
+    `async with` holds its run open, also while there is no subscriber. The run begins at once, on the running loop and in
+    the current context. It requests nothing before a subscriber does. After a time without subscribers, the next one
+    begins with the first element that none has had. At the end of the block the run is cancelled and cleaned up.
+    Subscribers that still read get the elements that are kept for them, and then fail with SourceCancelledError.
 
     >>> import asyncio
     >>> from reactive_aio import Flow

@@ -63,15 +63,17 @@ def feed(
 ) -> AbstractAsyncContextManager[Feed]:
     """Have Spark read a flow as a stream, for the length of an ``async with`` block.
 
-    ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The flow is
-    subscribed to when the query asks for its first row. A query that begins again, from its checkpoint, is given the
-    rows again that it has not committed. When this process begins again, so does the flow, and rows have to be found
-    again by their place. For this give the feed a ``name``, that of the stream for all time. Instead of a flow give it
-    a function from an offset to the flow of the elements from there on.
+    ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The feed
+    subscribes to the flow when the query asks for its first row. A query that begins again from its checkpoint gets the
+    rows that it has not committed once more.
 
-    Demand: at most ``ahead`` elements beyond the place up to which Spark has admitted rows into its batches. Up to
-    ``batch`` rows make one. Rows that have been admitted are kept until Spark commits them, which is when it plans the
-    batch behind them. So at most ``ahead`` and two batches are kept.
+    When this process begins again, so does the flow, and the feed has to find its rows by their offset. For this, pass a
+    function from an offset to the flow of the elements from there on. Also pass a ``name``, and never change it: the
+    checkpoint refers to the feed by it.
+
+    Demand: at most ``ahead`` elements beyond those that Spark has admitted into its batches. A batch has up to ``batch``
+    rows. The feed keeps admitted rows until Spark commits them, when it plans the next batch. So it keeps at most
+    ``ahead`` rows and two batches.
     Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails.
     ``feed.drain(query)`` raises the error itself.
     Trigger: by ``availableNow=True`` the query runs to the end of the flow.

@@ -69,21 +69,21 @@ def inbox(
 ) -> AbstractAsyncContextManager[Inbox[Any]]:
     """Have Spark write a stream to a flow, for the length of an ``async with`` block.
 
-    ``own.batches`` is the flow: micro-batches, each with its number and its ``rows``, which become what ``as_`` says, as
-    in ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` has a streaming DataFrame written there. A query
-    that is started elsewhere, in another process even, is started with
-    ``frame.writeStream.format("reactive_aio").options(**own.options)``, after `register`. It has to reach this
-    process at ``host``, which by default is loopback, and at ``port``, by default any that is free.
+    ``own.batches`` is the flow of micro-batches. Each has its number and its ``rows``, of the class ``as_``, as in
+    ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` starts a query that writes a streaming DataFrame there.
+    Another process may start the query too: after `register`, with
+    ``frame.writeStream.format("reactive_aio").options(**own.options)``. It connects to this process at ``host``, by
+    default loopback, and ``port``, by default any free one.
 
     Delivery: at least once, by the same number. `exactly_once` drops repetitions. Rows of different partitions
-    interleave, each partition is in order. A task that is retried goes on behind the rows that have arrived, which is
-    exact if it computes the same rows again. One that has computed another number of them fails the query.
+    interleave, each partition is in order. A task that Spark retries goes on behind the rows that have arrived. That is
+    exact if it computes the same rows again. If it computes another number of rows, the query fails.
     Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send no more rows than are
     requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
-    Errors: when the subscriber fails, the query does, with the micro-batch not committed. When the query fails that was
-    started here, so does the flow, by SparkJobError. A query that was started elsewhere may be in the middle of a
-    micro-batch when no task of it has been there for ``patience`` seconds. Then the rows fail by SparkJobError. Should
-    the query go on after all, it fails too. ``math.inf`` is for waiting until it begins again.
+    Errors: when the subscriber fails, so does the query, and the micro-batch is not committed. When a query that was
+    started here fails, the flow fails with SparkJobError. A query that was started elsewhere may disappear in the middle
+    of a micro-batch. When none of its tasks has been there for ``patience`` seconds, the rows fail with SparkJobError. If
+    the query goes on after all, it fails too. With ``math.inf`` the rows wait until the query begins again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
