@@ -419,7 +419,7 @@ async def test_a_terminal_without_rich_shows_one_line_that_is_written_over(monke
     assert re.match(r" +\d+\.\d s  R1 50,000 -> R2 2  \([\d,]+/s\)\n\nelement\n", line)
 
 
-async def test_progress_is_told_while_the_flow_runs() -> None:
+async def test_progress_is_reported_while_the_flow_runs() -> None:
     """The source ends only when it has been told of its elements, so nothing here depends on time."""
     told = asyncio.Event()
 

@@ -41,7 +41,7 @@ def test_behind_the_block_the_hooks_are_those_of_before() -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(), Outcome(), GeneratorExit(), asyncio.CancelledError()])
-async def test_what_a_hook_raises_is_reported_and_not_raised(error: BaseException) -> None:
+async def test_an_exception_of_a_hook_is_reported_and_not_raised(error: BaseException) -> None:
     reported: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: reported.append(told["exception"]))
 

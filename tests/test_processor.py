@@ -359,7 +359,7 @@ class Unwilling(ByHand):
 
 
 @pytest.mark.parametrize("when", ["second", "too late", "on_next"])
-async def test_3_15_what_a_cancel_raises_goes_to_the_hook_and_not_to_the_publisher(when: str) -> None:
+async def test_3_15_an_exception_of_a_cancel_goes_to_the_hook_and_not_to_the_publisher(when: str) -> None:
     dropped, middle, publisher = list[BaseException](), doubling(), Unwilling()
     with using(on_error_dropped=dropped.append):
         if when == "second":
@@ -492,6 +492,6 @@ def test_the_types_of_a_chain_are_those_of_its_processor() -> None:
         (asyncio.sleep, "is async def"),
     ],
 )
-def test_what_is_no_chain_is_refused_at_once(chain: Any, text: str) -> None:
+def test_an_argument_that_is_no_chain_is_refused_at_once(chain: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         processor(chain)

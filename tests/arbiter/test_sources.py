@@ -156,7 +156,7 @@ async def test_1_01_what_a_source_gives_too_many_is_not_taken_off_the_demand_of_
 
 
 @combinators(COMPLETING | PASSING)
-async def test_1_09_what_subscribe_raises_is_the_failure_of_the_source(combine: Combine) -> None:
+async def test_1_09_an_exception_of_subscribe_is_the_failure_of_the_source(combine: Combine) -> None:
     def refuse(session: object) -> None:
         raise OSError("no entry")
 
@@ -165,7 +165,7 @@ async def test_1_09_what_subscribe_raises_is_the_failure_of_the_source(combine: 
 
 
 @combinators(RECOVERING)
-async def test_1_09_what_subscribe_raises_is_recovered_from(combine: Combine) -> None:
+async def test_1_09_an_exception_of_subscribe_is_recovered_from(combine: Combine) -> None:
     refusals = iter([True, False])
 
     def refuse(session: Any) -> None:

@@ -156,6 +156,6 @@ async def test_many_processes_leave_no_pipe_and_no_zombie() -> None:
     assert before == len(os.listdir("/dev/fd"))
 
 
-async def test_what_is_no_command_is_refused() -> None:
+async def test_an_argument_that_is_no_command_is_refused() -> None:
     with pytest.raises(TypeError, match="as a list"):
         from_process("ls -l")

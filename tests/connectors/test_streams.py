@@ -112,7 +112,7 @@ async def test_a_stream_that_takes_too_long_is_given_up() -> None:
     assert [0, 1] == stream.taken
 
 
-def test_what_is_no_stream_is_refused() -> None:
+def test_an_argument_that_is_no_stream_is_refused() -> None:
     nothing: Any = object()
     with pytest.raises(TypeError, match="from_stream"):
         from_stream(nothing)
@@ -201,7 +201,7 @@ async def test_bytes_before_a_failure_are_sent() -> None:
     assert b"0\n1\n2\n" == b"".join(stream.chunks)
 
 
-async def test_what_is_no_bytes_is_refused_behind_those_before_it() -> None:
+async def test_an_element_that_is_no_bytes_is_refused_behind_those_before_it() -> None:
     stream = Sent()
     mixed: Any = Flow.of(b"a", b"b", "c")
     with pytest.raises(TypeError, match="a stream of bytes is sent bytes, not str"):

@@ -89,7 +89,7 @@ def told_once(dropped: list[BaseException], code: Code) -> list[str]:
     )
 
 
-def test_what_a_subscriber_raises_is_told_to_the_hook_once() -> None:
+def test_an_exception_of_a_subscriber_goes_to_the_hook_once() -> None:
     places: dict[str, Callable[[AnyFlow], AnyFlow]] = {
         "fused": lambda flow: flow,
         "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), prefetch=1),
@@ -155,7 +155,7 @@ def failing_discard(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
     return check
 
 
-def test_what_the_hooks_raise_is_reported_and_changes_nothing() -> None:
+def test_an_exception_of_the_hooks_is_reported_and_changes_nothing() -> None:
     places: dict[str, Callable[[AnyFlow], AnyFlow]] = {
         "fused": lambda flow: flow,
         "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), prefetch=1),

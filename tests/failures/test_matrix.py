@@ -71,36 +71,38 @@ def test_every_kind_arrives_from_every_place_at_every_end_and_over_every_boundar
     none_wrong(mixed([place for place in CLEANUPS if not place.early], WHOLE_READ, "plain", part))
 
 
-def test_what_cleanup_raises_arrives_where_the_flow_is_left_early() -> None:
+def test_an_exception_of_cleanup_arrives_where_the_flow_is_left_early() -> None:
     none_wrong(PlaceCell(place, kind, situation="early") for place in CLEANUPS for kind in ALL_KINDS)
 
 
 @in_parts
-def test_what_cleanup_raises_arrives_at_every_end_and_over_every_boundary(part: Part) -> None:
+def test_an_exception_of_cleanup_arrives_at_every_end_and_over_every_boundary(part: Part) -> None:
     none_wrong(mixed(CLEANUPS, WHOLE_READ, "early", part))
 
 
 @in_parts
-def test_what_cleanup_raises_arrives_at_an_end_that_leaves_the_flow(part: Part) -> None:
+def test_an_exception_of_cleanup_arrives_at_an_end_that_leaves_the_flow(part: Part) -> None:
     none_wrong(mixed(CLEANUPS, sorted(EARLY), "left", part))
 
 
-def test_what_cleanup_raises_behind_a_failure_is_noted_and_told_to_the_hook() -> None:
+def test_an_exception_of_cleanup_behind_a_failure_is_noted_and_told_to_the_hook() -> None:
     none_wrong(PlaceCell(place, kind, situation="failing") for place in CLEANUPS for kind in ALL_KINDS)
 
 
 @in_parts
-def test_what_cleanup_raises_behind_a_failure_is_told_once_at_every_end_and_over_every_boundary(part: Part) -> None:
+def test_an_exception_of_cleanup_behind_a_failure_is_reported_once_at_every_end_and_over_every_boundary(
+    part: Part,
+) -> None:
     none_wrong(mixed(CLEANUPS, list(ENDS), "failing", part))
 
 
-def test_what_cleanup_raises_behind_a_cancel_is_told_to_the_hook() -> None:
+def test_an_exception_of_cleanup_behind_a_cancel_goes_to_the_hook() -> None:
     places = [place for place in PLACES if place.cleanup and place.build is not None]
     none_wrong(PlaceCell(place, kind, situation="cancel") for place in places for kind in ALL_KINDS)
 
 
 @in_parts
-def test_what_cleanup_raises_behind_a_cancel_is_told_at_every_end_and_over_every_boundary(part: Part) -> None:
+def test_an_exception_of_cleanup_behind_a_cancel_is_reported_at_every_end_and_over_every_boundary(part: Part) -> None:
     none_wrong(mixed([place for place in PLACES if place.cleanup], WAITING, "cancel", part))
 
 

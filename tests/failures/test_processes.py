@@ -90,7 +90,7 @@ async def outcome(flow: Flow[Any]) -> BaseException | None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.name)
-async def test_what_a_function_raises_in_a_process_arrives(kind: Any, pool: Workers) -> None:
+async def test_an_exception_of_a_function_in_a_process_arrives(kind: Any, pool: Workers) -> None:
     async with no_leaks():
         error = await outcome(Flow.range(3).publish_on(pool).map(partial(raise_kind, kind.name)))
 
@@ -98,7 +98,7 @@ async def test_what_a_function_raises_in_a_process_arrives(kind: Any, pool: Work
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.name)
-async def test_what_cleanup_raises_in_a_process_arrives_or_is_told_to_the_hook(kind: Any, pool: Workers) -> None:
+async def test_an_exception_of_cleanup_in_a_process_arrives_or_goes_to_the_hook(kind: Any, pool: Workers) -> None:
     dropped: list[BaseException] = []
     flow = Flow.range(1).publish_on(pool).flat_map_iterable(partial(raise_at_close, kind.name)).take(1)
     with hooks.using(on_error_dropped=dropped.append):
@@ -112,7 +112,7 @@ async def test_what_cleanup_raises_in_a_process_arrives_or_is_told_to_the_hook(k
 
 @pytest.mark.parametrize("way", [Unpicklable, NotUnpicklable], ids=["pickling", "unpickling"])
 @pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.name)
-async def test_what_an_element_raises_on_its_way_there_ends_the_flow(kind: Any, way: Any, pool: Workers) -> None:
+async def test_an_exception_of_an_element_on_its_way_there_ends_the_flow(kind: Any, way: Any, pool: Workers) -> None:
     async with no_leaks():
         error = await outcome(Flow.of(way(kind.name)).publish_on(pool).map(str))
 

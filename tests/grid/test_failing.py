@@ -82,7 +82,7 @@ async def test_a_failure_at_any_step_comes_out_once_and_nothing_is_left(entry: E
 @pytest.mark.parametrize("end", [for_each, iterated], ids=lambda end: end.__name__)
 @pytest.mark.parametrize("way", [fused, Flow.from_publisher], ids=["fused", "apart"])
 @pytest.mark.parametrize("entry", HERE, ids=str)
-def test_a_failure_that_meets_a_cancellation_at_any_turn_is_told_once(entry: Entry, way: Any, end: End) -> None:
+def test_a_failure_that_meets_a_cancellation_at_any_turn_is_reported_once(entry: Entry, way: Any, end: End) -> None:
     asyncio.run(cancelled_at_every_turn(entry, way, end))
 
 

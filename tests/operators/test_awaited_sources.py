@@ -559,7 +559,7 @@ async def test_a_cancelled_error_of_the_cleanup_itself_is_raised_by_the_end(paus
         await Flow.from_async_iterable(numbers).take(1).to_list()
 
 
-async def test_a_cancelled_error_of_the_cleanup_behind_a_failure_is_told_to_the_hook() -> None:
+async def test_a_cancelled_error_of_the_cleanup_behind_a_failure_goes_to_the_hook() -> None:
     dropped: list[type[BaseException]] = []
 
     async def numbers() -> AsyncIterator[int]:

@@ -133,7 +133,7 @@ async def test_take_of_nothing_reads_nothing() -> None:
 
 @pytest.mark.parametrize("wrong", [3, "abc", {1: 2}, None, iter([1])], ids=lambda wrong: type(wrong).__name__)
 @pytest.mark.parametrize("step", ["take", "skip", "filter"])
-async def test_what_is_no_batch_is_refused_by_name(wrong: Any, step: str) -> None:
+async def test_an_argument_that_is_no_batch_is_refused_by_name(wrong: Any, step: str) -> None:
     batches: Batches[Any] = Batches(Flow.of(wrong))
     stepped = batches.filter(lambda batch: [True]) if step == "filter" else getattr(batches, step)(1)
     with pytest.raises(TypeError, match=rf"Batches\.{step}\(\) takes batches.*{type(wrong).__name__}") as caught:
@@ -153,7 +153,7 @@ def test_a_count_below_zero_is_refused_when_the_flow_is_built(step: str) -> None
         getattr(Batches(Flow.of([1])), step)(-1)
 
 
-def test_what_is_no_flow_is_refused() -> None:
+def test_an_argument_that_is_no_flow_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Batches.*takes flows, not list"):
         Batches([[1]])
 

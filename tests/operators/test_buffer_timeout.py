@@ -191,7 +191,7 @@ async def test_a_cancel_discards_what_is_held_and_leaves_no_timer() -> None:
     assert 1.0 == now()
 
 
-def test_every_element_comes_in_order_in_a_list_that_is_wanted_or_is_told_to_the_hook() -> None:
+def test_every_element_comes_in_order_in_a_list_that_is_wanted_or_goes_to_the_hook() -> None:
     async def main(seed: int) -> None:
         chance, made, got, discarded = random.Random(seed), list[int](), list[list[int]](), list[Any]()
 

@@ -122,6 +122,6 @@ async def test_a_coroutine_function_is_refused(place: int) -> None:
         await Flow.of(1).collect(*functions[:2], combine=functions[2])
 
 
-async def test_what_is_no_function_is_refused() -> None:
+async def test_an_argument_that_is_no_function_is_refused() -> None:
     with pytest.raises(TypeError, match="takes a function"):
         await Flow.of(1).collect(cast("Any", []), list.append)

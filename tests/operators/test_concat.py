@@ -131,7 +131,7 @@ async def test_cancel_ends_the_current_flow_and_what_follows_is_not_subscribed_t
     assert ["subscribe", "next"] == subscriber.kinds
 
 
-async def test_an_element_that_comes_after_cancel_is_told_to_the_hook() -> None:
+async def test_an_element_that_comes_after_cancel_goes_to_the_hook() -> None:
     publisher, subscriber, discarded = Sessions(), Recorder(2), list[object]()
     with hooks.using(on_discard=discarded.append):
         Flow.from_publisher(publisher).concat(Flow.of(3)).subscribe(subscriber)

@@ -105,7 +105,7 @@ async def test_cancel_reaches_every_flow_and_tells_the_hooks_of_what_waits() -> 
 
 
 @pytest.mark.parametrize("other", [[1, 2], None])
-def test_what_is_no_flow_is_refused_when_it_is_built(other: Any) -> None:
+def test_an_argument_that_is_no_flow_is_refused_when_it_is_built(other: Any) -> None:
     with pytest.raises(TypeError, match=r"concat_eager\(\) takes flows"):
         Flow.of(1).concat_eager(other)
 

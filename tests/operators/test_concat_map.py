@@ -220,7 +220,7 @@ async def test_no_more_flows_are_read_at_the_same_time_than_concurrency_says() -
     subscriber.cancel()
 
 
-async def test_what_is_read_ahead_is_told_to_the_hook_when_a_flow_before_it_fails() -> None:
+async def test_what_is_read_ahead_goes_to_the_hook_when_a_flow_before_it_fails() -> None:
     inner, subscriber, discarded, dropped = Sessions(), Recorder(9), list[object](), list[BaseException]()
     with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
         Flow.range(3).concat_map_eager(lambda _: Flow.from_publisher(inner)).subscribe(subscriber)

@@ -185,7 +185,7 @@ async def test_a_failing_function_ends_the_flow_behind_what_came_before(
 
 
 @pytest.mark.parametrize("method", ["take_while", "take_until", "skip_while", "distinct", "distinct_until_changed"])
-def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
+def test_an_argument_that_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
     async def later(n: int) -> bool:
         return bool(n)
 
@@ -248,7 +248,9 @@ async def test_a_slice_asks_for_what_leads_to_the_wanted_elements(at: Any, reque
     ],
     ids=str,
 )
-def test_what_is_no_slice_of_a_stream_is_refused_when_the_flow_is_built(at: Any, error: Any, text: str) -> None:
+def test_an_argument_that_is_no_slice_of_a_stream_is_refused_when_the_flow_is_built(
+    at: Any, error: Any, text: str
+) -> None:
     with pytest.raises(error, match=text):
         Flow.of(1)[at]
 
@@ -351,7 +353,7 @@ async def test_ignore_elements_asks_for_everything() -> None:
 
 @pytest.mark.parametrize("n", [-1, 1.5, "1", True])
 @pytest.mark.parametrize("method", ["take_last", "skip_last"])
-def test_what_is_no_count_is_refused_when_the_flow_is_built(method: str, n: Any) -> None:
+def test_an_argument_that_is_no_count_is_refused_when_the_flow_is_built(method: str, n: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=method):
         getattr(Flow.of(1), method)(n)
 

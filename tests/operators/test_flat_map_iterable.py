@@ -128,7 +128,7 @@ async def test_an_end_in_the_middle_of_an_iterable_waits_for_demand() -> None:
     assert recorder.kinds == ["subscribe", "next", "next", "complete"]
 
 
-async def test_what_the_function_raises_comes_behind_the_elements_before_it() -> None:
+async def test_an_exception_of_the_function_comes_behind_the_elements_before_it() -> None:
     recorder = Recorder(request=9)
 
     Flow.of("12", "3x").flat_map_iterable(lambda text: map(int, text)).map(str).subscribe(recorder)

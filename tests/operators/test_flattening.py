@@ -156,7 +156,7 @@ def test_an_async_function_is_refused_when_the_flow_is_built(name: str) -> None:
 
 
 @operators
-def test_what_is_no_function_is_refused_when_the_flow_is_built(name: str) -> None:
+def test_an_argument_that_is_no_function_is_refused_when_the_flow_is_built(name: str) -> None:
     with pytest.raises(TypeError, match=rf"{name}\(\) takes a function, not Flow"):
         OPERATORS[name](Flow.of(1), Flow.of(1))
 

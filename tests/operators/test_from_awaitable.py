@@ -161,7 +161,7 @@ async def test_a_coroutine_is_refused_when_the_flow_is_built_and_closed() -> Non
 
 
 @pytest.mark.parametrize("make", [lambda: asyncio.get_running_loop().create_future(), lambda: 3], ids=["future", "int"])
-async def test_what_is_no_function_is_refused_when_the_flow_is_built(make: Any) -> None:
+async def test_an_argument_that_is_no_function_is_refused_when_the_flow_is_built(make: Any) -> None:
     with pytest.raises(TypeError, match=r"takes a function that returns an awaitable, not a (_asyncio\.)?(Future|int)"):
         Flow.from_awaitable(make())
     with pytest.raises(TypeError, match=r"from_callable\(\) takes a function"):

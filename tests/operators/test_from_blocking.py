@@ -141,7 +141,7 @@ async def test_the_plan_shows_it_by_its_name() -> None:
     assert "from_blocking(poll)" in flow.describe()
 
 
-async def test_what_it_raises_arrives_behind_its_elements() -> None:
+async def test_its_exception_arrives_behind_its_elements() -> None:
     def poll() -> Iterator[int]:
         yield 1
         raise OSError("gone")

@@ -164,7 +164,7 @@ async def test_what_waits_when_it_is_cancelled_is_discarded_and_a_failure_does_n
     assert (["a"], [failure]) == (discarded, dropped)
 
 
-async def test_what_register_raises_fails_the_flow() -> None:
+async def test_an_exception_of_register_fails_the_flow() -> None:
     def register(_: Emitter[int]) -> None:
         raise OSError("no bell")
 
@@ -185,7 +185,7 @@ async def test_an_emitter_that_was_handed_over_before_that_takes_nothing() -> No
     assert not handed[0].next("ring")
 
 
-async def test_what_unregistering_raises_fails_a_flow_that_had_completed() -> None:
+async def test_an_exception_of_unregistering_fails_a_flow_that_had_completed() -> None:
     def register(emitter: Emitter[int]) -> Callable[[], None]:
         emitter.next(1)
         emitter.complete()
@@ -342,7 +342,7 @@ async def test_an_async_function_that_undoes_it_is_awaited_before_the_end(awaite
     assert ["left"] == log
 
 
-async def test_what_it_raises_behind_a_failure_is_noted_on_that() -> None:
+async def test_its_exception_behind_a_failure_is_noted_on_that() -> None:
     dropped: list[BaseException] = []
 
     async def leave() -> None:
@@ -376,7 +376,7 @@ async def test_what_undoes_nothing_is_refused(given: Any) -> None:
 # -- what is refused
 
 
-async def test_what_is_no_exception_is_refused_where_it_is_handed_over() -> None:
+async def test_an_argument_that_is_no_exception_is_refused_where_it_is_handed_over() -> None:
     bell = Bell()
     await subscribed(bell)
 

@@ -100,7 +100,7 @@ async def test_it_is_called_in_the_context_of_the_subscriber(source: str, make: 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("error", [OSError, SystemExit, KeyboardInterrupt])
-async def test_what_it_raises_ends_the_flow(source: str, error: type[BaseException]) -> None:
+async def test_its_exception_ends_the_flow(source: str, error: type[BaseException]) -> None:
     def broken() -> Any:
         raise error("broken")
 

@@ -263,7 +263,7 @@ async def test_a_cancelled_error_of_the_closing_is_a_failure(method: str) -> Non
         await polled(client).take(2).to_list()
 
 
-async def test_what_closing_raises_behind_a_failure_is_noted_and_goes_to_the_hook() -> None:
+async def test_an_exception_of_closing_behind_a_failure_is_noted_and_goes_to_the_hook() -> None:
     second, dropped = KeyError("second"), list[BaseException]()
     client = Client([OSError("first")], failing={"close": second})
 

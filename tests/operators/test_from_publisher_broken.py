@@ -27,12 +27,12 @@ class RaisesFrom:
             raise OSError("cancel raised")
 
 
-async def test_3_16_what_request_raises_ends_the_flow() -> None:
+async def test_3_16_an_exception_of_request_ends_the_flow() -> None:
     with pytest.raises(OSError, match="request raised"):
         await asyncio.wait_for(Flow.from_publisher(RaisesFrom("request")).to_list(), 60)
 
 
-async def test_3_15_what_cancel_raises_goes_to_the_hook() -> None:
+async def test_3_15_an_exception_of_cancel_goes_to_the_hook() -> None:
     dropped: list[BaseException] = []
     with hooks.using(on_error_dropped=dropped.append):
         assert "first" == await asyncio.wait_for(Flow.from_publisher(RaisesFrom("cancel")).first(), 60)
@@ -88,7 +88,7 @@ ANY = [
 
 
 @pytest.mark.parametrize("error", ANY, ids=lambda error: type(error).__name__)
-async def test_2_05_what_the_cancel_of_a_second_subscription_raises_goes_to_the_hook(error: BaseException) -> None:
+async def test_2_05_an_exception_of_the_cancel_of_a_second_subscription_goes_to_the_hook(error: BaseException) -> None:
     dropped: list[BaseException] = []
     with hooks.using(on_error_dropped=dropped.append):
         async with asyncio.timeout(60):

@@ -177,7 +177,7 @@ def test_bytes_are_less_where_keys_are_and_equal_where_keys_are(pair: tuple[Any,
     assert (one[0] < other[0]) == (in_bytes(one[0]) < in_bytes(other[0]))
 
 
-def test_what_is_no_scalar_is_refused_as_an_order() -> None:
+def test_an_argument_that_is_no_scalar_is_refused_as_an_order() -> None:
     flow = Flow.of(1).group_by_key(third, order_by=lambda n: [n]).pairs()
 
     with pytest.raises(TypeError, match=r"can't be a key that is sorted or sent to Spark.*not list"):

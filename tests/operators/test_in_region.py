@@ -159,7 +159,7 @@ def test_results_are_in_order_up_to_the_first_failure_and_all_of_them_up_to_one_
         assert [-item for item in range(min(n, fails_before))] == found
 
 
-def test_a_failure_that_another_one_has_overtaken_is_told_to_the_hook() -> None:
+def test_a_failure_that_another_one_has_overtaken_goes_to_the_hook() -> None:
     late = threading.Event()
 
     def fail(n: int) -> int:

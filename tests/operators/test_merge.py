@@ -352,7 +352,7 @@ async def test_every_flow_is_ended_when_the_loop_that_it_is_read_on_stops_in_the
 
 
 @pytest.mark.parametrize("other", [[1, 2], None, Flow.of])
-def test_what_is_no_flow_is_refused_when_it_is_built(other: Any) -> None:
+def test_an_argument_that_is_no_flow_is_refused_when_it_is_built(other: Any) -> None:
     with pytest.raises(TypeError, match=r"merge\(\) takes flows"):
         Flow.of(1).merge(other)
 

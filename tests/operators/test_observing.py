@@ -221,7 +221,7 @@ async def test_a_failing_do_on_subscribe_keeps_the_flow_from_being_subscribed_to
 
 
 @pytest.mark.parametrize("method", ["do_on_request", "do_on_cancel", "do_finally"])
-async def test_what_a_function_raises_arrives_at_the_end_that_is_awaited(method: str) -> None:
+async def test_an_exception_of_a_function_arrives_at_the_end_that_is_awaited(method: str) -> None:
     dropped: list[BaseException] = []
 
     with hooks.using(on_error_dropped=dropped.append), pytest.raises(LookupError, match="broken"):
@@ -231,7 +231,7 @@ async def test_what_a_function_raises_arrives_at_the_end_that_is_awaited(method:
 
 
 @pytest.mark.parametrize("method", ["do_on_cancel", "do_finally"])
-async def test_what_a_function_raises_behind_a_failure_is_noted_and_reported(method: str) -> None:
+async def test_an_exception_of_a_function_behind_a_failure_is_noted_and_reported(method: str) -> None:
     dropped: list[BaseException] = []
 
     with hooks.using(on_error_dropped=dropped.append), pytest.raises(ZeroDivisionError) as failed:
@@ -242,7 +242,7 @@ async def test_what_a_function_raises_behind_a_failure_is_noted_and_reported(met
 
 
 @pytest.mark.parametrize("method", ["do_on_cancel", "do_finally"])
-async def test_what_a_function_raises_behind_a_cancel_is_reported(method: str) -> None:
+async def test_an_exception_of_a_function_behind_a_cancel_is_reported(method: str) -> None:
     dropped: list[BaseException] = []
 
     with hooks.using(on_error_dropped=dropped.append):
@@ -275,7 +275,7 @@ async def test_the_functions_run_in_the_context_of_the_subscriber() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
+def test_an_argument_that_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
     async def later(*_: object) -> None:
         """Do nothing."""
 

@@ -348,7 +348,7 @@ async def test_on_drop_is_called_with_each_in_the_context_of_the_subscriber(drop
     assert [(item, "subscriber") for item in dropped] == told
 
 
-async def test_what_on_drop_raises_fails_the_flow() -> None:
+async def test_an_exception_of_on_drop_fails_the_flow() -> None:
     def refuse(item: Any) -> None:
         raise ValueError(f"{item} must not be lost")
 

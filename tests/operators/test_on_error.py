@@ -75,7 +75,7 @@ async def test_the_same_error_is_not_its_own_cause() -> None:
     assert failed.value.__cause__ is None
 
 
-async def test_what_a_function_raises_has_the_failure_as_its_context() -> None:
+async def test_an_exception_of_a_function_has_the_failure_as_its_context() -> None:
     def broken(*_: object) -> Any:
         raise ValueError("broken")
 
@@ -160,7 +160,7 @@ async def test_the_functions_run_in_the_context_of_the_subscriber() -> None:
 
 
 @pytest.mark.parametrize("method", ["retry_if", "on_error_map"])
-def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
+def test_an_argument_that_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
     async def later(*_: object) -> None:
         """Do nothing."""
 

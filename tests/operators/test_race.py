@@ -129,6 +129,6 @@ async def test_unbounded_demand_stays_unbounded() -> None:
     assert [[UNBOUNDED]] == publisher.requests
 
 
-def test_what_is_no_flow_is_refused_when_the_flow_is_built() -> None:
+def test_an_argument_that_is_no_flow_is_refused_when_the_flow_is_built() -> None:
     with pytest.raises(TypeError, match=r"race\(\) takes flows, not list"):
         Flow.of(1).race([2])

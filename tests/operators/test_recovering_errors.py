@@ -82,6 +82,6 @@ async def test_an_error_of_the_types_named_is_recovered_from(method: str, errors
 
 @pytest.mark.parametrize("errors", [int, OSError(), "OSError", (OSError, int), [OSError], None])
 @pytest.mark.parametrize("method", RECOVERING)
-def test_what_is_no_type_of_exceptions_is_refused_when_the_flow_is_built(method: str, errors: Any) -> None:
+def test_an_argument_that_is_no_type_of_exceptions_is_refused_when_the_flow_is_built(method: str, errors: Any) -> None:
     with pytest.raises(TypeError, match=rf"{method.split(maxsplit=1)[0]}\(errors"):
         RECOVERING[method](Flow.of(1), errors=errors)

@@ -324,7 +324,7 @@ KEYED = {"min", "max", "to_sorted_list", "top_k"}
 
 
 @pytest.mark.parametrize("name", ["all", "any", "to_dict", *sorted(KEYED), "count_by_key", "reduce_by_key", "reduce"])
-async def test_what_is_no_ordinary_function_is_refused(name: str) -> None:
+async def test_an_argument_that_is_no_ordinary_function_is_refused(name: str) -> None:
     async def later(item: object) -> None:
         """Do nothing."""
 

@@ -34,7 +34,7 @@ def test_a_range_that_is_none_is_refused_by_name(arguments: Any) -> None:
         Flow.range(*arguments)
 
 
-def test_what_is_no_error_is_refused() -> None:
+def test_an_argument_that_is_no_error_is_refused() -> None:
     with pytest.raises(TypeError, match="an exception or a function that makes one, not str"):
         Flow.error("down")
 
@@ -62,7 +62,7 @@ def test_several_flows_in_one_argument_are_refused_with_how_to_write_it(method: 
 
 
 @pytest.mark.parametrize("method", [*COMBINING, "switch_if_empty", "with_latest_from"])
-def test_what_is_no_flow_is_refused_in_the_first_place_as_well(method: str) -> None:
+def test_an_argument_that_is_no_flow_is_refused_in_the_first_place_as_well(method: str) -> None:
     with pytest.raises(TypeError, match=rf"{method}\(\) takes flows, not int"):
         getattr(Flow, method)(3, Flow.of(1))
     with pytest.raises(TypeError, match=rf"{method}\(\) takes flows, not list"):
@@ -78,6 +78,6 @@ def test_a_flow_that_is_made_of_elements_is_refused_with_how_to_write_it(element
 
 
 @pytest.mark.parametrize("elements", [[1], None, Flow.of(1)])
-def test_what_is_no_source_is_refused(elements: Any) -> None:
+def test_an_argument_that_is_no_source_is_refused(elements: Any) -> None:
     with pytest.raises(TypeError, match=r"flow_of\(\) takes a source, not .*from_iterable\(\)"):
         flow_of(elements)

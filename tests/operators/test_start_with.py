@@ -182,7 +182,7 @@ async def test_each_subscription_switches_for_itself() -> None:
     assert [1] == await flow.to_list() == await flow.to_list()
 
 
-def test_what_is_no_flow_is_refused_when_the_flow_is_built() -> None:
+def test_an_argument_that_is_no_flow_is_refused_when_the_flow_is_built() -> None:
     with pytest.raises(TypeError, match="switch_if_empty"):
         Flow.of(1).switch_if_empty([1])
 

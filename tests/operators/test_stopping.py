@@ -320,7 +320,7 @@ def test_a_cancel_waits_for_the_cleanup_of_the_condition_and_the_hook_gets_what_
 
 
 @pytest.mark.parametrize("error", [OSError("watch"), SystemExit(3)], ids=repr)
-def test_what_the_cleanup_of_the_condition_raises_is_raised(error: BaseException) -> None:
+def test_an_exception_of_the_cleanup_of_the_condition_is_raised(error: BaseException) -> None:
     async def main() -> None:
         await Flow.interval(1).take(1).for_each(print, stop=Watched(error))
 
@@ -329,7 +329,7 @@ def test_what_the_cleanup_of_the_condition_raises_is_raised(error: BaseException
     assert error is found.value
 
 
-def test_what_the_condition_raises_beside_a_failure_of_the_flow_is_a_note_and_goes_to_the_hook() -> None:
+def test_an_exception_of_the_condition_beside_a_failure_of_the_flow_is_a_note_and_goes_to_the_hook() -> None:
     async def main() -> None:
         dropped = list[BaseException]()
         watched = Watched(OSError("watch"))
@@ -379,7 +379,7 @@ def test_a_timeout_of_the_function_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("no signal"), SystemExit(3), KeyboardInterrupt()], ids=repr)
-def test_what_the_stop_raises_stops_the_flow_and_is_raised(error: BaseException) -> None:
+def test_an_exception_of_the_stop_stops_the_flow_and_is_raised(error: BaseException) -> None:
     taken: list[int] = []
 
     async def stop() -> None:

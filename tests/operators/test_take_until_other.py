@@ -187,7 +187,7 @@ def test_right_behind_its_source_it_lets_the_others_finish(
     assert expected == run_virtual(main())
 
 
-async def test_what_the_function_raises_ends_it() -> None:
+async def test_an_exception_of_the_function_ends_it() -> None:
     async def fail() -> None:
         raise OSError("gone")
 

@@ -233,7 +233,7 @@ async def test_dematerialize_refuses_what_is_no_signal() -> None:
 
 
 @pytest.mark.parametrize("method", ["map_not_none", "scan", "handle"])
-def test_what_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
+def test_an_argument_that_is_no_ordinary_function_is_refused_when_the_flow_is_built(method: str) -> None:
     async def later(*_: object) -> None:
         """Do nothing."""
 

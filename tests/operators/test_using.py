@@ -249,7 +249,7 @@ async def test_whatever_fails_besides_the_flow_names_the_source(place: str) -> N
     assert items == ([1] if place == "leave" else [])
 
 
-async def test_what_leaving_raises_behind_an_early_end_arrives_at_the_end_that_is_awaited() -> None:
+async def test_an_exception_of_leaving_behind_an_early_end_arrives_at_the_end_that_is_awaited() -> None:
     dropped: list[BaseException] = []
 
     @contextmanager

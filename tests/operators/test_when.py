@@ -248,7 +248,7 @@ def test_a_failure_during_the_cleanup_is_raised_behind_the_block(build: Any) -> 
 
 
 @pytest.mark.parametrize("method", ["retry_when", "repeat_when"])
-def test_what_is_no_function_is_refused_when_the_flow_is_built(method: str) -> None:
+def test_an_argument_that_is_no_function_is_refused_when_the_flow_is_built(method: str) -> None:
     with pytest.raises(TypeError, match=rf"{method}\(\) takes a function, not int"):
         getattr(Flow.of(1), method)(3)
 

@@ -217,7 +217,7 @@ async def test_large_results_wait_in_the_worker_before_they_are_made(tmp_path: P
         ("1", TypeError, "the number of bytes is a whole number, not str"),
     ],
 )
-def test_what_is_no_number_of_bytes_is_refused(given: Any, error: type[Exception], text: str) -> None:
+def test_an_argument_that_is_no_number_of_bytes_is_refused(given: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         schedulers.processes(2, max_bytes=given)
 

@@ -598,7 +598,7 @@ def test_what_came_in_place_of_a_failure_is_told() -> None:
         (trace(on_next(None, raises=FAILED), provoked=True), "but raised OSError('failed')"),
     ],
 )
-def test_how_a_call_ended_is_told(told: Trace, seen: str) -> None:
+def test_how_a_call_ended_is_reported(told: Trace, seen: str) -> None:
     (violation,) = violations(told, ["2.13"])
 
     assert seen in violation.seen

@@ -56,7 +56,7 @@ def test_values_are_those_that_were_passed() -> None:
     ]
 
 
-def test_what_a_call_raises_is_written_down_and_goes_on() -> None:
+def test_an_exception_of_a_call_is_written_down_and_goes_on() -> None:
     class Clumsy(subscribers.Recorder):
         def on_next(self, item: Any) -> None:
             raise OSError(item)

@@ -62,7 +62,7 @@ def publisher(subscription: type[GoodSubscription]) -> type[Verification]:
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_what_a_subscriber_raises_breaks_rule_2_13(error: type[BaseException]) -> None:
+def test_an_exception_of_a_subscriber_breaks_rule_2_13(error: type[BaseException]) -> None:
     class Raising(GoodSubscriber):
         def on_next(self, item: Any) -> None:
             super().on_next(item)
@@ -75,7 +75,7 @@ def test_what_a_subscriber_raises_breaks_rule_2_13(error: type[BaseException]) -
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_what_request_raises_breaks_rule_3_16(error: type[BaseException]) -> None:
+def test_an_exception_of_request_breaks_rule_3_16(error: type[BaseException]) -> None:
     class Raising(GoodSubscription):
         def request(self, n: int) -> None:
             super().request(n)
@@ -85,7 +85,7 @@ def test_what_request_raises_breaks_rule_3_16(error: type[BaseException]) -> Non
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_what_subscribe_raises_breaks_rule_1_9(error: type[BaseException]) -> None:
+def test_an_exception_of_subscribe_breaks_rule_1_9(error: type[BaseException]) -> None:
     class Raising(GoodPublisher):
         def start(self, subscriber: Any) -> None:
             raise error
@@ -99,7 +99,7 @@ def test_what_subscribe_raises_breaks_rule_1_9(error: type[BaseException]) -> No
 
 # A KeyboardInterrupt that no signal raises is the one of who runs the tests.
 @pytest.mark.parametrize("error", [error for error in ERRORS if error is not KeyboardInterrupt])
-def test_what_a_callback_of_a_publisher_raises_leaves_the_other_tests_alone(error: type[BaseException]) -> None:
+def test_an_exception_of_a_callback_of_a_publisher_leaves_the_other_tests_alone(error: type[BaseException]) -> None:
     class Raising(GoodSubscription):
         def deliver(self) -> None:
             asyncio.get_running_loop().call_soon(self.stumble)

@@ -79,7 +79,7 @@ async def test_a_subscriber_that_cancels_in_on_complete_is_told() -> None:
         publisher.complete()
 
 
-async def test_what_a_signal_raises_is_the_cause_of_the_violation() -> None:
+async def test_an_exception_of_a_signal_is_the_cause_of_the_violation() -> None:
     class Clumsy(Recorder):
         def on_next(self, item: Any) -> None:
             raise OSError(item)
@@ -201,7 +201,7 @@ class MuteError(Exception):
         raise KeyError("repr")
 
 
-async def test_a_violation_is_told_whatever_the_repr_of_what_was_signalled_does() -> None:
+async def test_a_violation_is_reported_whatever_the_repr_of_what_was_signalled_does() -> None:
     publisher, subscriber = ByHand(), Recorder(request=1)
     strict(publisher).subscribe(subscriber)
     publisher.error(error := MuteError())
@@ -228,7 +228,7 @@ class OwnBaseError(BaseException):
 
 
 @pytest.mark.parametrize("error", [OwnBaseError(), asyncio.CancelledError(), MuteError()], ids=type)
-async def test_what_a_signal_raises_is_a_violation_whatever_its_class(error: BaseException) -> None:
+async def test_an_exception_of_a_signal_is_a_violation_whatever_its_class(error: BaseException) -> None:
     class Raising(Recorder):
         def on_next(self, item: Any) -> None:
             raise error

@@ -75,7 +75,7 @@ def test_an_element_that_is_not_wanted_waits() -> None:
 
 
 @pytest.mark.parametrize("text", ["(a", "a)", "(a-)", "((a))", "a|b", "a#|", "^a", "a!"])
-def test_what_is_no_diagram_is_refused(text: str) -> None:
+def test_an_argument_that_is_no_diagram_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="marbles"):
         from_marbles(text)
 
