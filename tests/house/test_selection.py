@@ -217,7 +217,7 @@ def test_no_other_module_takes_the_session() -> None:
 
 def test_what_takes_long_comes_first_and_a_module_stays_together() -> None:
     many = product_of("test_many", n=range(selection.SECONDS - 1))
-    costly = product_of("test_costly", ("costly",), folder="tests/grid", n=[1])
+    costly = product_of("test_costly", ("costly",), folder="tests/web", n=[1])
     spark = product_of("test_spark", folder="tests/spark", n=[1, 2])
     items = [*many[:5], *costly, *many[5:], *spark]
 
