@@ -96,6 +96,7 @@ def test_a_block_runs(page: Path, number: int, block: str, output: str, run: Run
         assert output == printed
 
 
+@pytest.mark.costly
 def test_the_tests_of_the_docs_pass(tmp_path: Path) -> None:
     blocks = [block for page, number, block, _ in BLOCKS if (page, number) in UNDER_PYTEST]
     for number, block in enumerate(blocks):

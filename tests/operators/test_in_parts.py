@@ -114,6 +114,7 @@ def combined(stage: Stage[Any, Any], parts: list[list[Any]]) -> list[Any]:
     return over(halves.combine, chain.from_iterable(over(halves.partial, part) for part in parts))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("stage", "items"), STAGES, ids=lambda value: str(value) if isinstance(value, Stage) else "")
 @given(data=st.data())
 @settings(max_examples=25)
@@ -125,6 +126,7 @@ def test_in_parts_it_gives_what_it_gives_over_the_whole(
     assert repr(over(stage, chain.from_iterable(parts))) == repr(combined(stage, parts))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("stage", "items"), STAGES, ids=lambda value: str(value) if isinstance(value, Stage) else "")
 @given(data=st.data())
 @settings(max_examples=15)
