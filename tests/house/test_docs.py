@@ -122,6 +122,13 @@ def test_no_block_is_left_out() -> None:
     assert "def test_the_programs_of_a_page_run(" in (ROOT / "tests" / "spark" / "test_pages.py").read_text()
 
 
+def test_each_output_is_compared() -> None:
+    """An output behind a program is marked as text, by which the tests find it."""
+    unmarked = re.compile(r"^```python\n(?:(?!```).*\n)*```\n\n```\n", re.MULTILINE)
+
+    assert [] == [page.name for page in PAGES if unmarked.search(page.read_text())]
+
+
 def anchors(page: Path) -> set[str]:
     """The names by which links reach the headings of a page, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
