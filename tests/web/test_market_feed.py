@@ -98,16 +98,20 @@ async def test_a_feed_serves_those_who_read_whatever_the_others_do(monkeypatch: 
             raws = await asyncio.gather(*deaf, *vanishing)
             for n, client in enumerate(raws[DEAF:]):
                 (client.reset, client.end, client.close)[n % 3]()
-            await until(only_the_deaf_are_behind, reading)
-            held_up = hub.snapshot().made
-            await patience_of(hub).let_pass()
-            assert CLIENTS == hub.subscribers
-            await feeding
-            hub.complete()
-            taken = await asyncio.gather(*reading)
-            assert 0 == hub.subscribers
-            for client in raws:
-                await client.gone()
+            try:
+                await until(only_the_deaf_are_behind, reading)
+                held_up = hub.snapshot().made
+                await patience_of(hub).let_pass()
+                assert CLIENTS == hub.subscribers
+                await feeding
+                hub.complete()
+                taken = await asyncio.gather(*reading)
+                assert 0 == hub.subscribers
+            finally:  # a server waits for its clients
+                for client in raws:
+                    await client.gone()
+                for task in (feeding, *reading):
+                    task.cancel()
 
     assert PRICES > held_up, "the feed waits for those who want nothing more, until their time is up"
     assert [list(range(PRICES))] * CLIENTS == taken
