@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import Context
 from typing import Any, TypeVar
 
+from .missing import NOTHING
+
 AnyTask = asyncio.Task[Any]
 R = TypeVar("R")
+T = TypeVar("T")
 
 if sys.version_info >= (3, 12):
     _swap: Callable[[asyncio.AbstractEventLoop, AnyTask | None], AnyTask | None]
@@ -25,6 +28,14 @@ if sys.version_info >= (3, 12):
         finally:
             _swap(loop, before)
 
+    def next_as(loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, items: Iterator[T]) -> T | Any:
+        """Do so for the next element, or NOTHING: to hand on arguments that are not known takes as long as all the rest."""
+        before = _swap(loop, task)
+        try:
+            return context.run(next, items, NOTHING)
+        finally:
+            _swap(loop, before)
+
 else:
     _tasks: dict[asyncio.AbstractEventLoop, AnyTask | None] = getattr(asyncio.tasks, "_current_tasks")  # noqa: B009
 
@@ -36,6 +47,18 @@ else:
         _tasks[loop] = task
         try:
             return context.run(call, *args)
+        finally:
+            if before is None:
+                del _tasks[loop]
+            else:
+                _tasks[loop] = before
+
+    def next_as(loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, items: Iterator[T]) -> T | Any:
+        """Do so for the next element, or NOTHING: to hand on arguments that are not known takes as long as all the rest."""
+        before = _tasks.get(loop)
+        _tasks[loop] = task
+        try:
+            return context.run(next, items, NOTHING)
         finally:
             if before is None:
                 del _tasks[loop]

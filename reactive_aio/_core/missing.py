@@ -1,4 +1,4 @@
-"""The mark for "no value yet"."""
+"""The marks for "no value yet" and "nothing at once"."""
 
 from __future__ import annotations
 
@@ -16,3 +16,6 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
+
+NOTHING: Final[Any] = object()
+"""Given in place of an element where there is none at once; to be compared with, and never passed on."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from .._core.missing import NOTHING
 from .._fusion import label
 from .flow import Flow
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 async def for_each_row(
@@ -23,11 +25,27 @@ async def for_each_row(
     await rows.for_each_row(flow, fn, weigh, most, lambda n: f"for_each({label(end)}), on element #{n}")
 
 
-def readily(items: AsyncIterator[T]) -> Callable[[None], T | None]:
-    """Return what gives the next element of an iterator if that needs no wait, else None: then `anext` has it."""
-    ready: Callable[[None], T | None] = getattr(items, "ready", _none)
+class Ready(Protocol[T_co]):
+    """Gives what is there at once."""
+
+    @property
+    def poll(self) -> Callable[[], T_co | Any]:
+        """Give a function that returns the next element, or NOTHING if that needs a wait."""
+        ...
+
+
+class Never:
+    """For an iterator that has only `anext`."""
+
+    def poll(self) -> Any:
+        """Give nothing."""
+        return NOTHING
+
+
+def readily(items: AsyncIterator[T]) -> Ready[T]:
+    """Return what gives the next element of an iterator if that needs no wait; else `anext` has it."""
+    ready: Ready[T] = getattr(items, "steps", NEVER)
     return ready
 
 
-def _none(_: None) -> None:
-    """Give nothing, for an iterator that has only `anext`."""
+NEVER: Final = Never()

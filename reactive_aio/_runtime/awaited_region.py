@@ -14,13 +14,13 @@ from types import GeneratorType, coroutine
 from typing import Any, cast
 
 from .._core.guard import FAILURES
-from .._core.identity import run_as
+from .._core.identity import next_as
+from .._core.missing import NOTHING
 from .._fusion import BARE, READING, RegionRun
 from .._plan import Receiver, Region
 from ..spec import MOST_AT_ONCE
 from .awaited import AwaitedInput
 from .driver import RegionDriver
-from .emission import NOTHING
 from .host import FlowHost
 from .life import OPEN
 from .owner import Owner
@@ -218,11 +218,11 @@ class AwaitedDriver(RegionDriver):
         """Give the next element of the current pass, or NOTHING, under the owner's identity."""
         run, owner = self.run, self._owner
         items, going = run.current, owner.going
+        # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.
         if items is None or going is None or going.done() or self._draining or self.cancelled:
             return NOTHING
         try:
-            # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.
-            item = run_as(self.loop, owner.task, owner.context, next, items, NOTHING)
+            item = next_as(self.loop, owner.task, owner.context, items)
         except FAILURES as error:
             self._fail(error, locate=True)
             return NOTHING

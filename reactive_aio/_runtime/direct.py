@@ -14,19 +14,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from operator import length_hint
-from typing import Any, Final
+from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator, close_all
-from .._core.missing import MISSING
+from .._core.missing import MISSING, NOTHING
 from .._core.notes import add_note
 from .._fusion import OVER, READING, Call, RegionRun, sized
 from .._plan import Plan, Pulled
 from ..hooks import also_failed, drop_error
 from .iterating import raise_held
-
-NOTHING: Final = object()
 
 
 async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from .._core import budgets
 from .._core.guard import FAILURES, as_of_a_generator
+from .._core.missing import NOTHING
 from .._fusion import FINISHING, OVER, READING, STARTING, Call, RegionRun
 from .._plan import Receiver
 from ..spec import MOST_AT_ONCE, UNBOUNDED
@@ -22,8 +23,6 @@ from .handover import Handover
 from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE, OPEN, Life
 from .turns import Turns
-
-NOTHING: Final = object()
 
 MANY: Final = 8
 """From how much demand on a list is filled by a call. Fewer are taken of a generator, which can be suspended."""

@@ -13,13 +13,13 @@ from attrs import define, field
 
 from .._core import budgets
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
+from .._core.missing import NOTHING
 from .._core.notes import add_note
 from .._plan import FlowLike, Plan, Pulled, Snapshot
 from ..hooks import discard, drop_error
 from ..spec import Subscription
 from .assemble import assemble
 from .driver import RegionDriver
-from .emission import NOTHING
 from .host import FlowHost
 from .lifetime import Lifetime
 from .places import at_home
@@ -27,6 +27,11 @@ from .snapshot import snapshot
 
 AT_ONCE: Final = 64
 """Elements of a source that runs no code which are taken with one request."""
+
+
+def nothing() -> Any:
+    """Give nothing."""
+    return NOTHING
 
 
 def _unseen(plan: Plan) -> bool:
@@ -90,10 +95,11 @@ class Steps(Held):
     """When the event loop is to have a turn, by `budgets.clock`."""
     _left: bool = field(init=False, default=False)
     """Whether nobody can ask for an element any more."""
-    poll: Callable[[], Any] = field(init=False)
-    """Returns the next element, if it is to be had there and then, else NOTHING."""
-    clear: bool = field(init=False, default=False)
-    """Whether that may be called: nothing has been requested that has not come, and nothing has come that has not been taken."""
+    poll: Callable[[], Any] = field(init=False, default=nothing)
+    """Returns the next element, if it is to be had there and then, else NOTHING. It is `nothing` while an element that has been requested has
+    not come, and while one that has come has not been taken."""
+    _poll: Callable[[], Any] = field(init=False)
+    """What it is else."""
     _most: int = field(init=False)
     """How many elements are requested."""
     held: list[object] = field(init=False, factory=list[object])
@@ -105,15 +111,21 @@ class Steps(Held):
         unseen = _unseen(plan)
         self._most = AT_ONCE if unseen else 1
         self.driver = assemble(plan, self, FlowHost(self.lifetime), copy_context(), each=not unseen)
-        self.poll = self.driver.poll
+        self._poll = self.driver.poll
+
+    @property
+    def clear(self) -> bool:
+        """Whether no element is on its way."""
+        return self.poll is not nothing
 
     def made(self) -> Any:
         """Return the next element, which `poll` has not, if it can be made without a wait; else NOTHING."""
-        if self._over or self.driver.bare or budgets.clock() >= self._until:
+        if self.poll is nothing or self._over or self.driver.bare or budgets.clock() >= self._until:
             return NOTHING
         self._pull()
         item, self._item = self._item, NOTHING
-        self.clear = item is not NOTHING
+        if item is not NOTHING:
+            self.poll = self._poll
         return item
 
     async def next(self) -> Any:
@@ -134,7 +146,7 @@ class Steps(Held):
             await self._arrival()
         if self._item is not NOTHING:
             item, self._item = self._item, NOTHING
-            self.clear = True
+            self.poll = self._poll
             return item
         await self.lifetime.ended()
         self.error = self.lifetime.outcome(self.as_it_came())
@@ -148,7 +160,7 @@ class Steps(Held):
         if not self._asked:
             if not self._until:  # the first one, for which a turn is due already
                 self._asked = True
-                self.clear = False
+                self.poll = nothing
                 self.driver.request(self._most)
             else:
                 if budgets.clock() >= self._until:
@@ -174,7 +186,7 @@ class Steps(Held):
     def _pull(self) -> None:
         """Ask for the next element, and have it made there and then, as far as that goes."""
         self._asked = self._pulling = True
-        self.clear = False
+        self.poll = nothing
         try:
             self.driver.budget.within(self._until, self.driver.pull, self._most)
         finally:
@@ -184,7 +196,7 @@ class Steps(Held):
         """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
         self.driver.cancel()
         self._over = True
-        self.clear = False
+        self.poll = nothing
         self._wake()
         try:
             await self.lifetime.ended()
@@ -234,7 +246,7 @@ class Steps(Held):
         if len(items) > 1:
             left = iter(items)
             self._item = next(left)
-            self.poll = partial(next, left, NOTHING)
+            self._poll = partial(next, left, NOTHING)
         else:
             self._item = items[0]
         self._wake()
@@ -262,7 +274,8 @@ class Steps(Held):
 class Iteration:
     """The iterator of one subscription, which is cancelled when nobody holds it any more."""
 
-    _steps: Steps
+    steps: Steps
+    """Its elements: `poll` saves a loop the coroutine of `anext`."""
 
     @staticmethod
     def over(flow: FlowLike) -> Iteration:
@@ -275,13 +288,12 @@ class Iteration:
         return self
 
     async def __anext__(self) -> Any:
-        steps = self._steps
-        if steps.clear:
-            item = steps.poll()
-            if item is NOTHING:
-                item = steps.made()
-            if item is not NOTHING:
-                return item
+        steps = self.steps
+        item = steps.poll()
+        if item is NOTHING:
+            item = steps.made()
+        if item is not NOTHING:
+            return item
         # Kept, and not by this frame: the traceback of a failure leads to it.
         steps.held.append(self)
         del self
@@ -290,44 +302,34 @@ class Iteration:
         finally:
             steps.held.pop()
 
-    def ready(self, default: Any) -> Any:
-        """Return the next element if that needs no wait, else ``default``: for a loop that saves the coroutine of `anext`."""
-        steps = self._steps
-        if not steps.clear:
-            return default
-        item = steps.poll()
-        if item is NOTHING:
-            item = steps.made()
-        return default if item is NOTHING else item
-
     def there(self) -> Any:
         """Return the next element if the last region has all that it takes to make it, else NOTHING. Nobody is asked for anything."""
-        steps = self._steps
-        return steps.poll() if steps.clear and not steps.driver.awaits else NOTHING
+        steps = self.steps
+        return NOTHING if steps.driver.awaits else steps.poll()
 
     @property
     def source(self) -> str:
         """Describe in words what feeds the last region."""
-        return self._steps.driver.region.source
+        return self.steps.driver.region.source
 
     def snapshot(self) -> Snapshot:
         """Look at how far each region has come, from any thread."""
-        return snapshot(self._steps.driver)
+        return snapshot(self.steps.driver)
 
     async def aclose(self) -> None:
         """Cancel, and wait until everything has been cleaned up. A task that asks for an element then hears of the end.
 
         Raises what the cleanup has raised.
         """
-        await self._steps.close()
+        await self.steps.close()
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
         """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
-        return await self._steps.finished(error)
+        return await self.steps.finished(error)
 
     def __del__(self) -> None:
         # Left by `break`.
-        self._steps.leave()
+        self.steps.leave()
 
 
 @define(eq=False)

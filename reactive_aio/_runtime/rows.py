@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from .._core.guard import FAILURES
+from .._core.missing import NOTHING
 from .._plan import FlowLike
-from .emission import NOTHING
 from .iterating import Opened, located
 
 

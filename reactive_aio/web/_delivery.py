@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Final
+from typing import Any, Final, cast
 
 from attrs import define, field
 
+from .._core.missing import NOTHING
 from .._core.settling import settled
 from .._flow.rows import readily
 
 Scope = Mapping[str, object]
 Receive = Callable[[], Awaitable[Mapping[str, object]]]
 Send = Callable[[dict[str, object]], Awaitable[None]]
-Body = AbstractAsyncContextManager[AsyncIterator[bytes]]
+Body = AbstractAsyncContextManager[AsyncIterator[bytes]] | AbstractAsyncContextManager[AsyncIterator[str]]
 Headers = list[tuple[bytes, bytes]]
 
 LONGEST_LOOK: Final = 60.0
@@ -72,17 +74,19 @@ class Delivery:
     # -- the body
 
     async def _all(self, body: Body) -> None:
-        send, clock = self._send, asyncio.get_running_loop().time
+        send, clock = self._send, clock_of(asyncio.get_running_loop())
         async with body as chunks:
             ready = readily(chunks)
             while True:
                 # As `async for`, without a coroutine for each chunk that needs no wait.
-                chunk = ready(None)
-                if chunk is None:
+                chunk = ready.poll()
+                if chunk is NOTHING:
                     try:
                         chunk = await anext(chunks)
                     except StopAsyncIteration:
                         break
+                if type(chunk) is not bytes:
+                    chunk = as_bytes(chunk)
                 if not self._begun:
                     await self.begin()
                 self._sent, self._sending = clock(), True
@@ -143,6 +147,20 @@ async def disconnected(receive: Receive) -> None:
     """Return when the client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """Return the clock of an event loop, without the call of Python by which asyncio's own look at it."""
+    return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+
+
+def as_bytes(chunk: Any) -> bytes:
+    """Return what is sent for an element."""
+    if isinstance(chunk, str):
+        return chunk.encode()
+    if not isinstance(chunk, (bytes, bytearray, memoryview)):
+        raise TypeError(f"the body of a response is bytes or str, not {type(chunk).__name__}")
+    return bytes(cast("bytes", chunk))
 
 
 def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from .._flow.flow import Flow
 from ..operators._fluent import check_flow, check_function, check_seconds
-from ._delivery import Delivery, Receive, Scope, Send, check_http, headers_of
+from ._delivery import Delivery, Receive, Scope, Send, as_bytes, check_http, headers_of
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class FlowResponse:
         check_flow(type(self).__name__, flow)
         if send_timeout is not None:
             check_seconds(type(self).__name__, "send_timeout", send_timeout, above=True)
-        self._flow: Flow[bytes] = flow.map(as_bytes)
+        self._flow: Flow[bytes] | Flow[str] = flow
         self._status = status
         self._headers = headers_of(media_type, headers or {})
         self._send_timeout = send_timeout
@@ -94,14 +94,3 @@ def as_line(text: Any) -> bytes:
     if b"\n" in line or b"\r" in line:
         raise ValueError("a line of JSON must not contain a line break. Encode without indent")
     return line + b"\n"
-
-
-def as_bytes(chunk: Any) -> bytes:
-    """Return what is sent for an element."""
-    if type(chunk) is bytes:  # nearly always
-        return chunk
-    if isinstance(chunk, str):
-        return chunk.encode()
-    if not isinstance(chunk, (bytes, bytearray, memoryview)):
-        raise TypeError(f"the body of a response is bytes or str, not {type(chunk).__name__}")
-    return bytes(cast("bytes", chunk))

@@ -434,7 +434,7 @@ async def test_cancel_reaches_the_functions_in_the_same_turn_and_no_task_outlive
             await asyncio.sleep(0)
         task.cancel()
         await idle(2)
-        items._steps.driver.cancel()
+        items.steps.driver.cancel()
         await idle(2)
         assert sorted(work.begun) == sorted(work.cancelled)
     assert before == asyncio.all_tasks() - {task}

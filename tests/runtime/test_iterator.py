@@ -292,7 +292,7 @@ async def test_an_element_that_is_made_while_the_iterator_goes_is_told_to_the_ho
     with hooks.using(on_discard=discarded.append):
         held.append(aiter(Flow.range(3).map(letting_go)))
     asking = held[0].__anext__()
-    held[0]._steps._until = 0.0  # so that the element is made in a turn of the loop
+    held[0].steps._until = 0.0  # so that the element is made in a turn of the loop
     asking.send(None)
     asking.close()
     await idle()
@@ -364,7 +364,7 @@ def test_an_iterator_that_outlives_its_loop_goes_without_a_word() -> None:
     with hooks.using(on_error_dropped=dropped.append):
         with asyncio.Runner() as runner:
             items = runner.run(begin())
-        driver = items._steps.driver
+        driver = items.steps.driver
         del items
 
     assert dropped == []
