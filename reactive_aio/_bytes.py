@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import zlib
+from abc import ABC, abstractmethod
 from codecs import lookup
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from itertools import chain, islice
+from operator import length_hint
+from typing import Any, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
+from ._core import budgets
 from ._flow.flow import Flow
-from ._fusion import Stage, Transform
+from ._fusion import Pace, Stage, Template, Transform, sized
 from .operators._fluent import check_count, check_flow, check_function
 
 T = TypeVar("T")
 L = TypeVar("L")
 
+SLICE: Final = 64
+"""Elements between two looks at the clock, at most."""
 PIECE: Final = 65_536
 """Bytes of decompressed data that are given at a time, at most."""
 CUT_ANYWHERE: Final = {"utf-8", "ascii", "iso8859-1"}
@@ -43,7 +49,7 @@ def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
     """
     check_flow("split_lines", body)
     check_count("split_lines", "max_line", max_line, 1)
-    return body.then(SplitLines(max_line))
+    return made_by_chunk(body, SplitLines(max_line))
 
 
 def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable[[bytes], T] = json.loads) -> Flow[T]:
@@ -84,65 +90,158 @@ def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[byte
         return body
     if name not in ENCODINGS:
         raise ValueError(f"decompress(encoding={encoding!r}): known are {', '.join(sorted(ENCODINGS))} and identity")
-    return body.then(Decompress(name, max_bytes))
+    return made_by_chunk(body, Decompress(name, max_bytes))
 
 
 # -- stages
 
 
-class OneChunkAtATime(Transform[bytes, L]):
-    """A reader of chunks that may make many elements of one. It asks for the next chunk when it has given them."""
+class Maker(ABC, Generic[L]):
+    """Makes elements of the chunks of one subscription."""
 
     __slots__ = ()
 
+    @abstractmethod
+    def of(self, chunk: bytes) -> Iterable[L]:
+        """Return the elements that end in a chunk. They are made when they are wanted."""
+
+    @abstractmethod
+    def last(self) -> Iterable[L]:
+        """Return what is left behind the last chunk."""
+
+    @property
+    @abstractmethod
+    def amid(self) -> bool:
+        """Whether the last chunk has left something."""
+
+
+@define
+class ByChunk(Transform[bytes, list[L]]):
+    """Gives what a maker makes, some elements at a time. It asks for one chunk when all of the one before has been given.
+
+    A chunk may stand for thousands of elements. So the event loop has its turns also in the middle of one.
+    """
+
+    maker: Maker[L]
+    inner: Iterator[L] | None = field(init=False, default=None)
+    """What is left of the latest chunk."""
+
+    def apply(self, items: Iterator[bytes]) -> Iterator[list[L]]:
+        """Read all chunks to their ends."""
+        return self.paced(items, Pace())
+
+    def paced(self, items: Iterator[bytes], pace: Pace) -> Iterator[list[L]]:
+        """Go on with the chunk at hand, then with those that follow, until the time is up."""
+        inner, stride, then = self.inner, 1, budgets.clock()
+        while True:
+            if inner is None:
+                chunk = next(items, None)
+                if chunk is None:
+                    return
+                self.inner = inner = iter(self.maker.of(chunk))
+            # One by one where it may fail: the elements before come first.
+            while some := [*islice(inner, stride if sized(inner) else 1)]:
+                yield some
+                now = budgets.clock()
+                if pace.resumes and now >= pace.deadline:
+                    return
+                # Many at a time only while they are quick, as the loop of a region has it.
+                stride = 1 if now - then > budgets.QUICK else min(2 * stride, SLICE)
+                then = now
+            self.inner = inner = None
+
     def demand(self, n: int) -> int:
-        """Ask for one chunk at most."""
-        return min(n, 1)
+        """Ask for one chunk at most, and for none while there is more of the latest."""
+        return 0 if self.owing else min(n, 1)
+
+    def finish(self) -> Iterable[list[L]]:
+        """Give the rest of a chunk, and what is behind it."""
+        for element in self.inner or ():
+            yield [element]
+        self.inner = None
+        for element in self.maker.last():
+            yield [element]
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether there may be more of a chunk, or something behind it."""
+        return self.owing or self.maker.amid
+
+    @property
+    def owing(self) -> bool:
+        """Tell whether there may be more of a chunk: the beginning of an element is dropped where the chunks fail."""
+        inner = self.inner
+        return inner is not None and not (sized(inner) and not length_hint(inner))
 
 
 @frozen
-class SplitLines(Stage[bytes, bytes]):
+class Each(Stage[list[L], L]):
+    """Gives the elements of lists. Each list is one that `ByChunk` has given, and so takes no longer than it may."""
+
+    template = Template("""
+        for item in item:
+            $rest
+    """)
+
+
+def made_by_chunk(body: Flow[bytes], stage: Stage[bytes, list[L]]) -> Flow[L]:
+    """Continue a flow by a stage whose transform is a `ByChunk`."""
+    return body.then(stage).then(Each[L]())
+
+
+@frozen
+class SplitLines(Stage[bytes, list[bytes]]):
     """Stage of `split_lines`."""
 
     max_line: int
 
     needs_whole_stream = True
 
-    def transform(self) -> Transform[bytes, bytes]:
+    def transform(self) -> Transform[bytes, list[bytes]]:
         """Begin with no line."""
-        return Splitting(Cutting(self.max_line))
+        return ByChunk(Splitting(self.max_line))
 
 
 @define
-class Cutting:
-    """The line that one subscription has the beginning of."""
+class Cutting(Maker[L]):
+    """Makes elements of lines; keeps the line that has only begun."""
 
     max_line: int
     parts: list[bytes] = field(init=False, factory=list[bytes])
     length: int = field(init=False, default=0)
 
-    def blocks(self, items: Iterator[bytes]) -> Iterator[bytes]:
-        """Give all lines that have ended, one or several at a time, with breaks between them and none behind."""
-        for chunk in items:
-            data = bytes(chunk)
-            start, end = data.find(b"\n"), data.rfind(b"\n")
-            if start < 0:
-                self._hold(data)
-                continue
-            self._hold(data[:start])
-            yield self.rest()
-            # Most lines begin and end in one chunk: these need no looking at one by one.
-            if start < end:
-                yield from self._limited(data[start + 1 : end])
-            self._hold(data[end + 1 :])
+    @abstractmethod
+    def lines(self, block: bytes) -> Iterable[L]:
+        """Return what is made of lines that have ended, with breaks between them and none behind."""
 
-    def _limited(self, block: bytes) -> Iterator[bytes]:
-        if len(block) <= self.max_line:
-            yield block
-            return
-        for line in block.split(b"\n"):
+    def of(self, chunk: bytes) -> Iterable[L]:
+        """Return what is made of the lines that end in a chunk."""
+        data = bytes(chunk)
+        end = data.rfind(b"\n")
+        if end < 0:
+            self._hold(data)
+            return ()
+        if self.length + len(data) > self.max_line:
+            return chain.from_iterable(map(self.lines, self._one_by_one(data, end)))
+        block = self._rest() + data[:end]
+        self._hold(data[end + 1 :])
+        return self.lines(block)
+
+    def last(self) -> Iterable[L]:
+        """Return the last line, if nothing ends it."""
+        return self.lines(self._rest()) if self.parts else ()
+
+    @property
+    def amid(self) -> bool:
+        """Whether a line has begun."""
+        return bool(self.parts)
+
+    def _one_by_one(self, data: bytes, end: int) -> Iterator[bytes]:
+        """Give the lines that end in a chunk, until one is too long."""
+        for line in data[:end].split(b"\n"):
             self._hold(line)
-            yield self.rest()
+            yield self._rest()
+        self._hold(data[end + 1 :])
 
     def _hold(self, part: bytes) -> None:
         self.length += len(part)
@@ -151,8 +250,8 @@ class Cutting:
         if part:
             self.parts.append(part)
 
-    def rest(self) -> bytes:
-        """Give the line, and begin another."""
+    def _rest(self) -> bytes:
+        """Give the line that has begun, and begin another."""
         parts, self.parts, self.length = self.parts, [], 0
         return b"".join(parts)
 
@@ -164,23 +263,16 @@ def lines_of(block: bytes) -> list[bytes]:
 
 
 @define
-class Splitting(OneChunkAtATime[bytes]):
-    """The lines of one subscription."""
+class Splitting(Cutting[bytes]):
+    """Makes lines of chunks."""
 
-    cutting: Cutting
-
-    def apply(self, items: Iterator[bytes]) -> Iterator[bytes]:
-        """Give each line that has ended."""
-        for block in self.cutting.blocks(items):
-            yield from lines_of(block)
-
-    def finish(self) -> Iterable[bytes]:
-        """Give the last line, if nothing ends it."""
-        return lines_of(self.cutting.rest()) if self.cutting.parts else ()
+    def lines(self, block: bytes) -> Iterable[bytes]:
+        """Return the lines."""
+        return lines_of(block)
 
 
 @frozen
-class SplitText(Stage[bytes, str]):
+class SplitText(Stage[bytes, list[str]]):
     """Splits bytes into lines of text; an encoding in which a line break is one byte."""
 
     encoding: str
@@ -188,38 +280,29 @@ class SplitText(Stage[bytes, str]):
 
     needs_whole_stream = True
 
-    def transform(self) -> Transform[bytes, str]:
+    def transform(self) -> Transform[bytes, list[str]]:
         """Begin with no line."""
-        return Decoding(Cutting(self.max_line), self.encoding, lookup(self.encoding).name in CUT_ANYWHERE)
+        return ByChunk(Decoding(self.max_line, self.encoding, lookup(self.encoding).name in CUT_ANYWHERE))
 
 
 @define
-class Decoding(OneChunkAtATime[str]):
-    """The lines of text of one subscription."""
+class Decoding(Cutting[str]):
+    """Makes lines of text of chunks."""
 
-    cutting: Cutting
     encoding: str
     at_once: bool
     """Whether several lines may be decoded at a time."""
 
-    def apply(self, items: Iterator[bytes]) -> Iterator[str]:
-        """Give each line that has ended."""
-        for block in self.cutting.blocks(items):
-            yield from self._decoded(block)
-
-    def _decoded(self, block: bytes) -> Iterable[str]:
+    def lines(self, block: bytes) -> Iterable[str]:
+        """Return the lines, decoded."""
         if self.at_once and b"\r" not in block:
             with suppress(UnicodeDecodeError):  # the lines before the one that fails are given below
                 return block.decode(self.encoding).split("\n")
         return (line.decode(self.encoding) for line in lines_of(block))
 
-    def finish(self) -> Iterable[str]:
-        """Give the last line, if nothing ends it."""
-        return self._decoded(self.cutting.rest()) if self.cutting.parts else ()
-
 
 @frozen
-class Decompress(Stage[bytes, bytes]):
+class Decompress(Stage[bytes, list[bytes]]):
     """Stage of `decompress`."""
 
     encoding: str
@@ -227,34 +310,33 @@ class Decompress(Stage[bytes, bytes]):
 
     needs_whole_stream = True
 
-    def transform(self) -> Transform[bytes, bytes]:
+    def transform(self) -> Transform[bytes, list[bytes]]:
         """Begin with nothing."""
-        return Decompressing(self.encoding, self.max_bytes)
+        return ByChunk(Decompressing(self.encoding, self.max_bytes))
 
 
 @define
-class Decompressing(OneChunkAtATime[bytes]):
-    """Where the decompression of one subscription is."""
+class Decompressing(Maker[bytes]):
+    """Decompresses chunks; keeps the state of the decompression."""
 
     encoding: str
     max_bytes: int
     given: int = field(init=False, default=0)
     engine: Any = field(init=False, default=None)
 
-    def apply(self, items: Iterator[bytes]) -> Iterator[bytes]:
-        """Give what the chunks stand for, piece by piece."""
-        for chunk in items:
-            rest = bytes(chunk)
-            while rest:
-                if self.engine is None:
-                    self.engine = zlib.decompressobj(ENCODINGS[self.encoding])
-                piece = self._piece(rest)
-                # A gzip file may be several, one behind the other.
-                rest = self.engine.unused_data if self.engine.eof else self.engine.unconsumed_tail
-                if self.engine.eof:
-                    self.engine = None
-                if piece:
-                    yield piece
+    def of(self, chunk: bytes) -> Iterable[bytes]:
+        """Give what a chunk stands for, piece by piece."""
+        rest = bytes(chunk)
+        while rest:
+            if self.engine is None:
+                self.engine = zlib.decompressobj(ENCODINGS[self.encoding])
+            piece = self._piece(rest)
+            # A gzip file may be several, one behind the other.
+            rest = self.engine.unused_data if self.engine.eof else self.engine.unconsumed_tail
+            if self.engine.eof:
+                self.engine = None
+            if piece:
+                yield piece
 
     def _piece(self, data: bytes) -> bytes:
         try:
@@ -266,8 +348,13 @@ class Decompressing(OneChunkAtATime[bytes]):
             raise TooLargeError(f"the body has more than the {self.max_bytes} decompressed bytes that are allowed")
         return piece
 
-    def finish(self) -> Iterable[bytes]:
+    def last(self) -> Iterable[bytes]:
         """Refuse a body that ends too early."""
         if self.engine is not None:
             raise ValueError(f"the body ends in the middle of its encoding, which is {self.encoding}")
         return ()
+
+    @property
+    def amid(self) -> bool:
+        """Whether more has to come."""
+        return self.engine is not None

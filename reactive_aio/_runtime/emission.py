@@ -200,8 +200,8 @@ class Emission(Turns):
         if run.phase is OVER:
             self._complete()
             return False
-        # Where time was up with the last element, the pass has not seen that it was the last.
-        used = run.pace.ended or self._input.spent
+        # Where time was up with the last element, the pass has not seen that it was the last, unless a stage has more of that.
+        used = run.pace.ended or (self._input.spent and not run.owing)
         return not read or not used or self._input.used_up() or run.phase is FINISHING
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, Literal
 from anyio import CapacityLimiter
 from attrs import define, field
 
-from .._bytes import SplitText, TooLargeError
+from .._bytes import SplitText, TooLargeError, made_by_chunk
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flag, check_flow, check_seconds
 from ._threads import in_thread
@@ -103,7 +103,7 @@ def read_lines(
     """
     check_text("read_lines", encoding, max_line)
     chunks = read_chunks(path, compression=compression, max_bytes=max_bytes, limiter=limiter)
-    return chunks.then(SplitText(encoding, max_line))
+    return made_by_chunk(chunks, SplitText(encoding, max_line))
 
 
 def tail(
@@ -136,7 +136,7 @@ def tail(
     chunks = Flow[bytes].from_poll(
         lambda: _opened(_Following(fspath(path), from_start, interval, limiter)), heartbeat=SELDOM
     )
-    return chunks.then(SplitText(encoding, max_line))
+    return made_by_chunk(chunks, SplitText(encoding, max_line))
 
 
 async def write_file(

@@ -18,11 +18,9 @@ async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
 
     A file that a thread works at can't be closed beside it.
     """
-    calling = asyncio.ensure_future(to_thread.run_sync(fn, limiter=limiter))
+    calling = asyncio.create_task(to_thread.run_sync(fn, limiter=limiter))
     try:
-        await settled(calling)
+        return await asyncio.shield(calling)
     except asyncio.CancelledError:
-        if not calling.cancelled():
-            calling.exception()
+        await settled(calling)
         raise
-    return calling.result()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from .._bytes import made_by_chunk
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_function
 from ..operators.recovering.backoff import Backoff
@@ -107,7 +108,8 @@ class Following:
                 f"the service answered the request for events with the type {found!r}, not {TYPE}", status
             )
         ended = DisconnectedError("the service has ended the response")
-        return response_body(response).then(SplitEvents(self.max_event, self.position)).concat(Flow[Event].error(ended))
+        events = made_by_chunk(response_body(response), SplitEvents(self.max_event, self.position))
+        return events.concat(Flow[Event].error(ended))
 
     async def again(self, error: Exception, _: int) -> bool:
         """Wait, and say whether to connect once more."""

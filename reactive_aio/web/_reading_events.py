@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from .._bytes import TooLargeError
+from .._bytes import ByChunk, Maker, TooLargeError, made_by_chunk
 from .._flow.flow import Flow
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow
@@ -38,7 +38,7 @@ def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event
     """
     check_flow("split_events", body)
     check_count("split_events", "max_event", max_event, 1)
-    return body.then(SplitEvents(max_event))
+    return made_by_chunk(body, SplitEvents(max_event))
 
 
 @define(eq=False, repr=False)
@@ -53,7 +53,7 @@ class Position:
 
 
 @frozen
-class SplitEvents(Stage[bytes, Event]):
+class SplitEvents(Stage[bytes, list[Event]]):
     """Stage of `split_events`."""
 
     max_event: int
@@ -62,14 +62,14 @@ class SplitEvents(Stage[bytes, Event]):
 
     needs_whole_stream = True
 
-    def transform(self) -> Transform[bytes, Event]:
+    def transform(self) -> Transform[bytes, list[Event]]:
         """Begin with no event."""
-        return EventSplitting(self.max_event, self.position or Position())
+        return ByChunk(EventSplitting(self.max_event, self.position or Position()))
 
 
 @define
-class EventSplitting(Transform[bytes, Event]):
-    """The event that one subscription has the beginning of."""
+class EventSplitting(Maker[Event]):
+    """Makes events of chunks; keeps the event that has only begun."""
 
     max_event: int
     position: Position
@@ -88,18 +88,22 @@ class EventSplitting(Transform[bytes, Event]):
     id: str | None = field(init=False, default=None)
     retry: int | None = field(init=False, default=None)
 
-    def demand(self, n: int) -> int:
-        """Ask for one chunk at most, which may have many events."""
-        return min(n, 1)
+    def of(self, chunk: bytes) -> Iterator[Event]:
+        """Give each event that ends in a chunk."""
+        for line in self._lines(bytes(chunk)):
+            if line:
+                self._field(line)
+            elif (event := self._dispatched()) is not None:
+                yield event
 
-    def apply(self, items: Iterator[bytes]) -> Iterator[Event]:
-        """Give each event that has ended."""
-        for chunk in items:
-            for line in self._lines(bytes(chunk)):
-                if line:
-                    self._field(line)
-                elif (event := self._dispatched()) is not None:
-                    yield event
+    def last(self) -> tuple[()]:
+        """Drop an event that nothing ends, as the standard has it."""
+        return ()
+
+    @property
+    def amid(self) -> bool:
+        """Whether there is something behind the last chunk: nothing is."""
+        return False
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
         if not data:

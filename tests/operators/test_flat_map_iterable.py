@@ -225,6 +225,26 @@ async def test_a_long_iterable_leaves_the_loop_its_turns() -> None:
     assert turns > 20
 
 
+async def test_the_rest_of_an_iterable_comes_though_no_other_element_follows(still: list[float]) -> None:
+    """A pass ends in the middle of the iterable, and the source is silent."""
+    source, taken = ByHand(), list[int]()
+
+    def slow(n: int) -> int:
+        still[0] += 0.6e-3
+        return n
+
+    taking = asyncio.create_task(
+        Flow[int].from_publisher(source).flat_map_iterable(range).map(slow).for_each(taken.append)
+    )
+    await idle()
+    source.next(200)
+    await idle(1000)
+    taking.cancel()
+    await asyncio.wait([taking])
+
+    assert taken == [*range(200)]
+
+
 async def test_an_iterable_that_is_left_in_the_middle_is_left_once_only() -> None:
     """Two in a row, each longer than a turn of the loop: neither loses its place when a pass ends."""
     flow = Flow.of(3).flat_map_iterable(range).flat_map_iterable(lambda _: range(70_000))
