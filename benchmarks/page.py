@@ -128,9 +128,10 @@ LIMITS: Final = """\
   then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5.
 - **Bodies of chunks of 64 KiB.** Each chunk is a copy of 64 KiB into the socket, behind which the processor's caches are cold. Starlette
   awaits the iterator in the task that sends. Here a task owns the iterator, and the one that sends advances it in its name, for exact
-  demand and a cleanup in its own context. That is nine calls of Python for each chunk and not two. The event loop has a turn each
-  millisecond, in which Starlette takes none. With the processor to itself it took 1.21 times the CPU and 1.18 of the time. Before, a busy machine showed 1.25 to 1.44. A loop by
-  hand that lets the event loop have these turns takes 1.00 to 1.05. A body from a list, which nobody owns, takes 1.03 to 1.14.
+  demand and a cleanup in its own context. That is six calls of Python for each chunk and not two. The event loop has a turn each
+  millisecond, in which Starlette takes none. Where both ends of the socket are in one process, it takes 1.15 to 1.16 times the CPU, and a body
+  from a list, which nobody owns, 1.09 to 1.11. With nine calls it was 1.22 and 1.13 there. A service on a processor to itself took 1.21 times
+  the CPU then, and 1.18 of the time. A loop by hand that lets the event loop have these turns takes 1.00 to 1.05.
 - **Events to a thousand clients.** Nearly all CPU of an event is the server's `send` and the system's. The rest is the place of each client in
   the shared log, counted demand, and the wake-up of its task. With the processor to itself, and 50 readers that stall, an event took 40 us
   and 30 by hand, 1.30 and 1.32 times in two runs. Without them, it took 1.39 times in two runs, and 0.92 to 1.51 on a busier machine. An event bears
