@@ -126,3 +126,24 @@ def test_a_worker_does_not_look_through_the_objects_that_it_has_inherited(sc: An
 
     # The worker may have imported more by itself, so only what the daemon had is counted: PySpark's modules at least.
     assert sc.parallelize([0], 1).map(aside).first() > 10_000
+
+
+def test_a_worker_does_not_look_through_a_module_that_a_task_before_has_imported(sc: Any) -> None:
+    def looked_through(_: int) -> tuple[bool, bool]:
+        import gc
+        import sys
+
+        known = "xml.dom.minidom" in sys.modules
+        import xml.dom.minidom
+
+        return known, any(each is vars(xml.dom.minidom) for each in gc.get_objects())
+
+    def run() -> tuple[bool, bool]:
+        found: list[tuple[bool, bool]] = sc.parallelize([0], 1).map(looked_through).collect()  # to its end
+        return found[0]
+
+    found = run()
+    while not found[0]:  # the task may be the first one of another worker
+        found = run()
+
+    assert (True, False) == found
