@@ -32,6 +32,8 @@ class Parts:
     at_end: bool = True
     """Whether ``partial`` gives nothing before its part has ended or needs no more. Then the result of a part takes next to
     no room, and an engine may work on the part before its turn."""
+    rounds: bool = False
+    """Whether floats of the result have other last digits where the parts are divided in another way."""
 
 
 @frozen
@@ -41,6 +43,7 @@ class Partial(Stage[T, R]):
     whole: str
     share: Stage[T, R]
     at_end: bool
+    rounds: bool = False
 
     needs_whole_stream = True
 
@@ -116,4 +119,4 @@ def divided(stage: Stage[Any, Any]) -> tuple[Partial[Any, Any], Combine[Any, Any
     if parts is None:
         return None
     whole = str(stage)
-    return Partial(whole, parts.partial, parts.at_end), Combine(whole, parts.combine)
+    return Partial(whole, parts.partial, parts.at_end, parts.rounds), Combine(whole, parts.combine)

@@ -88,7 +88,7 @@ class ReduceByKey(Stage[Any, dict[K, A]]):
         """Combine the values of the parts, if it is known how."""
         if self.combine is None:
             return None
-        return Parts(ReduceByKeyOfPart(self.key, self.fn, self.initial), CombineByKey(self.combine))
+        return Parts(ReduceByKeyOfPart(self.key, self.fn, self.initial), CombineByKey(self.combine), rounds=True)
 
 
 @frozen

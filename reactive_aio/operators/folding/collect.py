@@ -37,7 +37,7 @@ class Collect(Stage[T, A]):
 
     def in_parts(self) -> Parts | None:
         """Put the containers of the parts together, if it is known how."""
-        return None if self.combine is None else Parts(self, PutTogether(self.factory, self.combine))
+        return None if self.combine is None else Parts(self, PutTogether(self.factory, self.combine), rounds=True)
 
 
 @frozen

@@ -132,7 +132,7 @@ class Reduce(Stage[T, Any]):
 
     def in_parts(self) -> Parts | None:
         """Combine the values of the parts as well, if it is known how."""
-        return None if self.combine is None else Parts(self, Reduce(self.combine, self.initial))
+        return None if self.combine is None else Parts(self, Reduce(self.combine, self.initial), rounds=True)
 
 
 @frozen

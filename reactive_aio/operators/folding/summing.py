@@ -191,7 +191,7 @@ class Sum(Stage[Any, Any]):
 
     def in_parts(self) -> Parts | None:
         """Add the sums of the parts to the start, where it is a number, so that nothing begins with a 0 in its place."""
-        return Parts(SumOfPart(), self) if isinstance(self.start, Number) else None
+        return Parts(SumOfPart(), self, rounds=True) if isinstance(self.start, Number) else None
 
 
 @frozen

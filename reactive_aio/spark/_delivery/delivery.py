@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define, field
@@ -19,6 +20,7 @@ from ..._remote.failures import unpack
 from ..._remote.limit import MOST_BYTES
 from ...errors import SparkJobError
 from .._task.failures import loaded
+from .gathering import fitting, groups, worth
 from .held import Held
 
 if TYPE_CHECKING:
@@ -29,9 +31,12 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Partition:
-    """The state of a part of the data, as it is known on the loop."""
+    """The state of a part of the data, as it is known on the loop: a partition, or some that one task reads."""
 
     index: int
+    """The number of the first partition."""
+    count: int = 1
+    """The partitions that its task reads."""
     arrived: int = 0
     """Elements that have arrived. A later attempt of the task goes on behind them."""
     link: Link | None = None
@@ -45,6 +50,8 @@ class Partition:
     """Whether its task was told at which place it begins, and so is to tell how far it has come."""
     passed: int = 0
     """Elements that have come to the stage that is done in turn."""
+    seconds: float = 0
+    """The time for which its task was at work, and did not wait for demand."""
     decided: bool = False
     """Whether it needed no more, so that nothing behind it matters."""
     ended: bool = False
@@ -69,6 +76,9 @@ class Work(Protocol):
         """Have a task run for a partition; False if that has to wait, until `Delivery.ask` is called."""
         ...
 
+    def gather(self, first: int, groups: Sequence[range]) -> None:
+        """Have groups of partitions, and from ``first`` on no others, read by one task each; then call `Delivery.gathered`."""
+
     def finish(self, error: BaseException | None) -> None:
         """Signal the end of the stream."""
 
@@ -83,10 +93,22 @@ class Delivery(ABC):
     most_bytes: int = MOST_BYTES
     """Bytes that may be under way or wait here, and a chunk of each task beyond."""
     partitions: list[Partition] = field(init=False, factory=list[Partition])
+    """By the numbers of their partitions. Where a task reads several, the first stands for all of them."""
     running: dict[int, Partition] = field(init=False, factory=dict[int, Partition])
     """The partitions whose tasks are connected."""
     asked: int = field(init=False, default=0)
     """The partitions for which a task has been asked for, in their order."""
+    last_asked: Partition | None = field(init=False, default=None)
+    at_work: int = field(init=False, default=0)
+    """The tasks that have been asked for, and whose partitions are not over."""
+    left: int = field(init=False, default=0)
+    """The tasks whose partitions are not over, with those that are to be asked for."""
+    gathers: bool = field(init=False, default=False)
+    """Whether a task can read several partitions."""
+    gathering: bool = field(init=False, default=False)
+    """Whether such tasks are being made ready, and no other is asked for."""
+    size: int = field(init=False, default=1)
+    """The partitions that the next tasks read."""
     free: int = field(init=False, default=0)
     """Elements that were requested and that no task has been granted."""
     room: int = field(init=False)
@@ -98,9 +120,10 @@ class Delivery(ABC):
     def __attrs_post_init__(self) -> None:
         self.room = self.most_bytes
 
-    def begin(self, partitions: int, slots: int) -> None:
+    def begin(self, partitions: int, slots: int, *, gathers: bool = False) -> None:
         """Start on the first partitions; ``slots`` tasks run at a time in the whole cluster."""
         self.partitions = [Partition(index) for index in range(partitions)]
+        self.left, self.gathers = partitions, gathers
         self.plan(slots)
         if not partitions:
             self.work.finish(None)
@@ -125,14 +148,57 @@ class Delivery(ABC):
 
     def ask(self) -> None:
         """Have the next partitions run, as far as they may."""
-        while not self.over and self.asked < len(self.partitions) and self.may_ask() and self.work.run(self.asked):
-            self.asked += 1
+        while not (self.over or self.gathering) and self.asked < len(self.partitions) and self.may_ask():
+            if not self.work.run(self.asked):
+                return
+            self.last_asked = self.partitions[self.asked]
+            self.asked += self.last_asked.count
+            self.at_work += 1
+
+    # -- several partitions for a task
+
+    def _gather(self, partition: Partition) -> None:
+        """Have the tasks that are asked for next read as many partitions as are worth a task, by what this one took."""
+        if not self.gathers or self.gathering or self.over:
+            return
+        left = len(self.partitions) - self.asked
+        size = fitting(partition.seconds, partition.count, left, self.side_by_side)
+        if worth(size, self.size):
+            self.gathering, self.size = True, size
+            found = groups(self.asked, len(self.partitions), size) if size > 1 else []
+            self.work.gather(self.asked, found)
+
+    def gathered(self, groups: Sequence[range] | None) -> None:
+        """Go on with tasks that read groups of partitions; None if there can be no such tasks."""
+        self.gathering = False
+        if groups is None:
+            self.gathers, groups = False, []
+        before = len(self._units(self.asked))
+        for partition in self.partitions[self.asked :]:
+            partition.count = 1
+        for group in groups:
+            self.partitions[group.start].count = len(group)
+        self.left += len(self._units(self.asked)) - before
+        self.ask()
+
+    def _units(self, first: int, most: int | None = None) -> list[Partition]:
+        """Give those that tasks are asked for, from a partition on."""
+        found: list[Partition] = []
+        while first < len(self.partitions) and len(found) != most:
+            found.append(self.partitions[first])
+            first += found[-1].count
+        return found
 
     # -- in which the two kinds of delivery differ
 
     @abstractmethod
     def plan(self, slots: int) -> None:
         """Decide how to share the credits, once the partitions are known."""
+
+    @property
+    @abstractmethod
+    def side_by_side(self) -> int:
+        """The tasks that run at a time."""
 
     @abstractmethod
     def may_ask(self) -> bool:
@@ -200,6 +266,7 @@ class Delivery(ABC):
         link.stop()
         if partition is not None:
             partition.ended, partition.passed, partition.decided = True, frame.place, bool(frame.detail)
+            partition.seconds = frame.count / 1e6
             self._release(partition, link)
 
     def lost(self, link: Link) -> None:
@@ -242,6 +309,8 @@ class Delivery(ABC):
         if not self.over:
             partition = self.partitions[index]
             partition.confirmed = True
+            if partition.ended:
+                self._gather(partition)  # before the next task is asked for
             self.settle(partition)
             self.ask()
 
@@ -265,7 +334,10 @@ class Delivery(ABC):
 
     def close(self, partition: Partition) -> None:
         """Have done with a partition."""
-        partition.over = True
+        for each in self.partitions[partition.index : partition.index + partition.count]:
+            each.over = True
+        self.at_work -= 1
+        self.left -= 1
         for link in filter(None, (partition.link, *partition.others)):
             link.stop()  # an attempt that Spark no longer needs
 

@@ -41,12 +41,21 @@ class OrderedDelivery(Delivery):
         self._ahead = max(0, min(MOST_AHEAD, slots - 2, len(self.partitions) - 1))
         self._share = (self.prefetch >> 3) // self._ahead if self._ahead else 0
 
+    @property
+    def side_by_side(self) -> int:
+        """Those ahead, and the one whose turn it is."""
+        return 1 + self._ahead
+
     def may_ask(self) -> bool:
         """Start a partition only when the one before it has a slot. Otherwise those ahead might take all slots of the cluster."""
-        if self.asked > self._turn + self._ahead:
+        if self.at_work > self._ahead:
             return False
-        before = self.partitions[self.asked - 1] if self.asked else None
+        before = self.last_asked
         return before is None or before.begun or before.confirmed
+
+    def _those_ahead(self) -> list[Partition]:
+        """Give those that may run beside the one whose turn it is."""
+        return self._units(self._turn, 1 + self._ahead)[1:]
 
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:
         """Pass elements on, or keep them until it is their turn."""
@@ -77,7 +86,7 @@ class OrderedDelivery(Delivery):
 
     def _next_turn(self, partition: Partition) -> None:
         self.close(partition)
-        self._turn += 1
+        self._turn += partition.count
         if self._turn < len(self.partitions):
             self.take_turn(self.partitions[self._turn])
         self.ask()
@@ -95,7 +104,7 @@ class OrderedDelivery(Delivery):
         if self.over:
             return
         kept = 0
-        for partition in self.partitions[self._turn + 1 : self._turn + 1 + self._ahead]:
+        for partition in self._those_ahead():
             if (link := partition.link) is not None:
                 self.grant_to(link, self._share - partition.arrived - link.granted)
             elif not partition.ended:
@@ -108,7 +117,7 @@ class OrderedDelivery(Delivery):
         """Allow those ahead a share of an eighth of the bytes, and the partition whose turn it is the rest."""
         kept = 0
         share = (self.most_bytes >> 3) // max(1, self._ahead)
-        for partition in self.partitions[self._turn + 1 : self._turn + 1 + self._ahead]:
+        for partition in self._those_ahead():
             if (link := partition.link) is not None:
                 self.allow(link, share - partition.size - link.room, needed=False)
             elif not partition.ended:

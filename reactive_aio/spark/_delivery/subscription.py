@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
@@ -11,6 +12,7 @@ from ..._core.guard import FAILURES, is_closed_with
 from ..._plan import TasksSnapshot
 from ...errors import SourceCancelledError
 from ...spec import refill_after
+from .._job.computation import Computation, Group
 from .._job.job import Job, Prepared
 from .._job.preparing import Preparing
 from .._task.connecting import Address
@@ -49,15 +51,15 @@ class SparkSubscription:
 
     def __attrs_post_init__(self) -> None:
         self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
-        self._job = Job(self.source.context, str(self.source), self._java_rdd, self, self.inlet.post)
+        self._job = Job(self.source.context, str(self.source), self._computation, self, self.inlet.post)
         self._before = Preparing(
             self.source.context, self._job.group, ended=lambda: self.inlet.post(self._looked, None)
         )
         self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
 
-    def _java_rdd(self, address: Address) -> Any:
+    def _computation(self, address: Address) -> Computation:
         source = self.source
-        return source.java_rdd(RegionTask(str(source), source.pickled(), source.reading, address=address))
+        return source.computation(RegionTask(str(source), source.pickled(), source.reading, address=address))
 
     def begin(self) -> None:
         """Start the job. Nothing here waits for it."""
@@ -102,6 +104,10 @@ class SparkSubscription:
             return False
         self._job.run(partition)
         return True
+
+    def gather(self, first: int, groups: Sequence[Group]) -> None:
+        """Have groups of partitions read by one task each."""
+        self._job.gather(first, groups, self._delivery.gathered)
 
     def _offered(self, _: None) -> None:
         self._delivery.ask()
@@ -210,7 +216,7 @@ class SparkSubscription:
         if self._delivery.over:
             return server
         self._seat.slots.total = prepared.slots
-        self._delivery.begin(prepared.partitions, prepared.slots)
+        self._delivery.begin(prepared.partitions, prepared.slots, gathers=prepared.gathers)
         return server
 
     async def _change(self) -> None:

@@ -26,23 +26,25 @@ class UnorderedDelivery(Delivery):
 
     _width: int = field(init=False, default=1)
     """The partitions that may run at a time."""
-    _left: int = field(init=False, default=0)
-    """The partitions that are not over."""
     _window: int = field(init=False, default=0)
 
     def plan(self, slots: int) -> None:
         """Take as many slots as there are, but one: a subscriber may be waiting for another job."""
         self._width = max(1, slots - 1)
-        self._left = len(self.partitions)
         self._resize()
 
     def _resize(self) -> None:
-        others = min(self._width, self._left) - 1
+        others = min(self._width, self.left) - 1
         self._window = max(1, quarter(self.prefetch) // others) if others > 0 else self.prefetch
+
+    @property
+    def side_by_side(self) -> int:
+        """As many as there may be slots for."""
+        return self._width
 
     def may_ask(self) -> bool:
         """Let as many run as there may be slots for: any of them goes on while the others wait."""
-        return self.asked - (len(self.partitions) - self._left) < self._width
+        return self.at_work < self._width
 
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:
         """Refill the window, so that the task can go on meanwhile, and pass elements on."""
@@ -55,8 +57,7 @@ class UnorderedDelivery(Delivery):
             self.work.finish(error)
             return
         self.close(partition)
-        self._left -= 1
-        if self._left:
+        if self.left:
             self._resize()
             self.grant()
         else:
@@ -73,7 +74,7 @@ class UnorderedDelivery(Delivery):
 
     def make_room(self) -> None:
         """Allow each task as much, and all but one no more than a quarter together."""
-        others = min(self._width, self._left) - 1
+        others = min(self._width, self.left) - 1
         share = max(1, quarter(self.most_bytes) // others) if others > 0 else self.most_bytes
         for partition in self.running.values():
             if (link := partition.link) is not None and 2 * link.room <= share:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -23,6 +24,7 @@ from ...errors import SparkJobError
 from .._task.connecting import Address, listen, unreachable
 from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
+from .computation import Computation, Gathered, Group
 from .told import text_of, told
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Prepared:
     partitions: int
     slots: int
     """The tasks that run at a time in the cluster."""
+    gathers: bool = False
+    """Whether a task can read several partitions."""
 
 
 class Events(Protocol):
@@ -66,8 +70,8 @@ class Job:
 
     context: SparkContext
     name: str
-    java_rdd: Callable[[Address], Any]
-    """Makes the JavaRDD whose partitions are to run. Its argument is the address for the tasks. It is called on a thread."""
+    compute: Callable[[Address], Computation]
+    """Makes the computation whose partitions are to run. Its argument is the address for the tasks. It is called on a thread."""
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
     grace: float = GRACE
@@ -75,16 +79,18 @@ class Job:
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
     group: str = field(init=False, factory=group_name)
     """The name by which its jobs are known."""
-    _todo: SimpleQueue[int | None] = field(init=False, factory=SimpleQueue[int | None])
+    _todo: SimpleQueue[Callable[[], None] | None] = field(init=False, factory=SimpleQueue["Callable[[], None] | None"])
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _left: int = field(init=False, default=0)
     _working: int = field(init=False, default=0)
     """The threads but the one that cancels."""
     _busy: int = field(init=False, default=0)
-    """The partitions that run or wait for a thread."""
+    """The calls that threads make or are to make."""
     _stopping: Event = field(init=False, factory=Event)
     _ended: Event = field(init=False, factory=Event)
-    _rdd: Any = field(init=False, default=None)  # a JavaRDD, which has no type here
+    _computation: Computation | None = field(init=False, default=None)
+    _grouped: dict[int, tuple[Any, int]] = field(init=False, factory=dict[int, tuple[Any, int]])
+    """For the first partition of each group, the JavaRDD and the number of its task there."""
 
     # -- on the loop
 
@@ -93,11 +99,22 @@ class Job:
         self._start(self._lead)
 
     def run(self, partition: int) -> None:
-        """Have a partition run, on a thread that has nothing to do or a new one."""
+        """Have a partition run, with its group if it is the first of one."""
+        self._do(partial(self._try, partition))
+
+    def gather(self, first: int, groups: Sequence[Group], gathered: Callable[[Sequence[Group] | None], None]) -> None:
+        """Make ready tasks that read a group of partitions each, and from ``first`` on no others.
+
+        Then ``gathered`` is called, with None if there can be no such tasks.
+        """
+        self._do(partial(self._gather, first, groups, gathered))
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Have something done by a thread that has nothing to do, or by a new one."""
         self._busy += 1
         if self._busy > self._working:
             self._start(self._work)
-        self._todo.put(partition)
+        self._todo.put(work)
 
     def stop(self, *, cancel: bool) -> None:
         """Run no more; with ``cancel`` see to it that what runs is stopped as well."""
@@ -127,6 +144,10 @@ class Job:
             self.events.confirmed(partition)
         else:
             self.events.job_failed(partition, error)
+
+    def _made_ready(self, tell: Callable[[], None]) -> None:
+        self._busy -= 1
+        tell()
 
     def _thread_ended(self, working: bool) -> None:
         self._left -= 1
@@ -160,9 +181,9 @@ class Job:
         self._enter()
         listening, host = listen(context)
         try:
-            self._rdd = self.java_rdd(Address(host, listening.getsockname()[1], self.secret))
-            partitions: int = self._rdd.getNumPartitions()
-            return Prepared(listening, partitions, _slots(context))
+            made = self._computation = self.compute(Address(host, listening.getsockname()[1], self.secret))
+            partitions: int = made.java_rdd.getNumPartitions()
+            return Prepared(listening, partitions, _slots(context), made.gather is not None)
         except BaseException:
             listening.close()
             raise
@@ -172,13 +193,29 @@ class Job:
         self._loop()
 
     def _loop(self) -> None:
-        while (partition := self._todo.get()) is not None and not self._stopping.is_set():
-            try:
-                self._run(partition)
-            except FAILURES as error:
-                self.post(self._done, (partition, self._failure(error)))
-            else:
-                self.post(self._done, (partition, None))
+        while (work := self._todo.get()) is not None and not self._stopping.is_set():
+            work()
+
+    def _try(self, partition: int) -> None:
+        try:
+            self._run(partition)
+        except FAILURES as error:
+            self.post(self._done, (partition, self._failure(error)))
+        else:
+            self.post(self._done, (partition, None))
+
+    def _gather(self, first: int, groups: Sequence[Group], gathered: Callable[[Sequence[Group] | None], None]) -> None:
+        """Make the tasks of groups ready. Where that fails, partitions are read by a task each, as before."""
+        for at in [at for at in self._grouped if at >= first]:
+            del self._grouped[at]
+        made: Gathered | None = None
+        with suppress(Exception):  # the JVM is gone, and the next task will say so; or it has no such methods
+            if groups and self._computation is not None and self._computation.gather is not None:
+                made = self._computation.gather(groups)
+        if made is not None:
+            found = enumerate(made.groups)
+            self._grouped.update((group.start, (made.java_rdd, number)) for number, group in found)
+        self.post(self._made_ready, partial(gathered, made.groups if made else None if groups else ()))
 
     def _enter(self) -> None:
         """Put the jobs of this thread into the group, by which they can be cancelled."""
@@ -194,7 +231,9 @@ class Job:
 
         read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - see above
         context: Any = self.context
-        results = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
+        assert self._computation is not None
+        rdd, number = self._grouped.get(partition, (self._computation.java_rdd, partition))
+        results = context._jvm.PythonRDD.runJob(context._jsc.sc(), rdd, [number])
         with read(results, serializers.CPickleSerializer()) as nothing:
             for _ in nothing:
                 pass

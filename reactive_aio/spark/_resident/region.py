@@ -21,6 +21,7 @@ from ...schedulers._channels import report
 from ...schedulers.base import Released, Report, Reports
 from .._delivery.entrance import Entrance
 from .._delivery.slots import Seat
+from .._job.computation import Computation
 from .._job.job import Job, Prepared
 from .._task.connecting import Address
 from .remote_task import RemoteTask, Sent
@@ -72,7 +73,7 @@ class ResidentRegion:
 
     def __attrs_post_init__(self) -> None:
         workers = self.workers
-        self._job = Job(workers.context, workers.name, self._java_rdd, self, self._post, GRACE)
+        self._job = Job(workers.context, workers.name, self._computation, self, self._post, GRACE)
         self._seat = Seat.at(workers.context, lambda: self._post(self._offered, None))
 
     def begin(self) -> None:
@@ -80,11 +81,11 @@ class ResidentRegion:
         self._job.start()
         self._task = self.loop.create_task(self._live())
 
-    def _java_rdd(self, address: Address) -> Any:
+    def _computation(self, address: Address) -> Computation:
         """Give, on a thread, an RDD of nothing, whose partitions are the tasks; as many again to replace silent ones."""
         task = ResidentTask(address, self.workers.beat)
         context: Any = self.workers.context
-        return context.parallelize([], 2 * self.workers.count).mapPartitionsWithIndex(task.serve)._jrdd
+        return Computation(context.parallelize([], 2 * self.workers.count).mapPartitionsWithIndex(task.serve)._jrdd)
 
     def _post(self, handle: Callable[[Any], None], value: Any) -> None:
         with suppress(RuntimeError):  # the loop has been closed, and nobody waits

@@ -24,18 +24,20 @@ from .._delivery.subscription import SparkSubscription
 from .._delivery.unordered import UnorderedDelivery
 from .._job.asking import asking
 from .._job.calls import is_connect
+from .._job.computation import Computation
 from .._task.batches import reading_of
 from .._task.pickling import dumps_by_value, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
+from .gathering import computation
 from .insight import bounds, details
 from .naming import quoted, told_apart
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
     from .._delivery.delivery import Delivery
-    from .._task.worker import PartitionTask
+    from .._task.worker import PartitionTask, RegionTask
 
 Task = TypeVar("Task", bound="PartitionTask")
 
@@ -185,6 +187,13 @@ class FromSpark(Pushed[Any]):
         for stage in self.stages:
             check_portable(stage, stage)
         return dumps_by_value((self.stages, self.values))
+
+    def computation(self, task: RegionTask) -> Computation:
+        """Give what the job of a subscription computes."""
+        rounds = any(isinstance(placed.operator, Partial) and placed.operator.rounds for placed in self.stages)
+        if isinstance(self.data, RDD) or rounds or type(self) is not FromSpark:
+            return Computation(self.java_rdd(task))
+        return computation(*self.readable(self.data, task))
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Give the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""

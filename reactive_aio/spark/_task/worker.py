@@ -69,9 +69,13 @@ class PartitionTask(ABC):
             return Slices(self.reading, read)
         return chain.from_iterable(map(self.reading.elements, read))
 
+    def part(self, partition: int) -> str:
+        """Name what a task reads."""
+        return f"partition {partition}"
+
     def chunks(self, items: Iterator[Any] | Slices, outlet: Outlet) -> Iterator[None]:
         """Run over a partition, with a pause behind each chunk that has gone out."""
-        where = f"partition {outlet.partition} of {self.source}"
+        where = f"{self.part(outlet.partition)} of {self.source}"
         if self.reading is not None and self.reading.large:
             outlet.largest = 1
         try:
@@ -99,8 +103,15 @@ class RegionTask(PartitionTask):
     """A task that pushes its elements to the event loop."""
 
     address: Address = field(kw_only=True)
+    groups: tuple[range, ...] = field(default=(), kw_only=True)
+    """The partitions that each task reads, where it reads several; the first one stands for all."""
 
     schema = "ends long"  # nothing, for the elements take another way
+
+    def part(self, partition: int) -> str:
+        """Name what a task reads, by its first partition."""
+        several = [group for group in self.groups if group.start == partition and len(group) > 1]
+        return f"partitions {partition} to {several[0][-1]}" if several else super().part(partition)
 
     def over_items(self, _: int, items: Iterable[Any]) -> Iterator[int]:
         """Run over a partition of an RDD."""
@@ -120,7 +131,8 @@ class RegionTask(PartitionTask):
 
         task = TaskContext.get()
         assert task is not None
-        push = Push.to(self.address, task.partitionId(), task.attemptNumber())
+        number = task.partitionId()
+        push = Push.to(self.address, self.groups[number].start if self.groups else number, task.attemptNumber())
         try:
             for _ in self.chunks(items, push):
                 pass
@@ -259,6 +271,9 @@ class Push(Outlet):
     _watch: Watch
     _decoder: Decoder = field(init=False, factory=Decoder)
     _started: bool = field(init=False, default=False)
+    _began: float = field(init=False, factory=budgets.clock)
+    _waited: float = field(init=False, default=0)
+    """Seconds for which it has waited for orders."""
 
     @staticmethod
     def to(address: Address, partition: int, attempt: int) -> Push:
@@ -274,7 +289,9 @@ class Push(Outlet):
             idle = not self._started or not (self.skip or (self.granted and self.room > 0))
             if not idle and not select.select([self._socket], [], [], 0)[0]:
                 return
+            before = budgets.clock()
             self._take(self._socket.recv(4096))
+            self._waited += budgets.clock() - before
 
     def _take(self, data: bytes) -> None:
         if not data:
@@ -302,6 +319,11 @@ class Push(Outlet):
         """Say that all elements have been sent."""
         super().end(passed, decided=decided)
         self._await_stop()
+
+    @property
+    def worked(self) -> int:
+        """Microseconds for which the task was at work, and did not wait for orders."""
+        return int(1e6 * (budgets.clock() - self._began - self._waited))
 
     def _await_stop(self) -> None:
         """Wait until all has arrived: closing a socket that has unread input may destroy its output."""

@@ -1,0 +1,31 @@
+"""How many partitions a task is to read, by how long others took."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LONG_ENOUGH: Final = 1.0
+"""Seconds of a task, beside which it is little to start it. If the task is lost, another one has to do so much again."""
+MOST: Final = 256
+"""Partitions of a task."""
+MOST_GROUPS: Final = 32
+"""Tasks that are made ready at a time: each takes calls into the JVM."""
+WORTH: Final = 4
+"""How many times as many, or as few, it has to be to have tasks made ready anew."""
+
+
+def fitting(seconds: float, partitions: int, left: int, side_by_side: int) -> int:
+    """Give the partitions of the next tasks, where a task took so long for some; each of those side by side gets several."""
+    by_time = LONG_ENOUGH * partitions / max(seconds, 1e-6)
+    return max(1, int(min(by_time, MOST, left / (2 * side_by_side))))
+
+
+def worth(now: int, before: int) -> bool:
+    """Tell whether that is another size."""
+    return now >= WORTH * before or WORTH * now <= before
+
+
+def groups(first: int, end: int, size: int) -> list[range]:
+    """Divide partitions into groups of a size, as many as are made ready at a time."""
+    end = min(end, first + MOST_GROUPS * size)
+    return [range(at, min(at + size, end)) for at in range(first, end, size)]

@@ -1,0 +1,109 @@
+"""Small partitions of a frame gathered, so that one task reads several of them, one after another.
+
+A task in Python costs as much as some thousand rows, and each of ours is a job. So where partitions turn out to be small,
+those that are left are read by fewer tasks. `RDD.coalesce` would do, but keeps the order only where Spark doesn't know on
+which machine a partition lies. Here each group is coalesced by itself, and it is seen that Spark keeps its order.
+
+All tasks of a flow have to see the same partitions. A shuffle that is run twice may deal rows out in another way, so a plan
+with a shuffle is run once, and all tasks read its rows. A plan without one has the same partitions each time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from .._job.computation import Computation, Gathered, Group
+
+if TYPE_CHECKING:
+    from .._task.worker import RegionTask
+
+# `Any` stands for what lies in the JVM, and for frames, which PySpark's types know by halves.
+
+
+def computation(frame: Any, task: RegionTask) -> Computation:
+    """Give the computation of a task over the partitions of a frame."""
+    frame_of_rows = FrameOfRows(frame)
+    work = _mapped(frame, task)
+    if _shuffles(work):
+        work = _mapped(frame_of_rows.over(frame_of_rows.rows), task)
+    return Computation(work._jdf.javaToPython(), frame_of_rows.gathering(task))
+
+
+def _shuffles(frame: Any) -> bool:
+    """Tell whether a plan may have a shuffle, before it is run: Spark adapts those that have one, unless that is turned off."""
+    if frame.sparkSession.conf.get("spark.sql.adaptive.enabled") != "true":
+        return True
+    plan: str = frame._jdf.queryExecution().executedPlan().nodeName()
+    return plan.startswith("AdaptiveSparkPlan")
+
+
+def _mapped(frame: Any, task: RegionTask) -> Any:
+    return frame.mapInArrow(task.over_batches, task.schema)
+
+
+@define(eq=False)
+class FrameOfRows:
+    """The rows of a frame, as the JVM has them, and frames of parts of them."""
+
+    frame: Any
+    _rows: Any = field(init=False, default=None)
+
+    @property
+    def rows(self) -> Any:
+        """The RDD of the rows. This may run the stages of Spark before a shuffle."""
+        if self._rows is None:
+            self._rows = self.frame._jdf.queryExecution().toRdd()
+        return self._rows
+
+    def over(self, rows: Any) -> Any:
+        """Give the frame of some of the rows."""
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        session = self.frame.sparkSession
+        java = session._jsparkSession.internalCreateDataFrame(rows, self.frame._jdf.schema(), False)
+        return DataFrame(java, session)
+
+    def gathering(self, task: RegionTask) -> Callable[[Sequence[Group]], Gathered | None]:
+        """Give the function of a `Computation`."""
+
+        def gather(groups: Sequence[Group]) -> Gathered | None:
+            if (found := self._coalesced(groups)) is None:
+                return None
+            context: Any = self.frame.sparkSession.sparkContext
+            parts = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(found))
+            for at, part in enumerate(found.values()):
+                parts[at] = part
+            rows = self.over(context._jsc.union(parts).rdd())
+            return Gathered(_mapped(rows, evolve(task, groups=tuple(found)))._jdf.javaToPython(), tuple(found))
+
+        return gather
+
+    def _coalesced(self, groups: Sequence[Group]) -> dict[Group, Any] | None:
+        """Give an RDD of one partition for each group.
+
+        Spark puts a partition that lies on a known machine before those that don't. A group is divided in front of it.
+        """
+        jvm: Any = self.frame.sparkSession.sparkContext._jvm
+        ints, converters = jvm.java.util.stream.IntStream, jvm.scala.jdk.javaapi.CollectionConverters
+        pruning, java_rdds = jvm.org.apache.spark.rdd.PartitionPruningRDD, jvm.org.apache.spark.api.java.JavaRDD
+        tag, arrays = self.rows.elementClassTag(), jvm.java.util.Arrays
+        found: dict[Group, Any] = {}
+        left = deque(groups)
+        while left:
+            group = left.popleft()
+            numbers = ints.range(group.start, group.stop).boxed().toList()
+            some = pruning.create(self.rows, converters.asScala(numbers).toSet())  # a set is a function of Scala's
+            part = java_rdds.fromRDD(some, tag).coalesce(1)
+            order: list[int] = json.loads(arrays.toString(part.rdd().partitions()[0].parentsIndices()))
+            if order == [*range(len(group))]:
+                found[group] = part
+            elif first := order[0]:
+                left.extendleft((group[first:], group[:first]))
+            else:
+                return None
+        return found
