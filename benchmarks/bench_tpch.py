@@ -19,7 +19,7 @@ from .tpch.queries import QUERIES, q1
 
 BARS = {
     "Q1": (Bar("mapInArrow by hand", at_most=1.1, metric=CPU_OF_ALL),),
-    "Q14": (Bar("Spark's SQL", at_most=1.1, metric=CPU_OF_ALL),),
+    "Q14": (Bar("Spark's SQL", at_most=1.1, metric=CPU_OF_ALL, of=ways.BEHIND_FILTER),),
 }
 
 
@@ -54,6 +54,8 @@ def _row(
     on_the_loop: Callable[[Path, Any], Any] | None,
     bars: tuple[Bar, ...],
 ) -> Row:
+    if getattr(what, "where", ""):
+        by_spark = {**by_spark, ways.BEHIND_FILTER: ways.behind_filter}
     works: dict[str, Callable[[], Any]] = {way: partial(_on_spark, run, what) for way, run in by_spark.items()}
     if on_the_loop is not None:
         works[ways.ON_THE_LOOP] = lambda: on_the_loop(_folder(), what)

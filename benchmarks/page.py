@@ -100,8 +100,6 @@ LIMITS: Final = """\
   works on one while its next one waits. By hand it is lists of 256, four at a time, which are 1,024 elements. With a prefetch of 1,024 ints take 2.6
   times as long. A larger chunk would exceed the prefetch, or leave a worker without work. An array of a mebibyte is a chunk by itself. To
   copy it takes some 70 us, here and by hand, and the chunk takes as much again.
-- **Many partitions.** Each partition is a Spark job, so that a flow takes no more slots than it may. Of 100 warm partitions of 100 rows one took 74 ms
-  of CPU, with `mapInArrow` 29 and with `collect` 6. The JVM had 50 of the 74, with `mapInArrow` 17 and with `collect` 5.6: the rest is the price of a job.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. A row of
   five columns takes the JVM 0.7 to 0.8 us, the workers 0.2 and the loop 0.3 to 0.5. A third or more of the JVM's share is Spark's

@@ -33,6 +33,8 @@ class Query:
     """Gives the key and the numbers to add up, of a kept row or of a pair of it and its partner."""
     small: str = ""
     """The table to join with, in SQL."""
+    where: str = ""
+    """The condition of `keep` in SQL, where Spark can have it."""
 
 
 def q1() -> Query:
@@ -164,6 +166,7 @@ def q14() -> Query:
            FROM kept JOIN small ON a = p_partkey""",
         parts,
         "SELECT p_partkey, p_type FROM part",
+        "l_shipdate >= DATE '1995-09-01' AND l_shipdate < DATE '1995-10-01'",
     )
 
 

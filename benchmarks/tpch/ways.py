@@ -44,6 +44,12 @@ def by_frame(spark: SparkSession, query: Query) -> Rows:
     return _finished(spark, query, Flow.from_spark(frame, as_=tuple).map_not_none(query.keep).to_frame(query.schema))
 
 
+def behind_filter(spark: SparkSession, query: Query) -> Rows:
+    """Spark filters by the condition, which it then sees in its plan, and functions have the rows that are left."""
+    frame = spark.sql(f"SELECT {query.columns} FROM lineitem WHERE {query.where}")
+    return _finished(spark, query, Flow.from_spark(frame, as_=tuple).map_not_none(query.keep).to_frame(query.schema))
+
+
 def by_map_in_arrow(spark: SparkSession, query: Query) -> Rows:
     """The same function for each row, columns turned to Python's and back in the quickest way there is."""
     keep = query.keep
@@ -135,4 +141,5 @@ WAYS: Final[dict[str, Callable[[SparkSession, Query], Rows]]] = {
     "RDD by hand": by_rdd,
     "Spark's SQL": by_sql,
 }
+BEHIND_FILTER: Final = "reactive_aio, to_frame behind Spark's filter"
 ON_THE_LOOP: Final = "reactive_aio, on the loop"
