@@ -100,6 +100,12 @@ LIMITS: Final = """\
   works on one while its next one waits. By hand it is lists of 256, four at a time, which are 1,024 elements. With a prefetch of 1,024 ints take 2.6
   times as long. A larger chunk would exceed the prefetch, or leave a worker without work. An array of a mebibyte is a chunk by itself. To
   copy it takes some 70 us, here and by hand, and the chunk takes as much again.
+- **Many columns.** Spark plans a frame of 2,000 columns anew for the frame that tasks in Python read, which has them all in one. `mapInArrow` by hand
+  has the same to pay: it took 1.29 times the CPU of `collect` on a busy machine, without making a value. On that machine the JVM had 92 % of
+  the CPU of a flow over it, and the workers and the loop the rest.
+- **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
+  the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
+  which the bar is about.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. A row of
   five columns takes the JVM 0.7 to 0.8 us, the workers 0.2 and the loop 0.3 to 0.5. A third or more of the JVM's share is Spark's
