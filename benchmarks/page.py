@@ -117,13 +117,13 @@ LIMITS: Final = """\
   runs gave 5.4 and 5.6 times, 7.4 and 6.7 without the weighing.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
-  pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, of which 15 are
-  asyncio's, and `async for` 42.
+  pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
+  them are asyncio's. `async for` makes 42.
 - **Several suspended sources.** An element of eight that are merged takes 26 calls, and 13 of them are asyncio's and the generator's. The others are its
-  owner's, which reads it, then those of the merge, and those of the region behind. A pair of a zip takes 59, of which 28 are not ours.
+  owner's, which reads it, then those of the merge, and those of the region behind. A pair of a zip takes 59, and 28 of them are not ours.
 - **Inner flows.** `concat_map` asks for an element when the flow of the one before has ended: nothing is read ahead. So each element is a request, and
   takes 31 calls where `flat_map` takes 12, which maps several between two looks at the demand. A flow of an async generator has a task that owns it,
-  a context, and its place in the order of cleanup: 132 calls, of which 16 are not ours.
+  a context, and its place in the order of cleanup. That is 132 calls. 16 of them are not ours.
 - **`Flow.of`.** It makes five objects: the tuple, the source, its place, the nodes and the flow. None of them takes more than a quarter of the time.
 - **Attempts of a retry.** An attempt takes 71 calls. 32 of them find the stage that failed and write the note, which names the stage, its line, the element
   and the source. The policy may look at the failure, and so may a hook, so the note can't wait. A run of `repeat` takes 18 calls.

@@ -124,7 +124,7 @@ class ByChunk(Transform[bytes, list[L]]):
 
     maker: Maker[L]
     inner: Iterator[L] | None = field(init=False, default=None)
-    """What is left of the latest chunk."""
+    """The rest of the latest chunk."""
 
     def apply(self, items: Iterator[bytes]) -> Iterator[list[L]]:
         """Read all chunks to their ends."""

@@ -99,7 +99,7 @@ class Steps(Held):
     """Returns the next element, if it is to be had there and then, else NOTHING. It is `nothing` while an element that has been requested has
     not come, and while one that has come has not been taken."""
     _poll: Callable[[], Any] = field(init=False)
-    """What it is else."""
+    """The value of `poll` at all other times."""
     _most: int = field(init=False)
     """How many elements are requested."""
     held: list[object] = field(init=False, factory=list[object])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -50,6 +51,9 @@ class Loop:
     def run(self, partition: int) -> bool:
         self.running.append(partition)
         return True
+
+    def gather(self, first: int, groups: Sequence[range]) -> None:
+        raise AssertionError("these partitions are read one by one")
 
     def finish(self, error: BaseException | None) -> None:
         assert not self.ended
