@@ -151,7 +151,7 @@ def pictures_of(operator: Operator) -> dict[str, str]:
 def section(operator: Operator) -> str:
     """Give the section of an operator."""
     told = operator.told
-    lines = [f"### {operator.name}", "", single(told.sentence), ""]
+    lines = [f"### {operator.name}", "", f"`{signature(operator.name)}`", "", single(told.sentence), ""]
     lines += [single(told.details), ""] if told.details else []
     shown = zip(pictures_of(operator), examples().get(operator.name, []), strict=True)
     lines += [f"![{each.call}](pictures/operators/{file})" for file, (each, _) in shown]
@@ -163,6 +163,16 @@ def section(operator: Operator) -> str:
         also = f"; {operator.traits.names}" if operator.traits.names else ""
         lines += [f"- **Elsewhere**: {single(told.origin + also)}."]
     return "\n".join(lines).rstrip() + "\n\n"
+
+
+def signature(name: str) -> str:
+    """Give the call of a method, with its parameters and their defaults and without types."""
+    method = getattr(Flow, name)
+    owner = "Flow" if inspect.ismethod(method) else "flow"
+    found = inspect.signature(getattr(method, "__func__", method))
+    bare = [each.replace(annotation=each.empty) for each in list(found.parameters.values())[1:]]
+    call = str(found.replace(parameters=bare, return_annotation=found.empty))
+    return owner + "." + name + re.sub(r"<class '(\w+)'>", r"\1", call).replace("MISSING", "...")
 
 
 def single(text: str) -> str:

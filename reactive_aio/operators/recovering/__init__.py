@@ -106,11 +106,11 @@ class Recovering(Fluent[T_co]):
         >>> run_virtual(read(0).retry(Backoff(0.5, max_retries=3), resume=lambda last: read(last + 1)).to_list())
         [0, 1, 2, 3, 4]
         """
-        from .backoff import Backoff, at_once
+        from .backoff import Backoff, at_once, check_retries
         from .retry import Retry
 
         if policy is not None and not isinstance(policy, Backoff):
-            check_count("retry", "policy", policy, 0)
+            check_retries(policy)
         check_errors("retry", errors)
         if resume is not None:
             check_function("retry", resume, "return the flow from an ordinary function")

@@ -70,3 +70,11 @@ def at_once(max_retries: int | None) -> Backoff:
 def _check_number(name: str, value: object, least: float, most: float) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"Backoff({name}={label(value)}): {name} is a number from {least:g} to {most:g}")
+
+
+def check_retries(policy: object) -> None:
+    """Refuse at once what is no number of retries."""
+    if not isinstance(policy, int) or isinstance(policy, bool):
+        kind = type(policy).__name__
+        raise TypeError(f"retry(policy={label(policy)}): policy is a number of retries, a Backoff or None, not {kind}")
+    check_count("retry", "policy", policy, 0)
