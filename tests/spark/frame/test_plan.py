@@ -66,19 +66,27 @@ def test_flows_in_a_row_are_a_union(sales: Any) -> None:
     assert "MapInArrow from_spark(DataFrame, as_=Sold) -> filter(bool)(" in plan
 
 
+@attrs.frozen
+class Reading:
+    """As on the page."""
+
+    sensor: str
+    value: float
+
+
 def test_the_example_of_the_page_runs(spark: Any, tmp_path: Path) -> None:
     section = PAGE.read_text(encoding="utf-8").split("## Back into Spark's plan")[1].split("\n## ")[0]
     (block,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     source, out = str(tmp_path / "readings"), str(tmp_path / "out")
-    rows = [("a", 30.0, 1), ("a", 10.0, 2), ("b", -1.0, 3), ("b", 21.0, 4)]
+    rows = [("s1", 30.0, 1), ("s1", 10.0, 2), ("s2", -1.0, 3), ("s2", 21.0, 4)]
     spark.createDataFrame(rows, "sensor string, value double, other long").write.parquet(source)
-    places = spark.createDataFrame([("a", "roof"), ("b", "cellar")], "sensor string, place string")
-    names: dict[str, Any] = {"frame": spark.read.parquet(source), "places": places, "Flow": Flow, "attrs": attrs}
+    frame = spark.read.parquet(source)
+    names: dict[str, Any] = {"frame": frame, "session": spark, "Reading": Reading, "Flow": Flow, "attrs": attrs}
 
     exec(block.replace('"out/', f'"{out}/'), names)
 
     written = spark.read.parquet(f"{out}/levels").orderBy("place", "level").collect()
-    assert [("cellar", "high", 1), ("roof", "high", 1), ("roof", "low", 1)] == [tuple(row) for row in written]
+    assert [("cellar", "high", 1), ("cellar", "low", 1), ("roof", "high", 1)] == [tuple(row) for row in written]
     plan = plan_of(names["levels"])
     shown = re.findall(r"^```text\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
     numbered = re.compile(r"#\d+")
