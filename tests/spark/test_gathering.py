@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,10 @@ class Gathering(Loop):
         self.ended = self.delivery.over = False
         self.delivery.begin(partitions, options.get("slots", 3), gathers=True)
 
-    def gather(self, first: int, groups: list[range]) -> None:
+    def gather(self, first: int, groups: Sequence[range]) -> None:
         assert self.asked_for is None
         assert first == self.delivery.asked
-        self.asked_for = groups
+        self.asked_for = list(groups)
         self.sizes = {start: size for start, size in self.sizes.items() if start < first}
 
     def ready(self, *, possible: bool = True) -> list[range]:
