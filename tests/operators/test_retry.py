@@ -175,6 +175,6 @@ async def test_an_error_that_fails_again_and_again_gathers_neither_notes_nor_tra
     ("retries", "refused"), [(-1, ValueError), (1.0, TypeError), ("2", TypeError), (True, TypeError)]
 )
 def test_retry_refuses_what_is_no_number_of_retries(retries: int, refused: type[Exception]) -> None:
-    told = {ValueError: "at least 0", TypeError: "policy is a number of retries, a Backoff or None"}
+    told = {ValueError: "at least 0", TypeError: r"Pass a number of retries, a Backoff\(...\) or None"}
     with pytest.raises(refused, match=told[refused]):
         Flow.of(1).retry(retries)

@@ -301,7 +301,7 @@ async def test_every_subscription_uses_a_subscriber_of_its_own() -> None:
         (lambda: Flow.range(3).take(-1), ValueError, "at least 0"),
         (lambda: Flow.range(3).skip(1.5), TypeError, "whole number"),
         (lambda: Flow.range(3).repeat(-1), ValueError, "at least 0"),
-        (lambda: Flow.range(3).retry(True), TypeError, "whole number"),
+        (lambda: Flow.range(3).retry(True), TypeError, "number of retries"),
         (lambda: Flow.range(3).map(3), TypeError, "takes a function, not int"),
         (lambda: Flow.range(3).publish_on("thread"), TypeError, "scheduler"),
         (lambda: Flow.range(3).publish_on(schedulers.current(), prefetch=0), ValueError, "at least 1"),

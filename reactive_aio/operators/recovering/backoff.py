@@ -76,5 +76,7 @@ def check_retries(policy: object) -> None:
     """Refuse at once what is no number of retries."""
     if not isinstance(policy, int) or isinstance(policy, bool):
         kind = type(policy).__name__
-        raise TypeError(f"retry(policy={label(policy)}): policy is a number of retries, a Backoff or None, not {kind}")
+        raise TypeError(
+            f"retry(policy={label(policy)}): policy is of type {kind}. Pass a number of retries, a Backoff or None"
+        )
     check_count("retry", "policy", policy, 0)
