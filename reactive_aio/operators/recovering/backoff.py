@@ -77,6 +77,6 @@ def check_retries(policy: object) -> None:
     if not isinstance(policy, int) or isinstance(policy, bool):
         kind = type(policy).__name__
         raise TypeError(
-            f"retry(policy={label(policy)}): policy is of type {kind}. Pass a number of retries, a Backoff or None"
+            f"retry(policy={label(policy)}): policy is of type {kind}. Pass a number of retries, a Backoff(...) or None"
         )
     check_count("retry", "policy", policy, 0)
