@@ -12,6 +12,7 @@ import pytest
 
 from reactive_aio import Flow, Hub, hooks
 from reactive_aio._core import budgets
+from reactive_aio._core.budgets import Budget
 from reactive_aio.errors import SlowSubscriberError, SourceCancelledError
 from reactive_aio.operators.sharing.delivery import AT_ONCE
 from reactive_aio.testing import run_virtual
@@ -323,6 +324,22 @@ async def test_a_delivery_to_many_wakes_those_together_for_whom_it_has_taken() -
     await asyncio.gather(*tasks)
 
     assert [AT_ONCE, 100 - AT_ONCE] == [woken.count(each) for each in sorted(set(woken))]
+
+
+@pytest.mark.usefixtures("still")
+async def test_tasks_that_a_run_wakes_in_its_own_turn_share_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    give_away = Budget.give_away
+
+    def noted(budget: Budget, seconds: float) -> None:
+        given.append(seconds)
+        give_away(budget, seconds)
+
+    monkeypatch.setattr(Budget, "give_away", noted)
+    flow = Flow.range(9).share(prefetch=4, start=40)
+    assert [list(range(9))] * 40 == await asyncio.gather(*[iterated(flow) for _ in range(40)])
+
+    assert 0 < max(given) <= budgets.TURN * 1.001
 
 
 async def test_a_snapshot_shows_how_far_it_has_come() -> None:

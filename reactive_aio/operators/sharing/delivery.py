@@ -43,7 +43,7 @@ class Delivery(Taker):
     taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
     """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
     part: float = field(init=False, default=budgets.TURN / budgets.SHARES)
-    """How long a task may go on that is woken. Those for whom elements have been taken together share one turn."""
+    """How long a woken task may go on. All tasks that are woken together share one turn."""
     woken: int = field(init=False, default=0)
     """How many tasks have been woken that the budget has not been told of."""
     watch: Attachment | None = field(init=False, default=None)
@@ -112,7 +112,6 @@ class Delivery(Taker):
         if not again:
             taken, again = self.broadcast.take_due(self)
             self.taken.extend(taken)
-            self.part = budgets.TURN / max(len(taken), budgets.SHARES)
         self.hand_out(again=again)
 
     def hand_out(self, *, again: bool = False) -> None:
@@ -121,6 +120,7 @@ class Delivery(Taker):
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """
         taken, budget = self.taken, self.budget
+        self.part = budgets.TURN / max(len(taken), budgets.SHARES)
         while taken:
             reader, items, end = taken.popleft()
             if end is None:
