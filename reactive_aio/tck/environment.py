@@ -33,8 +33,8 @@ class Environment:
 
     Each test asks its event loop whether anything is left to run. It also asks the threads that start during the test, if
     they belong to an executor, end by themselves, have an event loop, or run regions. So no test waits by the clock. Name
-    the event loops of older threads in ``loops``. A thread that waits for work by itself can't be asked: say ``threads``,
-    and the tests wait for silence.
+    the event loops of older threads in ``loops``. A thread with a work loop of its own can't be asked: pass
+    ``threads``, and the tests wait for silence.
     """
 
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop

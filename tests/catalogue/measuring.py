@@ -26,7 +26,7 @@ from tests.registry import AnyFlow, Entry, Settings, same
 ELEMENTS = 9
 PREFETCH = 4
 UNENDING = 100
-"""More elements than any input has. An input that may give fewer ends when the test says so, and not by itself."""
+"""More elements than any input has. An input of so many ends only when the test ends it."""
 
 
 class Counted:

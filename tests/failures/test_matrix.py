@@ -1,7 +1,7 @@
 """Whatever a user's code raises ends the flow and arrives, wherever it is raised and whatever it is.
 
 ``MATRIX=all`` runs the whole product, which takes the better part of an hour. Otherwise each place meets each kind
-twice: once by itself, and once with an end, a placement and a loop that are drawn so that every two of them meet.
+twice. The second time it also has an end, a placement and a loop. These are drawn so that every two of them meet.
 """
 
 from __future__ import annotations

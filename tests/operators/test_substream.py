@@ -1,4 +1,4 @@
-"""A substream by itself: its reader gets the elements as they come and in order, also if one calls from inside the other."""
+"""A reader of a substream gets the elements as they come and in order, also if one calls from inside the other."""
 
 from __future__ import annotations
 

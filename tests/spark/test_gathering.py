@@ -77,7 +77,7 @@ def test_next_tasks_read_several_partitions_where_one_took_next_to_no_time() -> 
     assert [0, 1, 2] == loop.running
     Task(loop, 2)
     confirm(loop, Task(loop, 1), LONG_ENOUGH)
-    loop.ready()  # one as slow as this is read by itself
+    loop.ready()  # a partition as slow as this has a task of its own
     assert [0, 1, 2, 11] == loop.running
 
 

@@ -75,7 +75,7 @@ class OnWorkers(Pushed[Any]):
 
 
 def _capabilities(workers: Workers) -> Capabilities:
-    """Return the capabilities of workers. They run each chunk by itself, and await if they say that they have event loops."""
+    """Return the capabilities of workers. They run each chunk separately. Workers with event loops also await."""
     awaits = bool(getattr(workers, "awaits", False))
 
     def check(stage: object, _: Stage[Any, Any]) -> None:

@@ -2,7 +2,7 @@
 
 A task in Python costs as much as some thousand rows, and each of ours is a job. So where partitions turn out to be small,
 those that are left are read by fewer tasks. `RDD.coalesce` would do, but keeps the order only where Spark doesn't know on
-which machine a partition lies. Here each group is coalesced by itself, and it is seen that Spark keeps its order.
+which machine a partition lies. Here each group is an RDD of its own, which is coalesced. The code checks that Spark has kept its order.
 
 All tasks of a flow have to see the same partitions. A shuffle that is run twice may deal rows out in another way, so a plan
 with a shuffle is run once, and all tasks read its rows. A plan without one has the same partitions each time.
