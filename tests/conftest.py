@@ -71,8 +71,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    # Some modules freeze and unfreeze objects themselves.
-    if not gc.get_freeze_count() and nextitem is not None and nextitem.path != item.path:
+    # Again between modules, since some freeze and unfreeze objects themselves.
+    if nextitem is not None and nextitem.path != item.path:
         set_aside()
 
 
