@@ -8,7 +8,7 @@ There are four parts:
   run a few cases. CI runs this part where it does not run the next.
 - ``ci``: what CI runs on the default Python. It is the brief part, and one in `SHARE` of all other tests.
 - ``daily``: what ``python3 dev.py test`` runs, which is to take minutes. It is the brief part with only one in `EVERY` of
-  the tests on Spark, and of the cases of those marked ``costly``.
+  the tests on Spark, one case of each, and of the cases of those marked ``costly``.
 
 A seed draws what is drawn. The same seed draws the same tests. No test has to be entered here.
 """
@@ -100,8 +100,8 @@ def covering(items: Iterable[pytest.Item], seed: str) -> Iterator[pytest.Item]:
             yield item
 
 
-def brief(items: Iterable[pytest.Item], seed: str) -> set[pytest.Item]:
-    """Return some cases of each test, but of those that are ``long``."""
+def brief(items: Iterable[pytest.Item], seed: str, few: int = FEW) -> set[pytest.Item]:
+    """Return some cases of each test, at most ``few`` of one on Spark, but of those that are ``long``."""
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("long") is None:
@@ -110,7 +110,7 @@ def brief(items: Iterable[pytest.Item], seed: str) -> set[pytest.Item]:
     for cases in tests.values():
         here = on_one_loop(cases, seed)
         if on_spark(here[0]):
-            found.update(sorted(here, key=lambda item: rank(seed, item.nodeid))[:FEW])
+            found.update(sorted(here, key=lambda item: rank(seed, item.nodeid))[:few])
         else:
             found.update(here if len(here) <= MANY else covering(here, seed))
     return found
@@ -129,8 +129,8 @@ def takes_seconds(item: pytest.Item) -> bool:
 def is_drawn(item: pytest.Item, seed: str) -> bool:
     """Draw one in `EVERY` of the tests that take seconds; others are always in.
 
-    Of tests on Spark it draws whole tests, which share a set-up, of others their cases. So a test with a hundred cases
-    does not make one run long and the next one short.
+    Of tests on Spark it draws tests, of others their cases. So a test with a hundred cases does not make one run long
+    and the next one short.
     """
     if on_spark(item):
         return rank(f"daily {seed}", name_of(item)) % EVERY == 0
@@ -141,11 +141,11 @@ def chosen(items: Sequence[pytest.Item], part: str, seed: str) -> set[pytest.Ite
     """Return the tests of a part."""
     if part == "all":
         return set(items)
+    if part == "daily":
+        return {item for item in brief(items, seed, few=1) if is_drawn(item, seed)}
     found = brief(items, seed)
     if part == "brief":
         return found
-    if part == "daily":
-        return {item for item in found if is_drawn(item, seed)}
     return found.union(item for item in items if rank(f"ci {seed}", item.nodeid) % SHARE == 0)
 
 
