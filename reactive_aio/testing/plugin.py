@@ -34,7 +34,8 @@ class VirtualTime:
         if not isinstance(loop, VirtualTimeLoop):
             raise TypeError(
                 f"the test runs on {loop!r}: virtual_time needs pytest-asyncio 1.4 or later to run a test on its "
-                "loop. Or write an ordinary test that calls virtual_time.run(coroutine)"
+                "loop. With anyio's plugin, have anyio_backend return ('asyncio', {'loop_factory': VirtualTimeLoop}). "
+                "Or write an ordinary test that calls virtual_time.run(coroutine)"
             )
         return loop
 
@@ -81,9 +82,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
 
 
 @pytest.fixture
-def virtual_time() -> VirtualTime:
-    """A virtual clock: an async test that uses it runs on a VirtualTimeLoop, an ordinary one calls its ``run``."""
-    return VirtualTime()
+def virtual_time(request: pytest.FixtureRequest) -> VirtualTime:
+    """A virtual clock: an async test that uses it runs on a VirtualTimeLoop, an ordinary one calls its ``run``.
+
+    An async test that another plugin runs on a loop of its own fails with TypeError.
+    """
+    made = VirtualTime()
+    test: object = getattr(request.node, "obj", None)
+    if inspect.iscoroutinefunction(test):
+
+        @functools.wraps(test)
+        async def checked(*args: Any, **kwargs: Any) -> None:
+            assert made.loop  # else the test would sleep by the real clock
+            await test(*args, **kwargs)
+
+        request.node.obj = checked
+    return made
 
 
 @pytest.fixture

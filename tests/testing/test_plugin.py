@@ -172,6 +172,26 @@ def test_with_the_plugin_of_anyio(tmp_path: Path) -> None:
 
 
 @pytest.mark.costly
+def test_a_test_that_anyio_runs_on_a_real_loop_fails_before_it_sleeps(tmp_path: Path) -> None:
+    source = """
+        import asyncio, pytest
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        @pytest.mark.anyio
+        async def test_virtual(virtual_time):
+            await asyncio.sleep(86400)
+    """
+
+    output = pytest_run(tmp_path, source, "-p", "no:asyncio")
+
+    assert "1 failed" in output
+    assert "anyio_backend" in output
+
+
+@pytest.mark.costly
 def test_a_loop_that_is_not_virtual_is_named(tmp_path: Path) -> None:
     source = """
         import asyncio
