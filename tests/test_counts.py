@@ -240,6 +240,10 @@ def test_a_run_of_a_small_flow_costs_42_calls_and_no_turn_of_the_loop() -> None:
     assert runs(1_000, flow.to_list) <= 42 * 1_000  # a turn of the loop each millisecond adds some
 
 
+def test_a_small_flow_that_is_built_for_each_run_costs_60_calls() -> None:
+    assert runs(1_000, lambda: Flow.of(1).map(increment).to_list()) <= 60 * 1_000
+
+
 def test_building_a_small_flow_costs_20_calls() -> None:
     built = python_calls(lambda: [Flow.of(n).map(increment) for n in range(1_000)])
 

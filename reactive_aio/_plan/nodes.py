@@ -70,8 +70,6 @@ class Nodes:
     """Where the last region runs; None stands for the event loop of the subscriber."""
     plan: Plan | None = field(init=False, default=None)
     """How the flow is run, once it has been planned: a flow never changes, so neither does its plan."""
-    ended: Ended | None = field(init=False, default=None)
-    """The flow with the end that it was run with most lately."""
 
     @property
     def __nodes__(self) -> Nodes:
@@ -91,15 +89,6 @@ class Nodes:
     def __repr__(self) -> str:
         steps = [str(step.operator) for step in self.steps]
         return f"{self.source.operator}" + "".join(step if step.startswith("[") else f".{step}" for step in steps)
-
-
-@frozen(eq=False)
-class Ended:
-    """A flow with an end behind it."""
-
-    key: object
-    """By what it is known again: the line, the end and its arguments."""
-    nodes: Nodes
 
 
 def scheduler_of(source: Source[Any], steps: tuple[Step, ...]) -> Scheduler | None:

@@ -14,7 +14,6 @@ from attrs import frozen
 from .._fusion.origin import Placed
 from .nodes import FlowLike, Nodes, PublishOn, SubscribeOn, followed
 from .rewrites import rewritten
-from .source import Awaited, Pulled
 
 if TYPE_CHECKING:
     from .._fusion.stage import Stage
@@ -52,10 +51,6 @@ class Plan:
     """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
     rewrites: tuple[str, ...] = ()
     """The rewrites, in words, in their order."""
-    pulled: Pulled[Any] | None = None
-    """The source, if it is pulled by one region, where the subscriber is, and may be opened as late as when it is wanted."""
-    awaited: Awaited[Any] | None = None
-    """The source, if it is an async iterator that one region reads, where the subscriber is."""
 
     @staticmethod
     def of(flow: FlowLike) -> Plan:
@@ -87,7 +82,4 @@ def _cut(nodes: Nodes, rewrites: tuple[str, ...]) -> Plan:
         Region(feed, tuple(row), first if boundary is None else boundary.scheduler, boundary)
         for feed, row, boundary in rows
     ]
-    alone = len(rows) == 1 and (first is None or getattr(first, "stays", False))
-    pulled = source if alone and isinstance(source, Pulled) and source.plain == source.at_hand else None
-    awaited = source if alone and isinstance(source, Awaited) else None
-    return Plan(nodes.source, tuple(regions), leader is not None, moved, rewrites, pulled, awaited)
+    return Plan(nodes.source, tuple(regions), leader is not None, moved, rewrites)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from operator import length_hint
 from typing import Any
@@ -21,18 +21,18 @@ from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator, close_all
 from .._core.missing import MISSING, NOTHING
 from .._core.notes import add_note
-from .._fusion import OVER, READING, Call, RegionRun, sized
-from .._plan import Plan, Pulled
+from .._fusion import OVER, READING, Call, Placed, RegionRun, sized
+from .._plan import Pulled
 from ..hooks import also_failed, drop_error
 from .iterating import raise_held
 
 
-async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
-    """Run a plan whose source is `pulled` in this task, and return the element that it gives, or ``default``."""
+async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any) -> Any:
+    """Run stages over a source in this task, and return the element that they give, or ``default``."""
     budget = Budget.of(asyncio.get_running_loop())
     if budgets.clock() >= budget.lent:
         budget.lent = await budget.turn()
-    run = _begun(plan, source)
+    run = _begun(feed, stages)
     if isinstance(run, Failed):
         raise run.take()
     context = copy_context()
@@ -48,13 +48,13 @@ async def run_directly(plan: Plan, source: Pulled[Any], default: Any) -> Any:
     return default if run.value is MISSING else run.value
 
 
-def _begun(plan: Plan, source: Pulled[Any]) -> DirectPulled | Failed:
+def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPulled | Failed:
     """Begin with the stages, which may fail in that."""
-    region = plan.regions[0]
+    source: Pulled[Any] = feed.operator
     try:
-        return DirectPulled(RegionRun(region.stages, region.feed, counted=source.at_hand), source)
+        return DirectPulled(RegionRun(stages, feed, counted=source.at_hand), source)
     except FAILURES as error:
-        add_note(error, f"in {plan.source}")
+        add_note(error, f"in {feed}")
         return Failed(as_failure(error))
 
 

@@ -7,7 +7,7 @@ made. The one region runs in the owner's task, with the order and the failures t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextvars import Context, copy_context
 from types import GeneratorType, coroutine
 from typing import Any
@@ -17,8 +17,8 @@ from .._core.budgets import Budget, Taker
 from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._core.missing import MISSING
 from .._core.notes import add_note
-from .._fusion import Call, RegionRun
-from .._plan import Awaited, Plan
+from .._fusion import Call, Placed, RegionRun
+from .._plan import Awaited
 from ..errors import TaskCancelledError
 from ..hooks import discard, drop_error
 from .awaited import AwaitedInput
@@ -29,12 +29,12 @@ from .lifetime import Lifetime
 from .owner import Owner
 
 
-async def run_awaited(plan: Plan, source: Awaited[Any], default: Any, *, gathered: bool) -> Any:
-    """Run a plan whose source is `awaited`, and return the element that it gives, or ``default``.
+async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
+    """Run stages over an async iterator, and return the element that they give, or ``default``.
 
     It may be what was ``gathered`` of others.
     """
-    run = _begun(plan, source)
+    run = _begun(feed, stages)
     if isinstance(run, Failed):
         raise run.take()
     loop, put_off = asyncio.get_running_loop(), None
@@ -59,15 +59,14 @@ async def run_awaited(plan: Plan, source: Awaited[Any], default: Any, *, gathere
     return default if run.value is MISSING else run.value
 
 
-def _begun(plan: Plan, source: Awaited[Any]) -> DirectAwaited | Failed:
+def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectAwaited | Failed:
     """Begin with the stages, which may fail in that."""
-    region = plan.regions[0]
     try:
-        run = RegionRun(region.stages, region.feed, counted=False, awaited=True)
+        run = RegionRun(stages, feed, counted=False, awaited=True)
     except FAILURES as error:
-        add_note(error, f"in {plan.source}")
+        add_note(error, f"in {feed}")
         return Failed(as_failure(error))
-    return DirectAwaited(run, source, region.feed)
+    return DirectAwaited(run, feed.operator, feed)
 
 
 class DirectAwaited(Direct, Taker):

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import copy_context
 from functools import lru_cache
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio.from_thread import start_blocking_portal
@@ -14,8 +13,10 @@ from attrs import define
 
 from .._core.guard import FAILURES, Failed
 from .._fusion import Placed, calling_line
-from .._plan import FlowLike, Nodes, Plan, PublishOn, SubscribeOn
-from .._plan.nodes import Ended
+from .._plan import Awaited, FlowLike, Plan, PublishOn, Pulled, SubscribeOn
+from .._plan.capabilities import LOOP
+from .._plan.nodes import reads_nothing
+from .._plan.source import Source
 from ..hooks import discard, drop_error
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
@@ -37,9 +38,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MISSING: Final[Any] = object()
-
-ATOMS: Final = frozenset({int, str, bool, NoneType})
-"""The types of values that an end may hold to be kept; no floats, since 0.0 equals -0.0."""
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
@@ -118,43 +116,31 @@ class _Result(Held):
 
 def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
     """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
-    ended = _ended_by(flow, stage)
-    plan = ended.plan or Plan.of(ended)
-    if plan.pulled is not None:
-        return run_directly(plan, plan.pulled, default)
-    if plan.awaited is not None:
-        return run_awaited(plan, plan.awaited, default, gathered=gathered)
-    return only_of(ended, default, gathered=gathered)
-
-
-def _ended_by(flow: Flow[Any], stage: Stage[Any, Any]) -> Nodes:
-    """Return a flow with an end. The latest is kept, with its plan, as a service may run one flow for each request."""
-    nodes, line = flow.__nodes__, calling_line(4)
-    if nodes.scheduler is not None and not is_home(nodes):
-        nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), line))
-    values = _values(stage)
-    kept = nodes.ended
-    if kept is None or kept.key != (line, type(stage), values):
-        ended = nodes.then(Placed(stage, line))
-        if values is not None:
-            nodes.ended = Ended((line, type(stage), values), ended)
-        return ended
-    return kept.nodes
-
-
-def _values(stage: Stage[Any, Any]) -> tuple[tuple[type[object], object], ...] | None:
-    """Return what a stage holds, each with its type as 1 equals True; None where that must not be kept behind the end."""
-    kind: Any = type(stage)
-    names = _fields(kind)
-    if not names:
-        return ()
-    held: list[object] = [getattr(stage, name) for name in names]
-    return tuple([(type(value), value) for value in held]) if all(type(value) in ATOMS for value in held) else None
+    nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
+    source, steps = nodes.source.operator, nodes.steps
+    if nodes.scheduler is None and source.capabilities is LOOP:
+        kinds = tuple([type(step.operator) for step in steps])
+        if SubscribeOn in kinds:
+            steps = tuple([step for step in steps if type(step.operator) is not SubscribeOn])  # they say: here
+        way = _way(type(source), kinds)
+        if way is run_directly:
+            return run_directly(nodes.source, (*steps, end), default)
+        if way is run_awaited:
+            return run_awaited(nodes.source, (*steps, end), default, gathered=gathered)
+    elif nodes.scheduler is not None and not is_home(nodes):
+        nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))
+    return only_of(nodes.then(end), default, gathered=gathered)
 
 
 @lru_cache(maxsize=512)
-def _fields(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(each.name for each in getattr(kind, "__attrs_attrs__", ()))
+def _way(source: type[Source[Any]], steps: tuple[type[object], ...]) -> object:
+    """Return what runs a flow of one region on the event loop of the subscriber, which takes no plan; None for all others."""
+    if PublishOn in steps or not reads_nothing(source):
+        return None
+    if issubclass(source, Awaited):
+        return run_awaited
+    # One that needs no demand, such as a failure, begins when it is subscribed to.
+    return run_directly if issubclass(source, Pulled) and source.plain is Pulled.plain else None
 
 
 async def only_of(flow: FlowLike, default: Any, *, gathered: bool = False) -> Any:

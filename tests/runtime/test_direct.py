@@ -14,7 +14,6 @@ import pytest
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
 from reactive_aio._core import budgets
 from reactive_aio._core.notes import notes_of
-from reactive_aio._plan import Plan
 from reactive_aio._runtime import ends
 from reactive_aio.extend import Stage, flow_of
 from reactive_aio.operators.sourcing.generate import Generate
@@ -35,8 +34,10 @@ ENDS: dict[str, End] = {
     "drain": lambda flow: flow.drain(),
 }
 
-ALWAYS_DRIVEN: Any = property(lambda plan: None, vars(Plan)["pulled"].__set__)
-"""In the place of what a plan says of its source."""
+
+def always_driven(source: type[object], steps: tuple[type[object], ...]) -> None:
+    """Say of every flow that it takes a plan and a driver."""
+
 
 number: ContextVar[int] = ContextVar("number", default=0)
 
@@ -346,7 +347,7 @@ async def test_a_failure_is_raised_noted_and_told_of_as_by_a_driver(
 ) -> None:
     flow = FAILING[place](error)
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
+        patched.setattr(ends, "_way", always_driven)
         expected = await outcome(ENDS[end], flow)
     assert driven
     driven.clear()
@@ -378,7 +379,7 @@ async def test_what_a_cleanup_raises_behind_a_failure_is_noted_as_by_a_driver(
 ) -> None:
     flow = Flow.from_iterable(source).map(fails(ValueError("first")))
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
+        patched.setattr(ends, "_way", always_driven)
         expected = await outcome(ENDS[end], flow)
 
     assert expected == await outcome(ENDS[end], flow)
@@ -396,7 +397,7 @@ async def test_a_stage_that_can_not_be_begun_with_fails_the_flow(
 
     flow = Flow.of(1).then(Broken())
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "pulled", ALWAYS_DRIVEN)
+        patched.setattr(ends, "_way", always_driven)
         expected = await outcome(ENDS["to_list"], flow)
 
     assert expected == await outcome(ENDS["to_list"], flow)
