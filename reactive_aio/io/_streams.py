@@ -141,6 +141,8 @@ async def send_rows(flow: Flow[bytes], send: Callable[[bytes], Awaitable[object]
 
 def checked(chunk: object) -> bytes:
     """Return a chunk; raise TypeError for what is none."""
+    if type(chunk) is bytes:  # the common case first: a line is short, and so the call counts
+        return chunk
     if not isinstance(chunk, (bytes, bytearray, memoryview)):
         raise TypeError(f"a stream of bytes is sent bytes, not {type(chunk).__name__}")
     return cast("bytes", chunk)
