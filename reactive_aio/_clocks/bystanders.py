@@ -68,11 +68,9 @@ class Bystanders:
             frame = frames.get(thread.ident or 0)
             if is_idle_worker(thread, frame):
                 continue
-            stack = list(_stack(frame))
-            known = thread in self._before
-            if known and not any(each.f_globals.get("__name__") in SCHEDULERS for each in stack):
+            if thread in self._before and not _runs_regions(thread):
                 continue
-            loop = _loop_of(stack)
+            loop = _loop_of(_stack(frame))
             if loop is not None and loop.is_running():
                 asked[loop] = thread.name
             else:
@@ -135,6 +133,12 @@ def _frames_of_others() -> dict[int, FrameType]:
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
     del frames[threading.get_ident()]
     return frames
+
+
+def _runs_regions(thread: threading.Thread) -> bool:
+    """Tell whether the thread is a scheduler's, by what it was started with: it may not have come to run that yet."""
+    started_with = getattr(thread, "_target", None) or type(thread)
+    return getattr(started_with, "__module__", None) in SCHEDULERS
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

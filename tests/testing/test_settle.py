@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, schedulers
+from reactive_aio._clocks.bystanders import Bystanders
 from reactive_aio._clocks.windows import Window, settle_here
 from reactive_aio.schedulers.thread import ThreadScheduler
 from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, settle
@@ -227,6 +228,28 @@ def test_time_does_not_pass_a_region_that_waits_for_a_timer_of_its_own(monkeypat
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         assert ["at last"] == runner.run(main())
+
+
+def test_a_thread_that_is_started_for_a_region_is_at_work_before_it_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, begun, run = threading.Event(), threading.Event(), threading.Thread.run
+
+    def run_late(thread: threading.Thread) -> None:
+        if thread.name == "late":
+            started.set()
+            begun.wait()
+        run(thread)
+
+    monkeypatch.setattr(threading.Thread, "run", run_late)
+    flow = Flow.range(3).subscribe_on(schedulers.thread("late"))
+    other = threading.Thread(target=flow.run_sync)
+    other.start()
+    started.wait()
+
+    found = Bystanders().busy(settling=True)
+    begun.set()
+    other.join()
+
+    assert found == "thread 'late' is at work"
 
 
 def test_a_loop_that_is_about_to_stop_is_at_work() -> None:
