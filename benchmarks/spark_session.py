@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 @cache
-def session(master: str | None = None, heap: str | None = None) -> SparkSession:
-    """Give the only session of this process."""
-    memory = {} if heap is None else {"spark__driver__memory": heap}
-    return local_session("benchmarks", master, quick_start=False, **memory)
+def session(master: str | None = None, heap: str = "4g") -> SparkSession:
+    """Give the only session of this process. All chapters share it, and one gibibyte is not enough for the last of them."""
+    return local_session("benchmarks", master, quick_start=False, spark__driver__memory=heap)
