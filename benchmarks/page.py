@@ -101,7 +101,7 @@ LIMITS: Final = """\
   times as long. A larger chunk would exceed the prefetch, or leave a worker without work. An array of a mebibyte is a chunk by itself. To
   copy it takes some 70 us, here and by hand, and the chunk takes as much again.
 - **Arrays of numpy.** A flow lets go of an array as soon as the next stage has made another one. When all are free, glibc gives the memory back to
-  the system, and the next array is made of new pages, each of which has to be cleared. The loop by hand still holds its last two arrays at that
+  the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that
   time, so its memory is never all free. When the loop lets go of them, it takes 17 ns an element and the flow 18. With
   `MALLOC_TRIM_THRESHOLD_=100000000` and the same for `MALLOC_MMAP_THRESHOLD_` each of them takes 8 to 9. Set both where a service works on large arrays.
 - **Many columns.** Spark plans a frame of 2,000 columns anew for the frame that tasks in Python read, which has them all in one. `mapInArrow` by hand
