@@ -104,8 +104,8 @@ LIMITS: Final = """\
   the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that
   time, so its memory is never all free. When the loop lets go of them, it takes 17 ns an element and the flow 18. With
   `MALLOC_TRIM_THRESHOLD_=100000000` and the same for `MALLOC_MMAP_THRESHOLD_` each of them takes 8 to 9. Set both where a service works on large arrays.
-- **Rows into files, and many columns, from run to run.** The same code took 1.02 and 1.30 times `mapInArrow` for rows, and 1.13 and 1.54 times `collect` for
-  columns, an hour apart. Other chapters had warmed the JVM before the better run.
+- **Rows into files, and many columns, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Columns took 1.13 and 1.54 times
+  `collect`. Other chapters had warmed the JVM before the better run.
 - **Lines of a file.** A process that does nothing else takes 1.15 to 1.25 times the loop by hand. In the process of the benchmarks, runs gave 1.07 to
   2.00 times. The reason is not known.
 - **Many columns.** Spark plans a frame of 2,000 columns anew for the frame that tasks in Python read, which has them all in one. `mapInArrow` by hand
