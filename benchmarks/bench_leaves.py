@@ -255,16 +255,17 @@ def _even_squares(batch: Iterable[int]) -> Iterable[int]:
     return found
 
 
+def _arrays(n: int) -> Iterator[Any]:
+    numpy = peer("numpy")
+    for start in range(0, n, BATCH):
+        yield numpy.arange(start, min(start + BATCH, n), dtype=numpy.int64)
+
+
 @ARRAYS.contestant("reactive_aio")
 async def our_arrays(n: int) -> int:
-    numpy = peer("numpy")
-
-    def arrays() -> Iterator[Any]:
-        for start in range(0, n, BATCH):
-            yield numpy.arange(start, min(start + BATCH, n), dtype=numpy.int64)
-
-    batches = Batches(Flow.from_iterable(arrays)).map(lambda batch: batch * batch).filter(lambda batch: batch % 2 == 0)
-    return int(await batches.flow.map(numpy.sum).sum())
+    arrays = Flow.from_iterable(lambda: _arrays(n))
+    batches = Batches(arrays).map(lambda batch: batch * batch).filter(lambda batch: batch % 2 == 0)
+    return int(await batches.flow.map(peer("numpy").sum).sum())
 
 
 @ARRAYS.contestant("reactive_aio, map_batches of elements")
@@ -285,14 +286,12 @@ def numpy_by_hand(n: int, _: LoopFactory) -> int:
 
 @ARRAYS.contestant("numpy, each array let go of", needs="numpy")
 def numpy_let_go_of(n: int, _: LoopFactory) -> int:
-    numpy = peer("numpy")
-    total = 0
-    for start in range(0, n, BATCH):
-        array = numpy.arange(start, min(start + BATCH, n), dtype=numpy.int64)
+    def summed(array: Any) -> int:
         squares = array * array
-        total += int(squares[squares % 2 == 0].sum())
-        del array, squares  # as a flow does, which holds nothing while its source makes the next one
-    return total
+        return int(squares[squares % 2 == 0].sum())
+
+    # As in a flow, nothing holds an array while the next one is made.
+    return sum(map(summed, _arrays(n)))
 
 
 @ARRAYS.contestant("numpy over lists of elements", needs="numpy")

@@ -22,7 +22,7 @@ COLUMNS: Final = ("id", "id % 97 AS kind", "id / 7 AS value", "concat('r', id % 
 PARTITIONS: Final = 2
 ITERATED: Final = "df.toLocalIterator"
 BY_HAND: Final = "mapInArrow by hand"
-UNLIMITED: Final = "reactive_aio, as it comes, batches without a limit of bytes"
+UNLIMITED: Final = "reactive_aio, as it comes, no byte limit"
 LIMIT: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
