@@ -244,6 +244,12 @@ def test_a_small_flow_that_is_built_for_each_run_costs_60_calls() -> None:
     assert runs(1_000, lambda: Flow.of(1).map(increment).to_list()) <= 60 * 1_000
 
 
+def test_a_flow_that_needs_a_plan_is_planned_once_however_often_it_is_run() -> None:
+    flow = Flow.of(1).merge(Flow.of(2))
+
+    assert runs(100, flow.to_list) <= 312 * 100  # the plan would take ten more
+
+
 def test_building_a_small_flow_costs_20_calls() -> None:
     built = python_calls(lambda: [Flow.of(n).map(increment) for n in range(1_000)])
 

@@ -100,10 +100,11 @@ class Calling(Reductions[T_co]):
             else:
                 await self._value(ForEach(fn), None)
         elif is_async(fn):
+            from .._plan import Plan
             from .._runtime.ends import only_of
             from ..operators.awaiting.for_each import ForEachAsync
 
-            await only_of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency)), None)
+            await only_of(Plan.of(self._begin(ForEachAsync(self._as_flow(), fn, max_concurrency))), None)
         else:
             raise ValueError(
                 "for_each(max_concurrency>1) needs an `async def`: an ordinary function runs one at a time"

@@ -60,6 +60,12 @@ class Plan:
             nodes.plan = _cut(*rewritten(nodes))
         return nodes.plan
 
+    def then(self, stage: Placed[Stage[Any, Any]]) -> Plan:
+        """Return the plan with one more stage in the last region."""
+        *before, last = self.regions
+        region = Region(last.feed, (*last.stages, stage), last.scheduler, last.boundary)
+        return Plan(self.source, (*before, region), self.follows, self.moved, self.rewrites)
+
 
 def _cut(nodes: Nodes, rewrites: tuple[str, ...]) -> Plan:
     """Cut a flow at its boundaries. Of several ``subscribe_on`` the one nearest to the source counts, as in Reactor."""

@@ -118,7 +118,9 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
     """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
     nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
     source, steps = nodes.source.operator, nodes.steps
-    if nodes.scheduler is None and source.capabilities is LOOP:
+    if nodes.scheduler is not None and not is_home(nodes):
+        nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))
+    elif nodes.scheduler is None and source.capabilities is LOOP:
         kinds = tuple([type(step.operator) for step in steps])
         if SubscribeOn in kinds:
             steps = tuple([step for step in steps if type(step.operator) is not SubscribeOn])  # they say: here
@@ -127,9 +129,9 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
             return run_directly(nodes.source, (*steps, end), default)
         if way is run_awaited:
             return run_awaited(nodes.source, (*steps, end), default, gathered=gathered)
-    elif nodes.scheduler is not None and not is_home(nodes):
-        nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))
-    return only_of(nodes.then(end), default, gathered=gathered)
+    # Where nothing is rewritten for an engine, the end changes nothing of the flow's own plan, which is kept.
+    plan = Plan.of(nodes).then(end) if source.capabilities is LOOP else Plan.of(nodes.then(end))
+    return only_of(plan, default, gathered=gathered)
 
 
 @lru_cache(maxsize=512)
@@ -143,14 +145,14 @@ def _way(source: type[Source[Any]], steps: tuple[type[object], ...]) -> object:
     return run_directly if issubclass(source, Pulled) and source.plain is Pulled.plain else None
 
 
-async def only_of(flow: FlowLike, default: Any, *, gathered: bool = False) -> Any:
-    """Run a flow of at most one element and return the element, or ``default``.
+async def only_of(plan: Plan, default: Any, *, gathered: bool = False) -> Any:
+    """Run the plan of a flow of at most one element and return the element, or ``default``.
 
     It may be what was ``gathered`` of others.
     """
     lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
-    driver = assemble(Plan.of(flow), result, FlowHost(lifetime), copy_context())
+    driver = assemble(plan, result, FlowHost(lifetime), copy_context())
     try:
         try:
             await result.over
