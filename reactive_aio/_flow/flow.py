@@ -111,10 +111,10 @@ class Flow(
     def describe(self, style: Style = "table", *, end: str = "", rewrites: bool = False) -> str:
         """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
 
-        With ``style="line"`` as the specification draws it: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
-        what consumes the flow, which is no part of it, to have that shown as well. With ``rewrites=True`` the flow
-        comes first as it was built, and then as it has been rewritten for the engine that runs it. A stage may be run
-        on Spark, or in parts.
+        ``style="line"`` draws it as the specification does: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
+        what consumes the flow. It is no part of the flow, and is shown only if you name it. So is the boundary by which
+        an awaited end reads elements from another loop, 256 ahead. With ``rewrites=True`` the flow comes first as it
+        was built, and then as it has been rewritten for the engine that runs it. A stage may be run on Spark, or in parts.
 
         >>> from reactive_aio import Flow, schedulers
         >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
@@ -134,9 +134,9 @@ class Flow(
         return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
-        """Draw the plan as a picture, in SVG. A notebook shows it by itself.
+        """Draw the plan as a picture, in SVG, which a notebook shows.
 
-        ``end`` names what consumes the flow, which is no part of it, to have that shown as well.
+        ``end`` names what consumes the flow, to have it shown as well, with the boundary in front of it.
 
         >>> from reactive_aio import Flow
         >>> Flow.range(9).map(str).diagram()[:5]

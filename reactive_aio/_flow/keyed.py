@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from attrs import evolve, frozen
 
@@ -171,6 +171,12 @@ class KeyedFlow(Generic[K_co, T_co]):
         source = Join((other._flow.then(OnSide(RIGHT)), self._flow.then(OnSide(LEFT))))
         both: Flow[Any] = Flow._begin(source)  # pyright: ignore[reportPrivateUsage] - it is of the same package
         return both.then(stage)
+
+    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f". Call pairs() first: .pairs().{name}" if hasattr(Flow, name) else ""
+            raise AttributeError(f"KeyedFlow has no attribute {name!r}{hint}", name=name, obj=self)
 
     @property
     def _grouped(self) -> GroupByKey:

@@ -182,3 +182,14 @@ def test_an_argument_that_is_no_scalar_is_refused_as_an_order() -> None:
 
     with pytest.raises(TypeError, match=r"can't be a key that is sorted or sent to Spark.*not list"):
         flow.run_sync()
+
+
+def test_a_method_of_a_flow_is_found_behind_pairs() -> None:
+    keyed: Any = Flow.of(1).group_by_key(hash)
+
+    with pytest.raises(
+        AttributeError, match=r"has no attribute 'to_list'\. Call pairs\(\) first: \.pairs\(\)\.to_list$"
+    ):
+        keyed.to_list()
+    with pytest.raises(AttributeError, match=r"^KeyedFlow has no attribute 'lists'$"):
+        keyed.lists()

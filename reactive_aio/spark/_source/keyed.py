@@ -49,7 +49,7 @@ class SparkKeyed(FromSpark):
     @property
     def details(self) -> tuple[str, ...]:
         """How the partitions are run, how elements travel, and where to look at it."""
-        (first, *others), own = self.before.details, details(self)[0]
+        first, (own, *others) = self.before.details[0], details(self)
         by = self.by.operator
         how = "by key" if isinstance(by, GroupByKey) else f"into {by.partitions}"
         return (f"{first.partition(', ')[0]}, shuffled {how}, {own.partition(', ')[2]}", *others)

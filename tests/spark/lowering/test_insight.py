@@ -40,6 +40,8 @@ def test_a_plan_tells_of_partitions_their_order_the_wire_and_the_ui(spark: Any, 
     ] == told(Flow.from_spark(frame))[:2]
     assert f"R1  Arrow into the workers, {TCP}" == told(Flow.from_spark(frame).map(str))[1]
     assert f"R1  Arrow into the workers, {TCP}" == told(Flow.from_spark(frame).sort_by(max_size=10**9))[1]
+    for shuffled in (Flow.from_spark(frame), Flow.from_spark(rdd)):
+        assert f"R1  Arrow into the workers, {TCP}" == told(shuffled.group_by_key(hash).count())[1]
 
 
 def test_the_line_has_the_details_as_well(sc: Any) -> None:
