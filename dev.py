@@ -48,7 +48,8 @@ SMOKE = ("tests/spec", "tests/runtime")
 CONNECTED = ("tests/web", "tests/connectors")
 """The tests that use the optional dependencies."""
 SPARK_ONLY = ("tests/spark", "tests/spark_cluster", "reactive_aio/spark")
-SPREAD = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadscope")
+SPREAD = (f"--numprocesses={min((os.cpu_count() or 1) + 1, 4)}", "--dist=loadscope")
+"""One process more than cores: the one with the tests on Spark mostly waits for the JVM."""
 PROSE = ("tests/house/test_prose.py", "tests/house/test_error_texts.py")
 GENERATED = (["tests.catalogue.page"], ["tests.tck.rules_page"], ["examples.selector", "docs/pictures"])
 """The programs that write pages and pictures."""

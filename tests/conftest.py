@@ -83,9 +83,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     scheduler: Any = LoadScopeScheduling(config, log)
-    # Of the daily run's few tests on Spark one session is enough. All of them together would take one process longer than the others need
-    # for the rest.
-    scheduler._split_scope = selection.unit if config.getoption("--part") == "daily" else selection.module
+    scheduler._split_scope = selection.unit
     if config.getoption("--part") != "all":
         config.option.loadscopereorder = False  # the selection has put the long ones first
     return scheduler

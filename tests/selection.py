@@ -194,8 +194,8 @@ def long_first(items: list[pytest.Item]) -> None:
 def unit(nodeid: str) -> str:
     """Return what a process runs as a whole: a module, and all modules that need a session of Spark.
 
-    A session takes seconds to start. Thousands of units would cost more than they even out: the scheduler looks through
-    all of them after each test.
+    A session takes seconds to start, and a JVM is slow until it has compiled what it runs: with two of them all tests take
+    twice as long. Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
     """
     return "spark" if nodeid.startswith(SESSION) else module(nodeid)
 
