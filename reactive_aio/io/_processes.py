@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, field, frozen
 
@@ -95,19 +96,51 @@ class _Program:
     async def started(self) -> AsyncGenerator[_Running, None]:
         """Start a process. It has ended when this is left."""
         loop = asyncio.get_running_loop()
-        transport, protocol = await loop.subprocess_exec(
-            lambda: SubprocessStreamProtocol(limit=self.size, loop=loop),
-            *self.command,
-            stdin=PIPE if self.stdin is not None else DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            **self.options,
+        async with _pipe(self.size) as (stdout, output):
+            try:
+                transport, protocol = await loop.subprocess_exec(
+                    lambda: SubprocessStreamProtocol(limit=self.size, loop=loop),
+                    *self.command,
+                    stdin=PIPE if self.stdin is not None else DEVNULL,
+                    stdout=output,
+                    stderr=PIPE,
+                    **self.options,
+                )
+            finally:
+                if output != PIPE:
+                    os.close(output)
+            process = Process(transport, protocol, loop)
+            running = _Running(self, transport, process, stdout or cast("asyncio.StreamReader", process.stdout))
+            try:
+                yield running
+            finally:
+                await running.end()
+
+
+@asynccontextmanager
+async def _pipe(limit: int) -> AsyncGenerator[tuple[asyncio.StreamReader | None, int]]:
+    """Make a pipe, and give its reader and the descriptor to write to.
+
+    A pipe that uvloop makes for a process is read before anybody can stop it, as fast as the process writes while it starts.
+    Windows has no uvloop, and its event loop can't read this pipe.
+    """
+    if os.name == "nt":
+        yield None, PIPE
+        return
+    loop = asyncio.get_running_loop()
+    read, write = os.pipe()
+    stdout = asyncio.StreamReader(limit=limit, loop=loop)
+    try:
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stdout, loop=loop), os.fdopen(read, "rb", buffering=0)
         )
-        running = _Running(self, transport, Process(transport, protocol, loop))
-        try:
-            yield running
-        finally:
-            await running.end()
+    except BaseException:
+        os.close(write)
+        raise
+    try:
+        yield stdout, write
+    finally:
+        transport.close()
 
 
 class _Deaf(Exception):  # noqa: N818 - it says how the process is, and is no error
@@ -121,6 +154,7 @@ class _Running:
     program: _Program
     transport: asyncio.SubprocessTransport
     process: Process
+    stdout: asyncio.StreamReader
     errors: bytes = field(init=False, default=b"")
     """The end of what it has written to its standard error."""
     failure: BaseException | None = field(init=False, default=None)
@@ -137,8 +171,7 @@ class _Running:
 
     async def fetch(self, _: int) -> Sequence[bytes]:
         """Read one chunk. Behind the last one, look how it has ended."""
-        assert self.process.stdout is not None
-        chunk = await self.process.stdout.read(self.program.size)
+        chunk = await self.stdout.read(self.program.size)
         if chunk:
             return [chunk]
         code = await self.process.wait()
@@ -175,7 +208,7 @@ class _Running:
             async with asyncio.timeout(self.program.grace):
                 self._signal(self.transport.terminate)
                 # Data that it still writes would keep it from ending.
-                while self.process.stdout is not None and await self.process.stdout.read(self.program.size):
+                while await self.stdout.read(self.program.size):
                     pass
                 await self.process.wait()
         except TimeoutError:

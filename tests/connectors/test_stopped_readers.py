@@ -49,8 +49,6 @@ SIZE = 65_536
 BLOCK = (b"x" * 63 + b"\n") * (SIZE // 64)
 PIPE = 1
 """Blocks that a pipe holds."""
-PAIR = 7
-"""Blocks that a pair of sockets holds, which uvloop has in place of a pipe."""
 SOCKETS = 16
 """Blocks that two sockets hold, whose buffers are set, and what asyncio reads ahead."""
 BUFFER = 65_536
@@ -200,7 +198,7 @@ async def process(folder: Path) -> AsyncGenerator[Ends]:
         def given() -> int:
             return (log.stat().st_size + 1) * SIZE
 
-        yield Ends(given, read, bound=(PAIR + 2 + 4 + 1) * SIZE)
+        yield Ends(given, read, bound=(PIPE + 2 + 4 + 1) * SIZE)
 
 
 @connector("from_process, with a flow to read")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -255,13 +256,13 @@ async def test_what_ends_the_program_is_raised_as_it_is(error: type[BaseExceptio
 
 
 class Cleaning:
-    """A source whose cleanup takes many turns of its loop."""
+    """A source without an end, whose cleanup takes many turns of its loop."""
 
     cleaned: bool = False
 
     async def items(self) -> AsyncIterator[int]:
         try:
-            for n in range(9):
+            for n in count():
                 yield n
         finally:
             for _ in range(3000):
