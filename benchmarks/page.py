@@ -136,7 +136,7 @@ LIMITS: Final = """\
 - **`Flow.of`.** It makes five objects: the tuple, the source, its place, the nodes and the flow. None of them takes more than a quarter of the time.
 - **Attempts of a retry.** An attempt takes 71 calls. 32 of them find the stage that failed and write the note, which names the stage, its line, the element
   and the source. The policy may look at the failure, and so may a hook, so the note can't wait. A run of `repeat` takes 18 calls.
-- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 363 calls. A task with a queue by hand takes 74, and has no bound
+- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 227 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel.
 - **One element for several readers.** Each of eight that take one element at a time takes 27 calls, and 29 with a queue of one. But ours see to the demand
   of all: each look at the shared log is a lock, and two counts that say how far the slowest and the fastest are. With a `prefetch` this is done for a list.

@@ -250,6 +250,20 @@ def test_a_flow_that_needs_a_plan_is_planned_once_however_often_it_is_run() -> N
     assert runs(100, flow.to_list) <= 312 * 100  # the plan would take ten more
 
 
+def test_a_group_of_two_with_an_end_of_its_own_costs_no_driver() -> None:
+    async def counted(n: int) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            async for group in Flow.range(2 * n).group_by(lambda item: item // 2, max_groups=n):
+                tasks.create_task(group.count())
+
+    def calls(n: int) -> int:
+        return python_calls(lambda: asyncio.run(counted(n)))
+
+    calls(10)  # functions are generated, modules imported
+
+    assert calls(1_000) - calls(500) <= 240 * 500  # with a driver some 350
+
+
 def test_building_a_small_flow_costs_20_calls() -> None:
     built = python_calls(lambda: [Flow.of(n).map(increment) for n in range(1_000)])
 

@@ -302,6 +302,8 @@ class Pushed(Source[T_co]):
     """Whether a source with a prefetch gets a request for each element that is consumed; else for three quarters at a time."""
     is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
+    is_bare: bool = False
+    """Whether all that it needs of an inlet is the outlet, the loop, the context and `post`: it has no task and no cleanup to wait for."""
 
     @abstractmethod
     def open(self, inlet: Inlet[Any]) -> Subscription:

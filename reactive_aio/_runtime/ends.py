@@ -13,7 +13,7 @@ from attrs import define
 
 from .._core.guard import FAILURES, Failed
 from .._fusion import Placed, calling_line
-from .._plan import Awaited, FlowLike, Plan, PublishOn, Pulled, SubscribeOn
+from .._plan import Awaited, FlowLike, Plan, PublishOn, Pulled, Pushed, SubscribeOn
 from .._plan.capabilities import LOOP
 from .._plan.nodes import reads_nothing
 from .._plan.source import Source
@@ -24,6 +24,7 @@ from ..spec import Subscriber, Subscription
 from .assemble import assemble
 from .direct import run_directly
 from .direct_awaited import run_awaited
+from .direct_pushed import run_pushed
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
 from .iterating import Held, raise_held
@@ -120,14 +121,16 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
     source, steps = nodes.source.operator, nodes.steps
     if nodes.scheduler is not None and not is_home(nodes):
         nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))
-    elif nodes.scheduler is None and source.capabilities is LOOP:
+    elif source.capabilities is LOOP:
         kinds = tuple([type(step.operator) for step in steps])
         if SubscribeOn in kinds:
             steps = tuple([step for step in steps if type(step.operator) is not SubscribeOn])  # they say: here
         way = _way(type(source), kinds)
-        if way is run_directly:
+        if way is run_pushed:
+            return run_pushed(nodes.source, (*steps, end), default, gathered=gathered)
+        if way is run_directly and nodes.scheduler is None:
             return run_directly(nodes.source, (*steps, end), default)
-        if way is run_awaited:
+        if way is run_awaited and nodes.scheduler is None:
             return run_awaited(nodes.source, (*steps, end), default, gathered=gathered)
     # Where nothing is rewritten for an engine, the end changes nothing of the flow's own plan, which is kept.
     plan = Plan.of(nodes).then(end) if source.capabilities is LOOP else Plan.of(nodes.then(end))
@@ -141,6 +144,8 @@ def _way(source: type[Source[Any]], steps: tuple[type[object], ...]) -> object:
         return None
     if issubclass(source, Awaited):
         return run_awaited
+    if issubclass(source, Pushed) and source.is_bare:
+        return run_pushed
     # One that needs no demand, such as a failure, begins when it is subscribed to.
     return run_directly if issubclass(source, Pulled) and source.plain is Pulled.plain else None
 

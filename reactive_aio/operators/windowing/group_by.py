@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import Factory, define, field, frozen
 
@@ -22,9 +22,6 @@ from ...hooks import discard
 from ...spec import Subscription, refill_after
 from .parting import Parting
 from .substream import Substream, placed
-
-if TYPE_CHECKING:
-    from ..._flow.grouped import GroupedFlow
 
 T = TypeVar("T")
 
@@ -220,13 +217,12 @@ class Grouping(Parting):
         return group
 
     def _offer(self) -> None:
-        groups = [self._unasked.popleft() for _ in range(min(self.demand, len(self._unasked)))]
-        self.emit([self._flow(group) for group in groups])
-
-    def _flow(self, group: Group) -> GroupedFlow[Any, Any]:
         from ..._flow.grouped import GroupedFlow
 
-        return GroupedFlow(placed(group, self.inlet.loop, self.by.origin), key=group.key)
+        groups = [self._unasked.popleft() for _ in range(min(self.demand, len(self._unasked)))]
+        loop, origin = self.inlet.loop, self.by.origin
+        made: list[GroupedFlow[Any, Any]] = [GroupedFlow(placed(each, loop, origin), key=each.key) for each in groups]
+        self.emit(made)
 
     def _replenish(self) -> None:
         """Ask for more when three quarters have been consumed or nothing is on its way.

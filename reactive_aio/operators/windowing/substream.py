@@ -175,6 +175,8 @@ class Reading(Drain):
 class SubstreamSource(Pushed[T]):
     """The source of a flow that is a substream of another."""
 
+    is_bare = True
+
     substream: Substream
 
     def __str__(self) -> str:
@@ -224,5 +226,6 @@ def placed(substream: Substream, loop: AbstractEventLoop, origin: Origin) -> Nod
     """Return the flow of a substream, which is read on the loop of the operator, from wherever."""
     # Not SubstreamSource[Any](...): what is subscripted takes ten times as long to be called.
     source: SubstreamSource[Any] = SubstreamSource(substream)
-    at_home: Step = Placed(SubscribeOn(_Home(loop, substream)), origin)
-    return Nodes(Placed(source, origin), (at_home,), LOOP)
+    home = _Home(loop, substream)
+    at_home: Step = Placed(SubscribeOn(home), origin)
+    return Nodes(Placed(source, origin), (at_home,), LOOP, home)

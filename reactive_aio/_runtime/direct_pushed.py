@@ -1,0 +1,217 @@
+"""Direct runs of a part of a flow: the task that awaits an end of a window or a group waits for what that is given.
+
+A flow of many small groups has an end for each of them. So no driver is made. The one region runs in turns of the event loop, with the order,
+the demand and the failures that a driver would have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import Context, copy_context
+from typing import Any, cast
+
+from .._core import budgets
+from .._core.budgets import Budget, Taker
+from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
+from .._core.missing import MISSING
+from .._core.notes import add_note
+from .._fusion import READING, Call, Placed, RegionRun
+from .._plan import Inlet
+from ..hooks import discard, drop_error
+from .direct import Direct
+from .inputs import PushedInput
+from .iterating import raise_held
+
+
+async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
+    """Run stages over a source that `is_bare`, and return the element that they give, or ``default``.
+
+    It may be what was ``gathered`` of others.
+    """
+    run = _begun(feed, stages)
+    if isinstance(run, Failed):
+        raise run.take()
+    run.open(feed)
+    try:
+        if not run.closed:
+            await run.done
+    except asyncio.CancelledError:
+        run.abandon(gathered=gathered)
+        raise
+    if run.error is not None:
+        raise_held(run)
+    return default if run.value is MISSING else run.value
+
+
+def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPushed | Failed:
+    """Begin with the stages, which may fail in that."""
+    try:
+        return DirectPushed(RegionRun(stages, feed, counted=True), asyncio.get_running_loop())
+    except FAILURES as error:
+        add_note(error, f"in {feed}")
+        return Failed(as_failure(error))
+
+
+class DirectPushed(Direct, Taker):
+    """One run of one region that is given lists (an Outlet). To its source it is as much of an inlet as one that `is_bare` needs."""
+
+    __slots__ = ("_at_work", "_budget", "_due", "_events", "_input", "closed", "context", "done", "loop")
+
+    def __init__(self, run: RegionRun, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(run)
+        self.loop = loop
+        self.context: Context = copy_context()
+        self._budget = Budget.of(loop)
+        self._input = PushedInput(None, run)
+        self._events: deque[tuple[Callable[[Any], None], Any]] = deque()
+        """The calls that the source has posted: one or two."""
+        self._due = False
+        """Whether a turn is to come."""
+        self._at_work = False
+        """Whether a turn is running: what comes in it is seen to in it."""
+        self.closed = False
+        """Whether the region has ended."""
+        self.done: asyncio.Future[None] = loop.create_future()
+        """Tells the task that awaits the end that all is over."""
+
+    def open(self, feed: Placed[Any]) -> None:
+        """Open the source, unless a stage says already that it needs none."""
+        run = self._run
+        try:
+            if not run.done:
+                self._input.upstream = feed.operator.open(cast("Inlet[Any]", self))
+            if run.phase is READING and not run.done:
+                self._input.more(1)
+            else:
+                self._wake()
+        except FAILURES as error:
+            self._fail(error, locate=True)
+
+    def abandon(self, *, gathered: bool) -> None:
+        """End, for want of a task that awaits it, and tell the hooks of what will reach nobody."""
+        if not self.closed:
+            for error in self.context.run(self.close):
+                drop_error(error)
+        elif self.error is not None:
+            drop_error(self.error)
+        elif self.value is not MISSING:
+            discard(self.value if gathered else [self.value])
+
+    # -- the inlet, on the event loop
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Take elements and work on them."""
+        self._input.add(items)
+        self._go()
+
+    def on_error(self, error: BaseException) -> None:
+        """Take the failure. It stays behind the elements."""
+        self._input.end(error)
+        self._go()
+
+    def on_complete(self) -> None:
+        """Take the end. It stays behind the elements."""
+        self._input.end(None)
+        self._go()
+
+    def post(self, handle: Callable[[Any], None], value: Any) -> None:
+        """Have the source called in a turn."""
+        self._events.append((handle, value))
+        self._wake()
+
+    # -- turns
+
+    def _wake(self) -> None:
+        if not self._due and not self.closed:
+            self._due = True
+            self._budget.add(self)
+
+    def come(self) -> None:
+        """Take a turn."""
+        self._due = False
+        self.context.run(self._work, self._budget.until)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Nothing: the loop has no step for the task any more."""
+
+    def _go(self) -> None:
+        """Work in the turn of the source."""
+        if not (self._at_work or self._due or self.closed):
+            self.context.run(self._work, self._budget.moment())
+
+    def _work(self, until: float) -> None:
+        """Work on what has been given, and ask for what is missing."""
+        self._at_work = True
+        try:
+            while self._events:
+                handle, value = self._events.popleft()
+                handle(value)
+            while not self.closed and self._step(until):
+                if budgets.clock() >= until:
+                    self._wake()
+                    return
+            if not self.closed:
+                self._input.more(1)
+        except FAILURES as error:
+            if not self.closed:
+                self._fail(as_failure(error))
+        finally:
+            self._at_work = False
+
+    def _read_on(self, until: float) -> bool:
+        """Begin a pass over what has been given; False where nothing is there, and behind a failure."""
+        run, fed = self._run, self._input
+        items = fed.stretch()
+        if items is not None:
+            if run.mute and (gather := run.gather(until)) is not None:
+                return self._gather(gather, items)
+            return self._take(run.begin(items, until))
+        if not fed.ended:
+            return False
+        error, fed.error = fed.error, None
+        if error is not None:
+            self._fail(error)
+            return False
+        self._read = True
+        return self._finish() if run.mute and run.ends else True
+
+    def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
+        """Run a pass that gives nothing before the end."""
+        run = self._run
+        try:
+            gather[0](items, run.pace, [], 1, *gather[1])
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+            return False
+        if run.pace.ended:
+            self._used_up()
+        run.ended(input_ended=False)
+        return True
+
+    def _finish(self) -> bool:
+        """Take the element of the last stage, where only that has one: as a pass does, in fewer calls."""
+        try:
+            for item in self._run.transforms[-1].finish():
+                self.value = item
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            self._signal(self.close())
+        return False
+
+    def _used_up(self) -> None:
+        self._input.used_up()
+
+    # -- the end
+
+    def close(self) -> list[BaseException]:
+        """Let go of all, and wake the task that awaits the end."""
+        self.closed = True
+        if not self.done.done():
+            self.done.set_result(None)
+        return super().close()
+
+    def _close_source(self) -> None:
+        self._input.close()
