@@ -133,7 +133,6 @@ LIMITS: Final = """\
 - **Inner flows.** `concat_map` asks for an element when the flow of the one before has ended: nothing is read ahead. So each element is a request, and
   takes 31 calls where `flat_map` takes 12, which maps several between two looks at the demand. A flow of an async generator has a task that owns it,
   a context, and its place in the order of cleanup. That is 132 calls. 16 of them are not ours.
-- **`Flow.of`.** It makes five objects: the tuple, the source, its place, the nodes and the flow. None of them takes more than a quarter of the time.
 - **Attempts of a retry.** An attempt takes 71 calls. 32 of them find the stage that failed and write the note, which names the stage, its line, the element
   and the source. The policy may look at the failure, and so may a hook, so the note can't wait. A run of `repeat` takes 18 calls.
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 227 calls. A task with a queue by hand takes 74, and has no bound

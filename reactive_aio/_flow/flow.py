@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import frozen
 
 from .._fusion import Placed, Stage, calling_line
+from .._fusion.origin import Origin
 from .._plan import LOOP, Nodes, PublishOn, Source, SubscribeOn, check_source, reads_nothing, scheduler_of
 from ..operators import (
     Awaiting,
@@ -24,6 +25,7 @@ from ..operators import (
     Transforming,
     Windowing,
 )
+from ..operators.sourcing.iterable import Of
 from .ends import Ends
 
 if TYPE_CHECKING:
@@ -61,6 +63,13 @@ class Flow(
     """
 
     __nodes__: Nodes
+    if TYPE_CHECKING:
+
+        @property
+        def __given__(self) -> tuple[Any, ...] | None:
+            """The elements of a flow of given ones that no operator follows; None for all others."""
+    else:
+        __given__ = None  # in the place of a call, since each inner flow is asked
 
     def __init__(self, nodes: Nodes) -> None:
         if not isinstance(nodes, Nodes):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
@@ -78,6 +87,14 @@ class Flow(
             check_source(placed)
         scheduler = None if reads_nothing(type(source)) else scheduler_of(source, ())
         return Flow(Nodes(placed, (), capabilities, scheduler))
+
+    @classmethod
+    def _given(cls, items: tuple[U, ...]) -> Flow[U]:
+        """Return the flow of given elements."""
+        flow: Flow[U] = _new(GivenFlow)
+        _set_given(flow, items)
+        _set_origin(flow, calling_line(3))
+        return flow
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
         """Give this flow continued by a synchronous operator, one of the library's or of one's own.
@@ -155,6 +172,30 @@ class Flow(
         return f"Flow.{self.__nodes__}"
 
 
+class GivenFlow(Flow[T_co]):
+    """A flow of given elements, made by ``Flow.of``.
+
+    It makes its nodes when they are asked for. A service makes many such flows for a combinator, which takes the elements and asks for no nodes.
+    """
+
+    __slots__ = ("__given__", "_origin")  # pyright: ignore[reportIncompatibleMethodOverride] - it is only read
+
+    if TYPE_CHECKING:
+        _origin: Origin
+
+    @property
+    def __nodes__(self) -> Nodes:  # pyright: ignore[reportIncompatibleVariableOverride] - nobody sets it
+        try:
+            return _get_nodes(self)
+        except AttributeError:  # for the first time
+            _set_nodes(self, Nodes(Placed(Of(_get_given(self)), self._origin), (), LOOP, None))
+            return _get_nodes(self)
+
+    def __reduce__(self) -> tuple[type[Flow[T_co]], tuple[Nodes]]:
+        """Copy and pickle it as a flow of its nodes."""
+        return Flow, (self.__nodes__,)
+
+
 def flow_of(source: Source[U]) -> Flow[U]:
     """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
 
@@ -174,4 +215,10 @@ def flow_of(source: Source[U]) -> Flow[U]:
     return begin(source)
 
 
+GivenFlow.__name__ = GivenFlow.__qualname__ = Flow.__name__  # for errors that name a type
+_new: Final[Callable[[type[Any]], Any]] = object.__new__
+_get_nodes: Final[Callable[[Flow[Any]], Nodes]] = vars(Flow)["__nodes__"].__get__
 _set_nodes: Final[Callable[[Flow[Any], Nodes], None]] = vars(Flow)["__nodes__"].__set__
+_get_given: Final[Callable[[Flow[Any]], tuple[Any, ...]]] = vars(GivenFlow)["__given__"].__get__
+_set_given: Final[Callable[[Flow[Any], tuple[Any, ...]], None]] = vars(GivenFlow)["__given__"].__set__
+_set_origin: Final[Callable[[Flow[Any], Origin], None]] = vars(GivenFlow)["_origin"].__set__

@@ -55,6 +55,11 @@ class FlowLike(Protocol):
         """The nodes of the flow."""
         ...
 
+    @property
+    def __given__(self) -> tuple[Any, ...] | None:
+        """The elements of a flow of given ones that no operator follows; None for all others."""
+        ...
+
 
 @define(eq=False, repr=False)
 class Nodes:
@@ -75,6 +80,10 @@ class Nodes:
     def __nodes__(self) -> Nodes:
         """These nodes, which are a flow to the engines."""
         return self
+
+    @property
+    def __given__(self) -> None:
+        """None: a flow that is asked for its nodes gives its elements by them."""
 
     def then(self, step: Step) -> Nodes:
         """Return the nodes with one more step; raise for a stage that can't be sent to the engine that would run it."""

@@ -156,18 +156,32 @@ class RegionHost:
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""
-        items = self._given_by(flow)
-        if items is None or self.driver.place.hops:
+        if self.driver.place.hops:
             return None
-        count, nodes = length_hint(items), flow.__nodes__
-        if count > min(most, LONGEST_CHUNK) or (count > 1 and nodes.steps):
-            return None
-        made = run_on_the_spot(nodes, items, self.context) if nodes.steps else list(items)
+        most = min(most, LONGEST_CHUNK)
+        given = flow.__given__
+        if given is not None and len(given) <= most and self._is_here(flow):
+            made: list[Any] | Failed | None = list(given)
+        else:
+            made = self._made_by(flow, most)
         view = self.driver.view
-        if view is not None:
+        if view is not None and made is not None:
             view.inner = self._passed_on
             self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
         return made
+
+    def _made_by(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
+        items = self._given_by(flow)
+        if items is None:
+            return None
+        count, nodes = length_hint(items), flow.__nodes__
+        if count > most or (count > 1 and nodes.steps):
+            return None
+        return run_on_the_spot(nodes, items, self.context) if nodes.steps else list(items)
+
+    def _is_here(self, flow: FlowLike) -> bool:
+        """Return whether a flow that was given to the combinator, rather than made by its function, belongs to this loop."""
+        return id(flow) not in self._given or self._belonging.is_here()
 
     def _awaited_by(self, flow: FlowLike) -> Placed[Awaited[Any]] | None:
         """Return the source of a flow of an async iterator that is read here, without steps; None for all others."""
@@ -175,15 +189,13 @@ class RegionHost:
         source: Placed[Any] = nodes.source
         if nodes.steps or not isinstance(source.operator, Awaited):
             return None
-        if self.driver.place.hops or (id(flow) in self._given and not self._belonging.is_here()):
-            return None
-        return source
+        return None if self.driver.place.hops or not self._is_here(flow) else source
 
     def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
         """Return the elements of a flow of given elements that belongs here, with stateless stages at most; None for all others."""
         nodes = flow.__nodes__
         source = nodes.source.operator
-        if not source.at_hand or (id(flow) in self._given and not self._belonging.is_here()):
+        if not source.at_hand or not self._is_here(flow):
             return None
         if nodes.steps and not is_one_for_one(tuple([type(step.operator) for step in nodes.steps])):
             return None

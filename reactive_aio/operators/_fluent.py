@@ -32,7 +32,12 @@ class Fluent(ABC, Generic[T_co]):
     @classmethod
     @abstractmethod
     def _begin(cls, source: Source[U]) -> Flow[U]:
-        """Give the flow of a source."""
+        """Return the flow of a source."""
+
+    @classmethod
+    @abstractmethod
+    def _given(cls, items: tuple[U, ...]) -> Flow[U]:
+        """Return the flow of given elements."""
 
     @abstractmethod
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:

@@ -14,7 +14,7 @@ from ..._fusion import label
 from ...spec import Publisher
 from .._fluent import check_count, check_function, check_seconds, is_async
 from .computed import Computed
-from .iterable import Empty, FromIterable, FromIterator, FromMade, Of, Range, of_async_iterables
+from .iterable import Empty, FromIterable, FromIterator, FromMade, Range, of_async_iterables
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -45,7 +45,7 @@ class Sourcing(Computed[T_co]):
         >>> Flow.of(1, None, 3).run_sync()
         [1, None, 3]
         """
-        return cls._begin(Of(items))
+        return cls._given(items)
 
     @classmethod
     def from_iterable(cls, items: Iterable[U] | Callable[[], Iterable[U]]) -> Flow[U]:
