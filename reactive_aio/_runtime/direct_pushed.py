@@ -18,7 +18,7 @@ from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import READING, Call, Placed, RegionRun
-from .._plan import Inlet
+from .._plan import Inlet, Pushed
 from ..hooks import discard, drop_error
 from .direct import Direct
 from .inputs import PushedInput
@@ -33,7 +33,7 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
     run = _begun(feed, stages)
     if isinstance(run, Failed):
         raise run.take()
-    run.open(feed)
+    run.open()
     try:
         if not run.closed:
             await run.done
@@ -48,7 +48,7 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
 def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPushed | Failed:
     """Begin with the stages, which may fail in that."""
     try:
-        return DirectPushed(RegionRun(stages, feed, counted=True), asyncio.get_running_loop())
+        return DirectPushed(RegionRun(stages, feed, counted=True), feed.operator, asyncio.get_running_loop())
     except FAILURES as error:
         add_note(error, f"in {feed}")
         return Failed(as_failure(error))
@@ -57,14 +57,15 @@ def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPushed | F
 class DirectPushed(Direct, Taker):
     """One run of one region that is given lists (an Outlet). To its source it is as much of an inlet as one that `is_bare` needs."""
 
-    __slots__ = ("_at_work", "_budget", "_due", "_events", "_input", "closed", "context", "done", "loop")
+    __slots__ = ("_at_work", "_budget", "_due", "_events", "_input", "_source", "closed", "context", "done", "loop")
 
-    def __init__(self, run: RegionRun, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, run: RegionRun, source: Pushed[Any], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(run)
         self.loop = loop
         self.context: Context = copy_context()
         self._budget = Budget.of(loop)
-        self._input = PushedInput(None, run)
+        self._source = source
+        self._input = PushedInput(source.prefetch, run, told=source.is_told)
         self._events: deque[tuple[Callable[[Any], None], Any]] = deque()
         """The calls that the source has posted: one or two."""
         self._due = False
@@ -76,12 +77,13 @@ class DirectPushed(Direct, Taker):
         self.done: asyncio.Future[None] = loop.create_future()
         """Tells the task that awaits the end that all is over."""
 
-    def open(self, feed: Placed[Any]) -> None:
+    def open(self) -> None:
         """Open the source, unless a stage says already that it needs none."""
         run = self._run
         try:
             if not run.done:
-                self._input.upstream = feed.operator.open(cast("Inlet[Any]", self))
+                self._input.upstream = self._source.open(cast("Inlet[Any]", self))
+                self._input.start()
             if run.phase is READING and not run.done:
                 self._input.more(1)
             else:

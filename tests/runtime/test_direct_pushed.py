@@ -15,8 +15,11 @@ from attrs import define, field
 from reactive_aio import Flow, SourceConsumedError, hooks
 from reactive_aio._core import budgets
 from reactive_aio._core.notes import notes_of
+from reactive_aio._plan import Inlet
 from reactive_aio._runtime import ends
+from reactive_aio.extend import Pushed, flow_of
 from reactive_aio.operators.windowing.parting import TURNS
+from reactive_aio.spec import UNBOUNDED, Subscription
 from tests.runtime.test_direct import ENDS, Ticking, always_driven, driven
 
 __all__ = ["driven"]
@@ -111,6 +114,58 @@ async def test_an_end_of_a_window_or_a_group_makes_no_driver(driven: list[object
         assert [[0, 1], [2, 3]] == [await window.to_list() async for window in windows]
         assert [2, 2] == [await group.map(str).count() async for group in groups]
 
+    assert [] == driven
+
+
+@define
+class Echo(Pushed[int]):
+    """Gives as many numbers as are asked for, in lists of their own, up to seven."""
+
+    asked: list[int] = field(factory=list[int])
+    prefetch: int | None = None
+    is_bare = True
+
+    def open(self, inlet: Inlet[int]) -> Subscription:
+        """Begin."""
+        return Echoing(self.asked, inlet)
+
+
+@define(eq=False)
+class Echoing(Subscription):
+    """Gives them when its inlet calls it."""
+
+    asked: list[int]
+    inlet: Inlet[int]
+    given: int = 0
+
+    def request(self, n: int) -> None:
+        """Have it called."""
+        self.asked.append(n)
+        self.inlet.post(self.give, n)
+
+    def cancel(self) -> None:
+        """Note it."""
+        self.asked.append(0)
+
+    def give(self, n: int) -> None:
+        """Give one list, and the end behind the last."""
+        items = list(range(self.given, min(self.given + n, 7)))
+        self.given += len(items)
+        if items:
+            self.inlet.on_chunk(items)
+        if self.given == 7:
+            self.inlet.on_complete()
+
+
+async def test_a_bare_source_of_ones_own_has_such_ends(driven: list[object]) -> None:
+    everything, some, ahead = Echo(), Echo(), Echo(prefetch=4)
+
+    assert 7 == await flow_of(everything).count()
+    assert [UNBOUNDED] == everything.asked
+    assert 4 == await flow_of(some).filter(lambda n: n > 3).first()
+    assert [1, 1, 1, 1, 1, 0] == some.asked
+    assert 7 == await flow_of(ahead).count()
+    assert [4, 4] == ahead.asked
     assert [] == driven
 
 
