@@ -8,7 +8,7 @@ import gzip
 import lzma
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -216,7 +216,31 @@ async def test_a_writer_that_is_slow_stops_the_source(tmp_path: Path) -> None:
 # -- what comes to the end
 
 
-async def test_lines_that_come_are_followed_over_rotation_and_truncation(tmp_path: Path) -> None:
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
+    """Waits until `tail` has looked at the file once more."""
+    following, looks = tail.__globals__["_Following"], 0
+    look = following._look
+
+    def counted(self: Any) -> bytes:
+        nonlocal looks
+        try:
+            return bytes(look(self))
+        finally:
+            looks += 1
+
+    monkeypatch.setattr(following, "_look", counted)
+
+    async def once_more() -> None:
+        before = looks
+        await until(lambda: looks >= before + 3)  # the first may have begun before, and calls itself once at most
+
+    return once_more
+
+
+async def test_lines_that_come_are_followed_over_rotation_and_truncation(
+    tmp_path: Path, looked: Callable[[], Awaitable[None]]
+) -> None:
     path = tmp_path / "log"
     path.write_text("before\n")
     seen: list[str] = []
@@ -227,14 +251,14 @@ async def test_lines_that_come_are_followed_over_rotation_and_truncation(tmp_pat
             file.write(text)
         await until(lambda: seen == list(expected))
 
-    await asyncio.sleep(0.05)  # it has begun at the end
+    await looked()  # it has begun at the end
     await write("one\ntwo\nthr", "one", "two")
     await write("ee\n", "one", "two", "three")
     path.rename(tmp_path / "log.1")
     await write("four\n", "one", "two", "three", "four")
     await write("5\n", "one", "two", "three", "four", "5", mode="w")
     path.unlink()
-    await asyncio.sleep(0.01)
+    await looked()
     await write("six\n", "one", "two", "three", "four", "5", "six")
 
     following.cancel()
@@ -242,10 +266,12 @@ async def test_lines_that_come_are_followed_over_rotation_and_truncation(tmp_pat
         await following
 
 
-async def test_a_file_is_waited_for_and_read_from_its_beginning(tmp_path: Path) -> None:
+async def test_a_file_is_waited_for_and_read_from_its_beginning(
+    tmp_path: Path, looked: Callable[[], Awaitable[None]]
+) -> None:
     path = tmp_path / "log"
     taking = asyncio.create_task(tail(path, interval=0.001).take(2).to_list())
-    await asyncio.sleep(0.01)
+    await looked()
     path.write_text("one\ntwo\n")
 
     assert ["one", "two"] == await taking

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-LEFT = 105
+LEFT = 102
 """How many are left of what sleeps, or may do so. The number may only fall: write a lower one when there are fewer."""
 SOON = 1.0
 """Seconds. A longer sleep is one of virtual time, or one that is cancelled: nobody waits so long."""
