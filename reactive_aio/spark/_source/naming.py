@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def plain(names: Sequence[str]) -> bool:
+    """Tell whether PySpark, which refers to a column by its name as it is, finds the one that is meant.
+
+    It takes ``a.b`` for a field of ``a``, and ``*`` for all columns.
+    """
+    return len({name.lower() for name in names}) == len(names) and all(map(PLAIN.fullmatch, names))
 
 
 def quoted(name: str) -> str:

@@ -32,7 +32,7 @@ from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .gathering import computation
 from .insight import bounds, details
-from .naming import quoted, told_apart
+from .naming import plain, quoted, told_apart
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
     if not labels:
         # Batches without columns would arrive without rows as well.
         frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
-    elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
-        # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
+    elif not plain(labels):
         frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
     frame = told_apart(frame, reading.declared)
     if len(labels) > WIDE:
