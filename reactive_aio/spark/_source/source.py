@@ -267,6 +267,6 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
                 "The elements of the flow are micro-batches"
             )
         if connect or wire == "results":
-            return from_results(given, as_, prefetch)
+            return from_results(given, as_, prefetch, ordered)
         reads = None if isinstance(data, RDD) else reading_of(as_ or Row, data.schema)
         return FromSpark(given, reads, prefetch, ordered)
