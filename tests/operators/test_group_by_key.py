@@ -93,8 +93,9 @@ def test_one_key_more_than_there_may_be_is_a_failure_behind_what_came_of_the_oth
 def test_more_elements_of_a_key_than_may_be_sorted_are_a_failure() -> None:
     flow = Flow.of(1, 4, 2, 7).group_by_key(third, order_by=abs, max_size=2).count()
 
-    with pytest.raises(LimitExceededError, match="more than 2 elements"):
+    with pytest.raises(LimitExceededError, match=r"group_by_key\(max_size=2\) has no room to sort another") as failed:
         flow.run_sync()
+    assert failed.value.__notes__[0].startswith(f"in group_by_key(order_by=abs), chained at {__file__}:")
 
 
 def test_a_failure_names_the_operator_its_line_and_the_key() -> None:

@@ -136,6 +136,19 @@ async def test_a_column_may_have_any_name(spark: Any, made_by: Made, name: str) 
     assert frame.collect() == Flow.from_spark(frame).to_frame(frame.schema).collect()
 
 
+@attrs.frozen
+class Upper:
+    A: int
+    b: int
+
+
+async def test_a_class_has_the_column_of_its_field_where_another_one_differs_in_case(spark: Any) -> None:
+    frame = spark.sql("select 1 as a, 2 as A, 3 as b")
+
+    assert [Upper(2, 3)] == await Flow.from_spark(frame, as_=Upper).to_list()
+    assert [(2, 3)] == [tuple(row) for row in Flow.from_spark(frame, as_=Upper).to_frame(Upper).collect()]
+
+
 async def test_a_struct_that_is_the_key_of_a_map_is_a_row_where_rows_are_dicts(spark: Any, made_by: Made) -> None:
     frame = spark.sql("select map(named_struct('a', 1), named_struct('b', 2)) as m")
 

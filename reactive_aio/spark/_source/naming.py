@@ -24,6 +24,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def chosen(frame: Any, names: Sequence[str]) -> Any:
+    """Select columns by their names as they are, where Spark would find another one by ``A`` too."""
+    columns: list[str] = frame.columns
+    if len({name.lower() for name in columns}) == len(columns):
+        return frame.select(*map(quoted, names))
+    numbered = frame.toDF(*map(str, range(len(columns))))
+    return numbered.select(*(numbered[str(columns.index(name))].alias(name) for name in names))
+
+
 def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
     """Have the fields of structs pass under numbers where two have one name, which Arrow has no room for."""
     wanted = [None if each is None else _numbered(each) for each in declared or ()]

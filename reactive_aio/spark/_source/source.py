@@ -32,7 +32,7 @@ from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .gathering import computation
 from .insight import bounds, details
-from .naming import plain, quoted, told_apart
+from .naming import chosen, plain, told_apart
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class FromSpark(Pushed[Any]):
 
 def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
     """Choose the columns that are read, and see that they can be told apart. A frame of Spark Connect will do."""
-    frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
+    frame = frame if reading.columns is None else chosen(frame, reading.columns)
     labels = tuple(frame.columns)
     if not labels:
         # Batches without columns would arrive without rows as well.
