@@ -79,8 +79,8 @@ def in_text(key: Any) -> str:
         return "nan"
     if isinstance(key, datetime) and key.tzinfo is not None:
         return repr(key.astimezone(UTC))
-    if isinstance(key, float) and key == 2**53:
-        return repr(2**53)
+    if isinstance(key, float) and key.is_integer() and key > 1:
+        return repr(int(key))
     return (
         repr(tuple(map(in_text, key)))
         if isinstance(key, tuple)
