@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from reactive_aio import Flow
 from reactive_aio._cli.loading import build, load
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "flights.py"
+PAGE = Path(__file__).parents[1] / "docs" / "concepts" / "keyed.md"
 HEADER = (
     "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,"
     "origin,dest,air_time,distance,hour,minute,time_hour"
@@ -119,6 +121,27 @@ def test_on_spark_report_and_file_are_the_same_to_the_byte(
     assert rows == run("asyncio", OUT=here, FLIGHTS=in_spark / "flights.csv")
     digests = {hashlib.sha256((folder / "delays.jsonl").read_bytes()).digest() for folder in (here, in_spark)}
     assert len(digests) == 1
+
+
+@pytest.mark.spark
+def test_the_plan_of_the_page_is_that_of_the_example(spark: Any, flights: Any, tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^```text\n(MapInArrow .*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    file = tmp_path / "small.csv"
+    file.write_text("\n".join([HEADER, line(1), ""]))
+
+    def row_of(pair: Any) -> Any:
+        return (pair[0], *pair[1])
+
+    engine = flights.ENGINES["spark"]
+    departed = engine.departures(file).filter(flights.departed).map(flights.Flight.of)
+    frame: Any = (
+        flights.delays_by_maker(departed, engine.planes()).map(row_of).to_frame("maker string, n long, sum long")
+    )
+    plan = re.sub(r"#\d+L?| ASC NULLS FIRST", "", frame._jdf.queryExecution().executedPlan().toString())
+
+    _, *lines = plan.strip().splitlines()  # the first says that Spark may change it
+    for found, expected in zip(lines, shown.splitlines(), strict=True):
+        assert re.search(".*".join(map(re.escape, expected.strip().split("..."))), found)
 
 
 # -- small data, for what can go wrong

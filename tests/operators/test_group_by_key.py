@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import groupby, pairwise
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -91,8 +93,9 @@ def test_one_key_more_than_there_may_be_is_a_failure_behind_what_came_of_the_oth
 def test_more_elements_of_a_key_than_may_be_sorted_are_a_failure() -> None:
     flow = Flow.of(1, 4, 2, 7).group_by_key(third, order_by=abs, max_size=2).count()
 
-    with pytest.raises(LimitExceededError, match="more than 2 elements"):
+    with pytest.raises(LimitExceededError, match=r"group_by_key\(max_size=2\) has no room to sort another") as failed:
         flow.run_sync()
+    assert failed.value.__notes__[0].startswith(f"in group_by_key(order_by=abs), chained at {__file__}:")
 
 
 def test_a_failure_names_the_operator_its_line_and_the_key() -> None:
@@ -132,10 +135,11 @@ def test_a_flow_of_keys_is_built_once_and_run_as_often_as_one_likes() -> None:
 
 # -- what equal and less mean
 
+BERLIN = ZoneInfo("Europe/Berlin")
 EQUAL: list[list[Any]] = [
     [1, True, 1.0, Decimal(1), Decimal("1.00")],
     [0, False, 0.0, -0.0, Decimal("-0")],
-    [math.nan, float("nan"), Decimal("nan")],
+    [math.nan, float("nan"), Decimal("nan"), Decimal("snan")],
     [(1, "a", None), (True, "a", None), (1.0, "a", None)],
     [(math.nan, 1), (float("nan"), 1)],
     [Decimal("0.1")],
@@ -148,10 +152,14 @@ EQUAL: list[list[Any]] = [
     [(0,)],
     [("a\0",)],
     [("a", "")],
+    [datetime(2024, 10, 27, 2, 30), datetime(2024, 10, 27, 2, 30, fold=1)],
+    [datetime(2024, 10, 27, 2, 30, tzinfo=BERLIN), datetime(2024, 10, 27, 0, 30, tzinfo=UTC)],
+    [datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=BERLIN), datetime(2024, 10, 27, 1, 30, tzinfo=UTC)],
+    [datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))],
 ]
 
 
-def test_keys_are_equal_in_a_dict_and_in_bytes_where_python_says_so_and_nan_equals_nan() -> None:
+def test_keys_are_equal_in_a_dict_and_in_bytes_where_python_says_so_and_so_are_nans_and_times_of_one_instant() -> None:
     for keys in EQUAL:
         assert 1 == len({hashed(key) for key in keys}) == len({in_bytes(key) for key in keys}), keys
     assert len(EQUAL) == len({hashed(keys[0]) for keys in EQUAL}) == len({in_bytes(keys[0]) for keys in EQUAL})

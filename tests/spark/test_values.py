@@ -127,6 +127,28 @@ async def test_fields_of_a_struct_and_columns_may_have_any_names(spark: Any, mad
     assert expected.s.__fields__ == found[0].s.__fields__
 
 
+@pytest.mark.parametrize("name", ["a.b", "a`b", "`a.b`", "*", "", " ", "a[0]", "ß", "row", "true", "0"])
+async def test_a_column_may_have_any_name(spark: Any, made_by: Made, name: str) -> None:
+    frame = spark.createDataFrame([(1, 2)], types.StructType().add(name, "long").add("other", "long"))
+
+    assert frame.collect() == await made_by(Flow.from_spark(frame)).to_list()
+    assert [{name: 1, "other": 2}] == await made_by(Flow.from_spark(frame, as_=dict)).to_list()
+    assert frame.collect() == Flow.from_spark(frame).to_frame(frame.schema).collect()
+
+
+@attrs.frozen
+class Upper:
+    A: int
+    b: int
+
+
+async def test_a_class_has_the_column_of_its_field_where_another_one_differs_in_case(spark: Any) -> None:
+    frame = spark.sql("select 1 as a, 2 as A, 3 as b")
+
+    assert [Upper(2, 3)] == await Flow.from_spark(frame, as_=Upper).to_list()
+    assert [(2, 3)] == [tuple(row) for row in Flow.from_spark(frame, as_=Upper).to_frame(Upper).collect()]
+
+
 async def test_a_struct_that_is_the_key_of_a_map_is_a_row_where_rows_are_dicts(spark: Any, made_by: Made) -> None:
     frame = spark.sql("select map(named_struct('a', 1), named_struct('b', 2)) as m")
 
@@ -289,6 +311,31 @@ def test_an_hour_that_comes_twice_has_a_fold_the_second_time() -> None:
     assert wanted == [each and (each, each.fold) for each in found]
     assert wanted == [t and (t, t.fold) for (t,) in nested]
     assert 1 in {each.fold for each in found if each}
+
+
+@pytest.mark.parametrize("name", [NEW_YORK, "Australia/Sydney", "Africa/Casablanca"])
+def test_summer_time_is_known_of_all_years(name: str) -> None:
+    """Arrow does not know it beyond 2037."""
+    years = (2, 1883, 1950, 2024, 2037, 2038, 2050, 9998)
+    instants = [dt.datetime(year, month, 6, 5, 30, tzinfo=dt.UTC) for year in years for month in range(1, 13)]
+    instants += [each + dt.timedelta(hours=1) for each in instants]
+    expected = [each.astimezone(zone_of(name)).replace(tzinfo=None) for each in instants]
+
+    found = values_of(pa.array(instants, pa.timestamp("us", name)), tuple)
+
+    assert [(each, each.fold) for each in expected] == [(each, each.fold) for each in found]
+
+
+@pytest.mark.parametrize("name", [NEW_YORK, "Australia/Sydney", "+02:00"])
+def test_the_last_times_of_python_are_read_in_any_zone(name: str) -> None:
+    last = dt.datetime.max.replace(microsecond=0)
+    offset = zone_of(name).utcoffset(last)
+    assert offset is not None
+    instants = pa.array([last], pa.timestamp("us")).view(pa.int64()).to_numpy() - offset // dt.timedelta(microseconds=1)
+
+    assert [last] == values_of(pa.array(instants).view(pa.timestamp("us", name)), tuple)
+    with pytest.raises(ValueError, match=r"10000"):
+        values_of(pa.array(instants + 10**6).view(pa.timestamp("us", name)), tuple)
 
 
 async def test_instants_are_the_same_there_and_back(spark: Any, tmp_path: Any, made_by: Made) -> None:

@@ -141,8 +141,13 @@ async def failing(session: Any) -> str:
 async def to_table(session: Any) -> str:
     from reactive_aio.spark.sink import Table
 
-    await numbers(session).map(lambda n: (n,)).to_spark(Table(session, "numbers", run="a"), "n long")
+    rows = numbers(session).map(lambda n: (n,))
+    await rows.to_spark(Table(session, "numbers", run="a"), "n long")
     assert N == session.table("numbers").count()
+    for written in (True, False):
+        done = await rows.to_spark(Table(session, "numbers", run="b"), "n long", size=None)
+        assert (N, written) == (done.rows, done.written)
+    assert 2 * N == session.table("numbers").count()
     return WORKS
 
 
@@ -154,6 +159,31 @@ async def to_frames(session: Any) -> str:
     await numbers(session).map(lambda n: (n,)).to_spark(frames, "n long", size=30)
     assert [30, 30, 30, 10] == counts
     return WORKS
+
+
+async def to_frames_whole(session: Any) -> str:
+    from reactive_aio.spark.sink import Frames
+
+    frames = Frames(session, run="c", fn=lambda frame, _: frame.count())
+    rows = numbers(session).map(lambda n: (n,))
+    return await refused(lambda _: rows.to_spark(frames, "n long", size=None))(session)
+
+
+async def batched(session: Any) -> str:
+    import pyarrow as pa
+
+    frame = Flow.from_spark(session.range(N), as_=pa.RecordBatch).to_frame("id long")
+    assert list(range(N)) == sorted(row.id for row in frame.collect())
+    return WORKS
+
+
+def joined(flow: Flow[int]) -> Flow[tuple[int, int, int]]:
+    pairs = flow.group_by_key(last_digit).join(flow.filter(is_small).group_by_key(last_digit))
+    return pairs.map(lambda pair: (pair[0], *pair[1]))
+
+
+def is_small(n: int) -> bool:
+    return n < 5
 
 
 async def to_files(session: Any) -> str:
@@ -243,9 +273,17 @@ ROWS: Final = (
         framed(lambda flow: flow.group_by_key(last_digit).count(), "key long, count long"),
         WORKS,
     ),
+    Row("`to_frame` of a join", framed(joined, "key long, left long, right long"), WORKS),
+    Row("`to_frame` of batches of Arrow", batched, WORKS),
     Row("`to_rdd()`", refused(lambda session: numbers(session).to_rdd()), "refused"),
-    Row("`to_spark(Table(...))`", to_table, WORKS),
+    Row("`to_spark(Table(...))`, also with `size=None`", to_table, WORKS),
     Row("`to_spark(Frames(...))`", to_frames, WORKS),
+    Row(
+        "`to_spark(Frames(...), size=None)`",
+        to_frames_whole,
+        "refused",
+        "rows are counted by a classic session",
+    ),
     Row("`to_spark(Files(...))`", to_files, "refused", "there is no way to the server's file systems"),
     Row("`Flow.from_spark(stream, checkpoint=...)`", streamed, "refused", "`foreachBatch` runs on the server"),
     Row("`feed(flow, session, schema)`", fed, "refused", "the processes of a query are the server's"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from math import inf
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import define, field, frozen
 
@@ -57,6 +57,27 @@ class InOrder:
 
 
 @frozen
+class SortOfKey(SortBy[Any]):
+    """Sorts the elements of a key, on the event loop."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return "group_by_key"
+
+    @property
+    def arguments(self) -> str:
+        """The order."""
+        return f"order_by={label(self.key)}"
+
+    def refuse(self) -> NoReturn:
+        """Fail, since there are too many."""
+        raise LimitExceededError(
+            f"group_by_key(max_size={self.max_size}) has no room to sort another element of a key. Raise max_size"
+        )
+
+
+@frozen
 class GroupByKey(Stage[Any, Pair]):
     """Stage of ``Flow.group_by_key``, with those that follow for each key."""
 
@@ -98,10 +119,15 @@ class GroupByKey(Stage[Any, Pair]):
 
     def transform(self) -> Transform[Any, Pair]:
         """Give room for the state of each key; where elements are to be sorted, that is the first stage of each."""
+        return ByKey(self, self.sorted_steps)
+
+    @property
+    def sorted_steps(self) -> Steps:
+        """The stages for each key, behind one that sorts its elements if they are to be sorted."""
         if self.order_by is None:
-            return ByKey(self, self.steps)
-        sort = SortBy[Any](InOrder(self.order_by), reverse=False, max_size=self.max_size)
-        return ByKey(self, (Placed(sort, self.origin), *self.steps))
+            return self.steps
+        sort = SortOfKey(InOrder(self.order_by), reverse=False, max_size=self.max_size)
+        return (Placed(sort, self.origin), *self.steps)
 
 
 def _in_any_order(stage: Stage[Any, Any]) -> bool:

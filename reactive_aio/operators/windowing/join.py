@@ -16,8 +16,7 @@ from ..._fusion import Origin, Placed, Stage, Template, Transform, label
 from ...errors import LimitExceededError
 from ...hooks import discard
 from ..combining.concat import Concat
-from ..transforming.sort_by import SortBy
-from .by_key import ByKey, Found, GroupByKey, InOrder, OfKey, OneByOne, Pair, Steps
+from .by_key import ByKey, Found, GroupByKey, OfKey, OneByOne, Pair, Steps
 
 RIGHT, LEFT = 0, 1
 """The sides, in the order in which they come."""
@@ -151,15 +150,8 @@ class JoinByKey(GroupByKey):
 
         Here the elements of a side are sorted, where they are to be, by its first operator.
         """
-        right, left = map(_sorted, self.sides)
+        right, left = (side.sorted_steps for side in self.sides)
         return ByKey(self, (Placed(JoinOfKey(right, left, self.how, self.max_size), self.origin),))
-
-
-def _sorted(side: GroupByKey) -> Steps:
-    if side.order_by is None:
-        return side.steps
-    sort = SortBy[Any](InOrder(side.order_by), reverse=False, max_size=side.max_size)
-    return (Placed(sort, side.origin), *side.steps)
 
 
 def _looked_at(item: Sided) -> Found:

@@ -14,10 +14,15 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard
 from uuid import UUID
 
+from attrs import frozen
+
 from ..._fusion import label
 
 NAN: Final = math.nan
 """Stands for any NaN, which would be a key of its own each time."""
+
+PLAIN: Final = frozenset({bool, bytes, int, str, type(None)})
+"""Types whose values are found again as they are."""
 
 NONE, NUMBER, TEXT, BYTES, DAY, MOMENT, INSTANT, CLOCK, SPAN, IDENTITY, TUPLE = (bytes((n,)) for n in range(1, 12))
 """The beginning of a key: None comes first, then values in this order of types, since Python can't compare across types."""
@@ -30,16 +35,32 @@ OTHER_WAY: Final = bytes(255 - n for n in range(256))
 """Turns bytes into those that are in the opposite order."""
 
 
+@frozen
+class Instant:
+    """Stands for any time with an offset.
+
+    Python compares two of one time zone by what the clock shows. By that, two hours would be one when clocks are set back.
+    """
+
+    since: timedelta
+
+
 def hashed(key: Any) -> Any:
     """Give a key that is found again in a dict wherever it is equal.
 
     >>> hashed(float("nan")) is hashed(float("nan"))
     True
     """
+    if type(key) in PLAIN:
+        return key
     if _is_tuple(key):
         return tuple(map(hashed, key))
-    if isinstance(key, (float, Decimal)) and math.isnan(key):
-        return NAN
+    if isinstance(key, float):
+        return NAN if math.isnan(key) else key
+    if isinstance(key, Decimal):
+        return NAN if key.is_nan() else key
+    if isinstance(key, datetime) and (instant := _instant(key)) is not None:
+        return Instant(instant)
     return key
 
 
@@ -100,11 +121,18 @@ def _number(negative: bool, digits: str, exponent: int) -> bytes:
 
 
 def _moment(key: datetime) -> bytes:
+    instant = _instant(key)
+    return MOMENT + _whole(_shown(key) // MICROSECOND) if instant is None else INSTANT + _whole(instant // MICROSECOND)
+
+
+def _shown(key: datetime) -> timedelta:
+    return key.replace(tzinfo=None, fold=0) - FIRST_DAY
+
+
+def _instant(key: datetime) -> timedelta | None:
+    """Give the time since the first day for what has an offset."""
     offset = key.utcoffset()
-    plain = key.replace(tzinfo=None, fold=0) - FIRST_DAY
-    return (
-        MOMENT + _whole(plain // MICROSECOND) if offset is None else INSTANT + _whole((plain - offset) // MICROSECOND)
-    )
+    return None if offset is None else _shown(key) - offset
 
 
 def _clock(key: time) -> bytes:

@@ -12,7 +12,7 @@ from ...operators.scheduling.repartition import Repartition
 from ...operators.transforming.handle import Handle
 from .._source.capabilities import check_order
 from .._source.source import FromSpark
-from .._source.union import union
+from .._source.union import together
 from .by_spark import applied, told_apart, whatever_the_order
 from .handling import HandleOfPart
 from .refusals import refused_between, refused_place, refused_source, refused_stage
@@ -94,9 +94,7 @@ def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     check_order(step.operator)
     if parts.behind:
         raise refused_between(method, parts.behind[-1], step)
-    source = parts.sources[0] if len(parts.sources) == 1 else union(parts.sources, "join")
-    if source is None:
-        raise refused_stage(method, step)
+    source = parts.sources[0] if len(parts.sources) == 1 else together(parts.sources, "join")
     if parts.before:
         source = evolve(source, data=applied(source.data, parts.before))
     return Parts((source.lower(step),))

@@ -9,16 +9,19 @@ from ..._plan import PublishOn, Source, SubscribeOn
 from ...errors import UnsupportedOnSparkError
 
 IN_ORDER: Final = "it needs the order of all elements, and a Spark task sees only a part"
+ANYWAY: Final = "use a Spark window or applyInArrow() by key on the frame, or run the flow on an event loop and write it with to_spark()"
+"""The way out of what Spark has no method for."""
+BY_KEY: Final = f"chain it behind group_by_key(..., order_by=...), {ANYWAY}"
+"""The way out of what can be done for the elements of each key."""
 WAYS_OUT: Final = {
     "take": "chain .limit(n) to the frame, or read with from_spark(ordered=False) for any n elements",
     "skip": "chain .offset(n) to the frame, or read with from_spark(ordered=False) to leave out any n elements",
     "index": "have Spark number the rows before they are read, with row_number() over a window",
     "sort_by": "chain .orderBy(...) to the frame",
     "distinct": "chain .dropDuplicates() to the result, or to the frame that from_spark() reads",
+    **dict.fromkeys(("scan", "pairwise", "buffer", "buffer_until_changed"), BY_KEY),
 }
-"""How Spark does what a stage does, by the name of that."""
-ANYWAY: Final = "use a Spark window or applyInArrow() by key on the frame, or run the flow on an event loop and write it with to_spark()"
-"""The way out of what Spark has no method for."""
+"""The ways out, by the name of a stage."""
 
 
 def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
@@ -47,7 +50,7 @@ def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSpa
     """Refuse what makes elements, or combines flows, on an event loop."""
     if source.operator.inner:
         return UnsupportedOnSparkError(
-            f"{source}, can't be run by {method}(): it combines flows on an event loop, but the elements of a frame "
+            f"{source}, can't be run by {method}(): it works on an event loop, but the elements of a frame "
             f"stay on Spark. Put {method}() before it and read the result with from_spark()"
         )
     return UnsupportedOnSparkError(

@@ -25,7 +25,7 @@ from .._task.connecting import Address, listen, unreachable
 from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
 from .computation import Computation, Gathered, Group
-from .told import text_of, told
+from .told import failure_of, text_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -247,9 +247,7 @@ class Job:
         if (cut_off := unreachable(text_of(error))) is not None:
             cut_off.__cause__ = error
             return cut_off
-        failure = SparkJobError(f"the Spark job of {self.name} failed: {told(error, self.context)}")
-        failure.__cause__ = error
-        return failure
+        return failure_of(f"the Spark job of {self.name} failed", error, self.context)
 
     def _cancel(self) -> None:
         """Cancel the jobs of the group, those too that are submitted just now."""

@@ -7,6 +7,7 @@ from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from ..._core.guard import FAILURES
+from ...errors import SparkJobError
 
 TRACEBACK: Final = "Traceback (most recent call last):"
 CAUSED: Final = "Caused by: "
@@ -28,6 +29,15 @@ def told(error: Exception, context: Any = None) -> str:
     line = _line(text_of(error)) or type(error).__name__
     cause = _cause(error)
     return line if JAVA_TYPE.sub("", cause) in line else f"{line} (caused by {cause})"
+
+
+def failure_of(what: str, error: Exception, context: Any = None) -> SparkJobError:
+    """Give the error that stands for one of Spark's, with the notes of what Python has raised in a task."""
+    failure = SparkJobError(f"{what}: {told(error, context)}")
+    failure.__cause__ = error
+    for note in notes_in(error):
+        failure.add_note(note)
+    return failure
 
 
 def notes_in(error: BaseException) -> list[str]:

@@ -77,14 +77,14 @@ class FromResults(FromSpark):
         return ResultsTask(str(self), self.pickled(), self.reading, lifeline=lifeline)
 
 
-def from_results(data: Any, as_: type[Any] | None, prefetch: int) -> FromResults:
+def from_results(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool) -> FromResults:
     """Check the arguments of ``Flow.from_spark`` for a frame or an RDD whose kind is known."""
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
     if isinstance(data, RDD):
-        return FromResults(given, None, prefetch)
+        return FromResults(given, None, prefetch, ordered)
     if data.isStreaming:
         raise UnsupportedOnSparkError(
             "from_spark() can't read a streaming DataFrame of Spark Connect, because micro-batches can't reach "
             "this process. Build the session with .master(...), not with .remote(...), and set checkpoint=..."
         )
-    return FromResults(data, reading_of(as_ or Row, data.schema), prefetch, connect=is_connect(data))
+    return FromResults(data, reading_of(as_ or Row, data.schema), prefetch, ordered, connect=is_connect(data))

@@ -14,12 +14,12 @@ from ..._plan import TasksSnapshot
 from ..._remote.failures import unpack
 from ..._remote.frames import FAILED, Decoder, Frame
 from ..._remote.limit import MOST_BYTES
-from ...errors import SourceCancelledError, SparkJobError
+from ...errors import SourceCancelledError
 from ...spec import add_demand
 from .._delivery.held import Held
 from .._job.calls import Calls, JobGroup
 from .._job.preparing import Preparing
-from .._job.told import told
+from .._job.told import failure_of
 from .._task.failures import loaded
 from .._task.pickling import NotPickled
 from .pulling import Pulling
@@ -145,8 +145,8 @@ class ResultsSubscription:
             raise failed.error from None
         except Exception as error:
             source = self.pulling.source
-            why = told(error, None if source.connect else source.context)
-            raise SparkJobError(f"the Spark job of {source} failed: {why}") from error
+            context = None if source.connect else source.context
+            raise failure_of(f"the Spark job of {source} failed", error, context) from error
         return None if data is None else next(Decoder().feed(data))
 
     def _close(self, frames: Any) -> None:

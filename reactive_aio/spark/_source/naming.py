@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def plain(names: Sequence[str]) -> bool:
+    """Tell whether PySpark, which refers to a column by its name as it is, finds the one that is meant.
+
+    It takes ``a.b`` for a field of ``a``, and ``*`` for all columns.
+    """
+    return len({name.lower() for name in names}) == len(names) and all(map(PLAIN.fullmatch, names))
 
 
 def quoted(name: str) -> str:
     """Give a name as an expression that means the column of that name and nothing else."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def chosen(frame: Any, names: Sequence[str]) -> Any:
+    """Select columns by their names as they are, where Spark would find another one by ``A`` too."""
+    columns: list[str] = frame.columns
+    if len({name.lower() for name in columns}) == len(columns):
+        return frame.select(*map(quoted, names))
+    numbered = frame.toDF(*map(str, range(len(columns))))
+    return numbered.select(*(numbered[str(columns.index(name))].alias(name) for name in names))
 
 
 def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:

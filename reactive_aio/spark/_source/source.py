@@ -32,7 +32,7 @@ from .._task.slices import suit
 from .capabilities import ORDERED, UNORDERED
 from .gathering import computation
 from .insight import bounds, details
-from .naming import quoted, told_apart
+from .naming import chosen, plain, told_apart
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -213,13 +213,12 @@ class FromSpark(Pushed[Any]):
 
 def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
     """Choose the columns that are read, and see that they can be told apart. A frame of Spark Connect will do."""
-    frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
+    frame = frame if reading.columns is None else chosen(frame, reading.columns)
     labels = tuple(frame.columns)
     if not labels:
         # Batches without columns would arrive without rows as well.
         frame, reading = frame.selectExpr("true"), evolve(reading, blank=True)
-    elif len({label.lower() for label in labels}) < len(labels) or any("`" in label for label in labels):
-        # Spark refers to columns by name here, so those that can't be told apart or named pass under another.
+    elif not plain(labels):
         frame, reading = frame.toDF(*map(str, range(len(labels)))), evolve(reading, labels=labels)
     frame = told_apart(frame, reading.declared)
     if len(labels) > WIDE:
@@ -268,6 +267,6 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
                 "The elements of the flow are micro-batches"
             )
         if connect or wire == "results":
-            return from_results(given, as_, prefetch)
+            return from_results(given, as_, prefetch, ordered)
         reads = None if isinstance(data, RDD) else reading_of(as_ or Row, data.schema)
         return FromSpark(given, reads, prefetch, ordered)

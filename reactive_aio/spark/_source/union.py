@@ -78,10 +78,8 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
     """Put sources together, if they are to be read in order, by one session and on the same terms."""
     from .keyed import SparkKeyed
 
-    parts: list[FromSpark] = []
-    for each in sources:
-        parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
-    first = parts[0]
+    made = together(sources, method)
+    first = made.parts[0]
     alike = all(
         (
             type(part) in (FromSpark, SparkKeyed)  # the order of parts that are shuffled makes no difference
@@ -90,9 +88,16 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
         )
         and not part.in_turn
         and part.context is first.context  # sessions of Spark Connect, which are not of these types, have none
-        for part in parts
+        for part in made.parts
     )
-    if not alike or len(parts) > MOST:
-        return None
+    return made if alike and len(made.parts) <= MOST else None
+
+
+def together(sources: tuple[FromSpark, ...], method: str) -> SparkUnion:
+    """Put sources together for a frame, which Spark reads as one whatever they are."""
+    parts: list[FromSpark] = []
+    for each in sources:
+        parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
+    first = parts[0]
     variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
     return SparkUnion(first.data, first.reading, first.prefetch, variables=variables, parts=tuple(parts), method=method)

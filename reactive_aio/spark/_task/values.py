@@ -35,6 +35,11 @@ MICROSECOND: Final = dt.timedelta(microseconds=1)
 DAYS: Final = (dt.date.min - EPOCH.date()).days, (dt.date.max - EPOCH.date()).days
 MICROSECONDS: Final = (dt.datetime.min - EPOCH) // MICROSECOND, (dt.datetime.max - EPOCH) // MICROSECOND
 """The first and the last that Python has. Spark has some hundred thousand years more in either direction."""
+FAR: Final = (dt.datetime(2037, 1, 1) - EPOCH) // MICROSECOND
+"""From here on Arrow knows no summer time: it reads the dates on which clocks are set, and not the rule behind the last of them."""
+LATE: Final = (dt.datetime(9999, 1, 1) - EPOCH) // MICROSECOND
+SAME_AGAIN: Final = dt.timedelta(days=146_097) // MICROSECOND
+"""400 years, in which the calendar comes round."""
 
 Maker = Callable[[Any], Any]
 RESTORED: Final[dict[type[DataType], Maker]] = {
@@ -207,6 +212,7 @@ def _moved(times: Any, offset: dt.timedelta) -> Any:
 
 def _by_the_clock(instants: Any) -> list[Any]:
     """Give what a clock shows, with a fold where it does so for the second time, as when summer time ends."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     compute: Any = pc
@@ -215,7 +221,18 @@ def _by_the_clock(instants: Any) -> list[Any]:
     first = compute.assume_timezone(shown, instants.type.tz, ambiguous="earliest", nonexistent="earliest")
     for place in _places(compute.not_equal(first, instants)):
         values[place] = values[place].replace(fold=1)
+    numbers = instants.view(pa.int64())
+    for place in _places(compute.greater_equal(numbers, FAR)):
+        values[place] = _far_away(numbers[place].as_py(), zone_of(instants.type.tz))
     return values
+
+
+def _far_away(instant: int, zone: dt.tzinfo) -> dt.datetime:
+    """Give what a clock shows, by Python's rules."""
+    if instant >= LATE:  # where a clock shows the end of 9999, UTC may have the year 10000
+        before = _far_away(instant - SAME_AGAIN, zone)
+        return before.replace(year=before.year + 400)
+    return (EPOCH.replace(tzinfo=dt.UTC) + instant * MICROSECOND).astimezone(zone).replace(tzinfo=None)
 
 
 def _check_range(column: Any) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
+from math import isinf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from pyspark.sql.types import (
     DateType,
     DayTimeIntervalType,
     DecimalType,
+    FloatType,
     FractionalType,
     IntegralType,
     MapType,
@@ -29,6 +31,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    TimeType,
 )
 
 from ..._fusion import label
@@ -46,6 +49,7 @@ ACCEPTED: Final[tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]],
     (DateType, (date,), (datetime,)),
     (TimestampType, (datetime,), ()),
     (TimestampNTZType, (datetime,), ()),
+    (TimeType, (time,), ()),
     (DayTimeIntervalType, (timedelta,), ()),
     (ArrayType, (Sequence,), (str, bytes)),
     (MapType, (Mapping,), ()),
@@ -56,6 +60,8 @@ Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a str
 """
 
 
+INFINITE: Final = 2.0**128 - 2.0**103
+"""The least number that a float of four bytes has no room for."""
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
 """Types that are no row, but the value of an only column."""
 
@@ -152,8 +158,8 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     """Return the function that turns a value into one that Arrow takes, or None if Arrow takes the value itself."""
     if isinstance(wanted, TimestampType):
         return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
-    if isinstance(wanted, TimestampNTZType):
-        return _without_zone
+    if (checked := CHECKED.get(type(wanted))) is not None:
+        return checked
     if isinstance(wanted, ArrayType):
         item = _inside(wanted.elementType, zone, wanted.containsNull)
         return lambda value: [item(each) for each in value]
@@ -172,11 +178,26 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     return None
 
 
-def _without_zone(value: datetime) -> datetime:
-    """Refuse a time of a zone, which Arrow would turn into one of UTC."""
+def _without_zone(value: datetime | time) -> datetime | time:
+    """Refuse a time of a zone, which Arrow would turn into one of UTC, or forget the zone of."""
     if value.tzinfo is not None:
         raise _Unfit("it has a time zone")
     return value
+
+
+def _finite(value: float) -> float:
+    """Refuse a number that Arrow would make infinite."""
+    if abs(value) >= INFINITE and not isinf(value):
+        raise _Unfit("it is too large")
+    return value
+
+
+CHECKED: Final[dict[type[DataType], Callable[[Any], Any]]] = {
+    TimestampNTZType: _without_zone,
+    TimeType: _without_zone,
+    FloatType: _finite,
+}
+"""The functions that look at each value of a type, and leave it as it is."""
 
 
 def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import types
+from collections import Counter
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -23,6 +24,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    TimeType,
 )
 
 from .._task.values import says_more
@@ -40,6 +42,7 @@ PLAIN: Final[dict[Any, DataType]] = {
     Decimal: DecimalType(38, 18),
     dt.datetime: TimestampType(),
     dt.date: DateType(),
+    dt.time: TimeType(),
     dt.timedelta: DayTimeIntervalType(),
 }
 
@@ -52,6 +55,11 @@ def struct_of(method: str, schema: Schema) -> StructType:
         struct = schema if isinstance(schema, StructType) else _of_class(method, schema)
     if not struct.fields:
         raise ValueError(f"{method}(schema=...): the schema has no columns")
+    twice = [name for name, count in Counter(struct.names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{method}(schema=...): the schema has more than one column named {', '.join(twice)}. Rename them"
+        )
     _check_arrow(method, struct)
     return struct
 
@@ -69,7 +77,7 @@ def _check_arrow(method: str, struct: StructType) -> None:
             )
         try:
             to_arrow_schema(StructType([each]), timezone="UTC")
-        except PySparkException as error:
+        except (PySparkException, ValueError) as error:  # of Arrow, for an array of nothing that must not be null
             raise TypeError(f"{method}(schema=...), column {each.name}: {str(error).splitlines()[0]}") from error
 
 

@@ -96,11 +96,18 @@ def test_what_is_awaited_fails_likewise(spark: Any) -> None:
     assert "partition 1 of from_spark(DataFrame, as_=tuple)" in text
 
 
-def test_the_flow_that_reads_the_frame_tells_type_and_message(spark: Any) -> None:
+@pytest.mark.parametrize("wire", ["tcp", "results"])
+def test_the_flow_that_reads_the_frame_tells_type_and_message_and_the_operator_with_its_line(
+    spark: Any, wire: Any
+) -> None:
+    line = sys._getframe().f_lineno + 1
     frame = numbers(spark).map(failing("ValueError")).to_frame("n long")
 
-    with pytest.raises(SparkJobError, match="ValueError: no four"):
-        Flow.from_spark(frame).run_sync()
+    with pytest.raises(SparkJobError, match="ValueError: no four") as failed:
+        Flow.from_spark(frame, wire=wire).run_sync()
+    assert failed.value.__notes__[0].startswith(
+        f"in map(fail), chained at {__file__}:{line}, on element #1 of partition 1"
+    )
 
 
 def test_an_element_that_does_not_fit_is_told_by_place_and_column(spark: Any) -> None:

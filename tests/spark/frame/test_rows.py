@@ -227,12 +227,13 @@ def test_a_column_that_must_not_be_missing_is_declared_so(spark: Any, schema: An
 # -- what is left to Spark, where nobody relies on an order
 
 
-def in_no_order(spark: Any, partitions: int = 3) -> Flow[tuple[Any, ...]]:
-    return Flow.from_spark(spark.range(0, len(NUMBERS), 1, partitions), as_=tuple, ordered=False)
+def in_no_order(spark: Any, partitions: int = 3, wire: Any = None) -> Flow[tuple[Any, ...]]:
+    return Flow.from_spark(spark.range(0, len(NUMBERS), 1, partitions), as_=tuple, ordered=False, wire=wire)
 
 
-def test_any_n_elements_are_a_limit_in_front_of_the_functions_or_behind_them(spark: Any, tally: Any) -> None:
-    first = in_no_order(spark).take(5).map(number).map(tally.counting(abs)).to_frame("n long")
+@pytest.mark.parametrize("wire", [None, "results"])
+def test_any_n_elements_are_a_limit_in_front_of_the_functions_or_behind_them(spark: Any, tally: Any, wire: Any) -> None:
+    first = in_no_order(spark, wire=wire).take(5).map(number).map(tally.counting(abs)).to_frame("n long")
     last = in_no_order(spark).map(number).filter(lambda n: n % 2).take(5).to_frame("n long")
 
     found = [row.n for row in first.collect()]

@@ -95,8 +95,24 @@ def test_a_frame_has_the_join_in_its_plan(spark: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("wires", [("results", "results"), ("results", None)])
+def test_a_frame_has_the_join_whatever_wire_the_flows_have(spark: Any, wires: Any) -> None:
+    """Spark Connect has no other than that of results."""
+    sides = [Flow.from_iterable(elements(n)).group_by_key(abs_of) for n in (1, 2)]
+    left, right = (on_spark(spark, n, wire=wire).group_by_key(abs_of) for n, wire in zip((1, 2), wires, strict=True))
+    frame = left.join(right).map(lambda pair: Met(pair[1][0][1], pair[1][1][1])).to_frame(Met)
+
+    assert Counter((one[1], other[1]) for _, (one, other) in sides[0].join(sides[1]).run_sync()) == Counter(
+        map(tuple, frame.collect())
+    )
+
+
+def abs_of(element: Element) -> int:
+    return abs(element[1])
+
+
 def test_a_frame_has_keyed_work_on_several_flows(spark: Any) -> None:
-    both = on_spark(spark, 1).concat(on_spark(spark, 2))
+    both = on_spark(spark, 1).concat(on_spark(spark, 2, wire="results"))
     frame = both.group_by_key(lambda element: element[0]).count().to_frame("key int, count long")
     counts = Counter(element[0] for element in elements(1) + elements(2))
 

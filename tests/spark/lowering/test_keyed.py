@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
@@ -17,6 +20,7 @@ pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark
 
 Element = tuple[int, int]
+BERLIN = ZoneInfo("Europe/Berlin")
 KEYS: list[Any] = [
     0,
     1,
@@ -31,7 +35,24 @@ KEYS: list[Any] = [
     float("nan"),
     (1, "a"),
     (True, "a"),
+    (("a", None), ()),
+    (float("nan"), Decimal("nan")),
     b"a",
+    float("inf"),
+    Decimal("-Infinity"),
+    2**53,
+    float(2**53),
+    2**53 + 1,
+    -5e-324,
+    date(2024, 10, 27),
+    datetime(2024, 10, 27),
+    datetime(2024, 10, 27, 2, 30, tzinfo=BERLIN),
+    datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=BERLIN),
+    datetime(2024, 10, 27, 1, 30, tzinfo=UTC),
+    time(1, 30),
+    timedelta(1),
+    timedelta(hours=24),
+    UUID(int=1),
 ]
 
 
@@ -49,13 +70,17 @@ def value_of(element: Element) -> int:
 
 def elements() -> list[Element]:
     draw = Random(18)
-    return [(number, draw.randint(-9, 9)) for number in range(150)]
+    return [(number, draw.randint(-9, 9)) for number in range(300)]
 
 
 def in_text(key: Any) -> str:
     """Give a text that is the same for equal keys, of those above."""
     if key != key:
         return "nan"
+    if isinstance(key, datetime) and key.tzinfo is not None:
+        return repr(key.astimezone(UTC))
+    if isinstance(key, float) and key.is_integer() and key > 1:
+        return repr(int(key))
     return (
         repr(tuple(map(in_text, key)))
         if isinstance(key, tuple)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,7 +13,16 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType, TimestampNTZType
+from pyspark.sql.types import (
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimeType,
+)
 
 from reactive_aio import SchemaMismatchError
 from reactive_aio.spark._task.zones import zone_of
@@ -109,12 +119,35 @@ def test_a_number_too_large_for_its_column_is_not_cut() -> None:
         columns(small).table([1, 2**40], 0)
 
 
+def test_a_number_too_large_for_a_short_float_does_not_become_infinite() -> None:
+    short = StructType([StructField("x", FloatType())])
+    fit = [1.5, 3, 3.4028235e38, math.inf, -math.inf, None]
+
+    assert fit[:2] == columns(short).table(fit, 0)["x"].to_pylist()[:2]
+    for number in (1e39, -1e300):
+        with pytest.raises(SchemaMismatchError, match=r"element #6, field x: .* is not float: it is too large"):
+            columns(short).table([*fit, number], 0)
+
+
 def test_a_time_of_a_zone_is_not_taken_for_one_without() -> None:
     struct = StructType([StructField("at", TimestampNTZType())])
 
     assert [HERE] == columns(struct).table([HERE], 0)["at"].to_pylist()
     with pytest.raises(SchemaMismatchError, match=r"element #1, field at: .* is not timestamp_ntz: it has a time zone"):
         columns(struct).table([HERE, HERE.replace(tzinfo=UTC)], 0)
+
+
+NOON = dt.time(12, 30, 0, 5)
+
+
+def test_a_time_of_day_is_no_number_and_has_no_zone() -> None:
+    struct = StructType([StructField("at", TimeType())])
+
+    assert [NOON] == columns(struct).table([NOON], 0)["at"].to_pylist()
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field at: 5 is not time\(6\): it is of type int"):
+        columns(struct).table([NOON, 5], 0)
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field at: .* is not time\(6\): it has a time zone"):
+        columns(struct).table([NOON, NOON.replace(tzinfo=UTC)], 0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, NullType, StructType
 
 from reactive_aio.spark.sink._schema import check_schema, struct_of
 
@@ -33,6 +33,7 @@ class Everything:
     price: Decimal
     at: dt.datetime
     day: dt.date
+    opens: dt.time
     took: dt.timedelta
     tags: list[str]
     path: tuple[Place, ...]
@@ -42,7 +43,7 @@ class Everything:
 
 def test_an_attrs_class_gives_its_fields(spark: Any) -> None:
     assert (
-        "struct<id:bigint,name:string,ok:boolean,raw:binary,price:decimal(38,18),at:timestamp,day:date,"
+        "struct<id:bigint,name:string,ok:boolean,raw:binary,price:decimal(38,18),at:timestamp,day:date,opens:time(6),"
         "took:interval day to second,tags:array<string>,path:array<struct<lat:double,lon:double>>,"
         "counts:map<string,bigint>,place:struct<lat:double,lon:double>>"
     ) == struct_of("to_spark", Everything).simpleString()
@@ -90,3 +91,15 @@ def test_no_columns_are_refused(spark: Any, schema: Any) -> None:
 def test_a_column_that_does_not_travel_is_refused_by_its_name(spark: Any) -> None:
     with pytest.raises(TypeError, match=r"to_spark\(schema=\.\.\.\), column short: .*VarcharType\(2\)"):
         struct_of("to_spark", "id long, short varchar(2)")
+
+
+def test_columns_of_one_name_are_refused(spark: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"to_frame\(schema=\.\.\.\): the schema has more than one column named a\. Rename"
+    ):
+        struct_of("to_frame", StructType().add("a", "long").add("b", "long").add("a", "string"))
+
+
+def test_an_array_of_nothing_that_must_not_be_null_is_refused_by_its_name(spark: Any) -> None:
+    with pytest.raises(TypeError, match=r"to_frame\(schema=\.\.\.\), column none: A null type field"):
+        struct_of("to_frame", StructType().add("none", ArrayType(NullType(), containsNull=False)))
