@@ -117,7 +117,7 @@ class Maker(ABC, Generic[L]):
 
 @define
 class ByChunk(Transform[bytes, list[L]]):
-    """Gives what a maker makes, some elements at a time. It asks for one chunk when all of the one before has been given.
+    """Returns the elements of a maker, some at a time. It requests a chunk when the one before has been emitted.
 
     A chunk may stand for thousands of elements. So the event loop has its turns also in the middle of one.
     """
@@ -155,7 +155,7 @@ class ByChunk(Transform[bytes, list[L]]):
         return 0 if self.owing else min(n, 1)
 
     def finish(self) -> Iterable[list[L]]:
-        """Give the rest of a chunk, and what is behind it."""
+        """Yield the rest of a chunk, and then what follows it."""
         for element in self.inner or ():
             yield [element]
         self.inner = None
@@ -164,19 +164,19 @@ class ByChunk(Transform[bytes, list[L]]):
 
     @property
     def pending(self) -> bool:
-        """Tell whether there may be more of a chunk, or something behind it."""
+        """Return whether there may be more of a chunk, or something after it."""
         return self.owing or self.maker.amid
 
     @property
     def owing(self) -> bool:
-        """Tell whether there may be more of a chunk: the beginning of an element is dropped where the chunks fail."""
+        """Return whether there may be more of a chunk. The beginning of an element is dropped if the chunks fail."""
         inner = self.inner
         return inner is not None and not (sized(inner) and not length_hint(inner))
 
 
 @frozen
 class Each(Stage[list[L], L]):
-    """Gives the elements of lists. Each list is one that `ByChunk` has given, and so takes no longer than it may."""
+    """Returns the elements of lists. `ByChunk` makes the lists, so that each takes no longer than it may."""
 
     template = Template("""
         for item in item:
@@ -237,7 +237,7 @@ class Cutting(Maker[L]):
         return bool(self.parts)
 
     def _one_by_one(self, data: bytes, end: int) -> Iterator[bytes]:
-        """Give the lines that end in a chunk, until one is too long."""
+        """Yield the lines that end in a chunk, until one is too long."""
         for line in data[:end].split(b"\n"):
             self._hold(line)
             yield self._rest()
@@ -251,7 +251,7 @@ class Cutting(Maker[L]):
             self.parts.append(part)
 
     def _rest(self) -> bytes:
-        """Give the line that has begun, and begin another."""
+        """Return the line that has begun, and begin another one."""
         parts, self.parts, self.length = self.parts, [], 0
         return b"".join(parts)
 
@@ -325,7 +325,7 @@ class Decompressing(Maker[bytes]):
     engine: Any = field(init=False, default=None)
 
     def of(self, chunk: bytes) -> Iterable[bytes]:
-        """Give what a chunk stands for, piece by piece."""
+        """Yield the content of a chunk, piece by piece."""
         rest = bytes(chunk)
         while rest:
             if self.engine is None:

@@ -59,7 +59,7 @@ class Audience(Generic[L]):
                 self._close()()
 
     def end(self, error: BaseException | None) -> None:
-        """Tell all of the end, or of the failure; who has nobody to tell it to tells the hook."""
+        """Signal the end or the failure to all subscribers, or pass it to the hook where there are none."""
         self._close()
         if error is not None and not self.members:
             self._dropped(error)

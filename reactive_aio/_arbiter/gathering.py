@@ -130,7 +130,7 @@ class Gathering(Drain):
             inner.replenish()
 
     def emit(self, items: list[Any]) -> None:
-        """Give elements to the region: no more of them than `demand`."""
+        """Pass elements to the region, at most `demand` of them."""
         if self.demand != UNBOUNDED:
             self.demand -= len(items)
         self.inlet.on_chunk(items)

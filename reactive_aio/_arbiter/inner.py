@@ -91,7 +91,7 @@ class Inner:
         self.kept.extend(items)
 
     def take(self, n: int) -> list[Any]:
-        """Give the oldest elements, ``n`` at most. Then it may be `hungry`."""
+        """Return the oldest elements, ``n`` at most. Then it may be `hungry`."""
         kept = self.kept
         if len(kept) <= n:
             taken = list(kept)
@@ -115,7 +115,7 @@ class Inner:
             self._subscription.request(consumed)
 
     def take_error(self) -> BaseException | None:
-        """Give the failure, which is the caller's to signal now."""
+        """Return the failure. The caller signals it."""
         error, self.error = self.error, None
         return error
 

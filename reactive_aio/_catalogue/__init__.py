@@ -86,7 +86,7 @@ def _families() -> list[type[Any]]:
 
 
 def methods() -> Iterator[tuple[str, type, Callable[..., Any]]]:
-    """Give every public method of `Flow` that belongs here, with its family, in the order of the source."""
+    """Yield every public method of `Flow` that belongs here, with its family, in the order of the source."""
     for family in _families():
         for name, value in vars(family).items():
             function = getattr(value, "__func__", value)
@@ -96,7 +96,7 @@ def methods() -> Iterator[tuple[str, type, Callable[..., Any]]]:
 
 
 def operators() -> tuple[Operator, ...]:
-    """Give all operators, sources and ends that have traits.
+    """Return all operators, sources and ends that have traits.
 
     >>> [take] = [each for each in operators() if each.name == "take"]
     >>> take.traits.demand, take.peers["Reactor"], take.told.sentence[:27]

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reader_has_gone(out: TextIO) -> bool:
-    """Tell whether nobody reads what is written, as behind ``| head``; what is left of it then goes nowhere."""
+    """Return whether the reader of the output has gone, as behind ``| head``. Then drop what is left."""
     try:
         out.write("\n")
         out.flush()

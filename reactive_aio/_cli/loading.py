@@ -41,7 +41,7 @@ def load(target: str) -> object:
 
 
 def build(target: str, candidate: object, run: Callable[[Coroutine[Any, Any, object]], object]) -> AnyFlow:
-    """Give the flow that a target is or, called without arguments, returns. ``run`` runs a coroutine."""
+    """Return the flow that a target is or, called without arguments, returns. ``run`` runs a coroutine."""
     if isinstance(candidate, Flow):
         return candidate  # pyright: ignore[reportUnknownVariableType] - of what type its elements are, nobody knows
     if not callable(candidate) or isinstance(candidate, type):

@@ -36,7 +36,7 @@ class Screen(Protocol):
 
 
 def choose_screen(out: TextIO) -> Screen:
-    """Give the best that ``out`` and what is installed allow."""
+    """Return the best screen that ``out`` and the installed packages allow."""
     if out.isatty() and find_spec("rich") is not None:
         from rich.console import Console
 

@@ -120,7 +120,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         selector.wait = self._wait
 
     def time(self) -> float:
-        """Give the time of the loop's clock, in seconds since the loop was made."""
+        """Return the time of the loop's clock, in seconds since the loop was made."""
         return self._now if self._virtual else super().time()
 
     # -- who may still call
@@ -225,7 +225,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                 future.set_exception(TimeoutError(f"still at work: {self._reason or 'the loop itself'}"))
 
     def _until_expiry(self, limit: float | None) -> float | None:
-        """Give the real seconds to wait, at most ``limit`` and not beyond the next deadline."""
+        """Return the real seconds to wait, at most ``limit`` and not beyond the next deadline."""
         waits = [max(0.0, deadline - time.monotonic()) for deadline, future in self._expiring if not future.done()]
         return min(waits if limit is None else [limit, *waits], default=None)
 
@@ -282,7 +282,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def _waiting(loop: asyncio.AbstractEventLoop) -> str:
-    """Tell where the tasks of a loop are."""
+    """Return where the tasks of a loop are."""
     lines: list[str] = []
     for task in asyncio.all_tasks(loop):
         frames = task.get_stack()

@@ -32,17 +32,17 @@ QUEUES: Final[dict[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]]] = {}
 
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
-    """Give the ready callbacks of a loop that shows them."""
+    """Return the ready callbacks of a loop that shows them."""
     return getattr(loop, "_ready", None)
 
 
 def callback_of(handle: asyncio.Handle) -> Any:
-    """Give what a handle will call. There is no public way to ask."""
+    """Return what a handle will call. There is no public way to ask."""
     return getattr(handle, "_callback", None)
 
 
 def expects(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether something may come to an idle loop by itself: a timer or a socket, or who knows."""
+    """Return whether an idle loop may wake up without a call: a timer, a socket, or an unknown loop."""
     timers: list[asyncio.TimerHandle] | None = getattr(loop, "_scheduled", None)
     selector: Any = getattr(loop, "_selector", None)
     if timers is None or selector is None:
@@ -51,12 +51,12 @@ def expects(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def _counts(handle: asyncio.Handle) -> bool:
-    """Tell whether a ready callback does anything but drain the pipe that woke the loop."""
+    """Return whether a ready callback does anything but drain the pipe that woke the loop."""
     return not handle.cancelled() and getattr(callback_of(handle), "__name__", "") != "_read_from_self"
 
 
 def _is_due(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a timer has run out whose callback the loop will make ready in its next pass."""
+    """Return whether a timer has run out whose callback the loop will make ready in its next pass."""
     timers: list[asyncio.TimerHandle] = getattr(loop, "_scheduled", [])
     return any(timer.when() <= loop.time() and not timer.cancelled() for timer in timers)
 
@@ -191,7 +191,7 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
 
 
 def _runs_on(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether the running loop shows that something is ready."""
+    """Return whether the running loop shows that something is ready."""
     ready = ready_of(loop)
     return ready is not None and any(map(_counts, ready.copy()))
 

@@ -209,7 +209,7 @@ class Budget:
         return self.part
 
     def give_away(self, seconds: float) -> None:
-        """Give away so much of the callback that is running, as `lend` does, to tasks that have been woken together."""
+        """Lend a part of the running callback to tasks that have been woken together, as `lend` does."""
         self._end -= seconds
 
     def deadline(self) -> float:

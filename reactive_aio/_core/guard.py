@@ -158,7 +158,7 @@ def raise_all(failures: list[BaseException]) -> None:
 
 
 def is_closed_with(error: BaseException, loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a GeneratorExit closes a coroutine that its event loop has left behind; else user code has raised it."""
+    """Return whether a GeneratorExit closes a coroutine that its loop left behind. Else user code raised it."""
     if not isinstance(error, GeneratorExit):
         return False
     try:

@@ -313,7 +313,7 @@ class RegionRun(Passes):
         return before
 
     def _units(self) -> Iterator[tuple[object, int]]:
-        """Give the parts of the generated functions; the function that does not gather is made only if it has to be looked at."""
+        """Yield the parts of the generated functions. The one that does not gather is made only if it is looked at."""
         if self._gathering is not None:
             yield from zip(self._gathering.units, self._gathering.offsets, strict=True)
         fused = self._fused or self._all()

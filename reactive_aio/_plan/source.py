@@ -127,7 +127,7 @@ class Host(Protocol):
         """
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that nobody will raise. It is noted on what the end raises, if it does."""
+        """Report to the hook a failure that nobody will raise. It is noted on what the end raises, if it does."""
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of an inner flow of given ones, ``most`` of them at most, that can be passed on now.

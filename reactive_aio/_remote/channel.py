@@ -81,7 +81,7 @@ class Channel:
             out.clear()
 
     def receive(self) -> Iterator[Frame]:
-        """Give the frames that one call of the system completes; to be gone through before the next, or else closed.
+        """Return the frames that one system call completes. Exhaust or close them before the next call.
 
         The selector that watches the socket reports again what is left.
         """

@@ -43,7 +43,7 @@ def pack(
 
 
 def unpack(data: bytes | bytearray) -> BaseException:
-    """Give the exception again, with the traceback where it was raised as its last note."""
+    """Restore the exception. Its last note is the traceback of where it was raised."""
     packed: Packed = pickle.loads(data)
     pickled, summary, notes, trace = packed
     error: object = None
@@ -60,7 +60,7 @@ def unpack(data: bytes | bytearray) -> BaseException:
 
 
 def _trace(error: BaseException) -> str:
-    """Give the traceback below the frame that caught the exception, in words."""
+    """Return the traceback below the frame that caught the exception, in words."""
     trace = error.__traceback__
     below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
     try:

@@ -80,12 +80,12 @@ class Frame:
         return not (self.buffers or self.more) and len(self.pickled) < LARGE_PICKLE
 
     def whole(self) -> bytes:
-        """Give all of a small one."""
+        """Return the bytes of a small frame."""
         pickled = self.pickled
         return HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(pickled), 0) + pickled
 
     def views(self) -> list[memoryview]:
-        """Give the memory of its buffers."""
+        """Return the memory of its buffers."""
         return [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
 
     def length(self) -> int:
@@ -99,7 +99,7 @@ class Frame:
         return size if not self.buffers else size + sum(view.nbytes for view in self.views())
 
     def encoded(self) -> Iterator[memoryview]:
-        """Give the pieces of memory that are to be sent, in order. None is empty."""
+        """Yield the pieces of memory that are to be sent, in order. None is empty."""
         if self.is_small:
             yield memoryview(self.whole())
             return

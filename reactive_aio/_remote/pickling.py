@@ -113,7 +113,7 @@ def _has_none(_: type[Any]) -> bool:
 
 
 def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
-    """Give the buffer callback of a pickler that has large buffers appended to ``buffers``, and the small ones inside."""
+    """Return the buffer callback of a pickler: it appends large buffers to ``buffers``, and keeps small ones inside."""
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
         try:
@@ -160,7 +160,7 @@ def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Pa
 
 
 def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
-    """Give the elements before the first that can't be pickled."""
+    """Return the elements before the first that can't be pickled."""
     for at, item in enumerate(items):
         try:
             dumps([item], [])
@@ -179,7 +179,7 @@ def dumps_by_value(value: object) -> bytes:
 
 @cache
 def by_value_dumps() -> Callable[..., bytes] | None:
-    """Give the function of cloudpickle, or None where there is none."""
+    """Return ``cloudpickle.dumps``, or None if cloudpickle is not installed."""
     for package in ("cloudpickle", "pyspark"):
         if find_spec(package) is not None:
             found: Any = import_module("cloudpickle" if package == "cloudpickle" else "pyspark.cloudpickle")
@@ -189,7 +189,7 @@ def by_value_dumps() -> Callable[..., bytes] | None:
 
 
 def has_main() -> bool:
-    """Tell whether other processes can import the main module."""
+    """Return whether other processes can import the main module."""
     main = sys.modules.get(MAIN)
     return _is_module(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))
 
@@ -201,7 +201,7 @@ def _is_module(name: str | None, path: str | None) -> bool:
 
 
 def main_module() -> tuple[str, str]:
-    """Give the name of the main module, if it was run as a module, or else its path.
+    """Return the name of the main module, if it was run as a module, or else its path.
 
     Without a main module they are two empty strings.
     """

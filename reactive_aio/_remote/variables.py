@@ -42,7 +42,7 @@ def variables(method: str, given: Iterable[ContextVar[Any]]) -> tuple[Variable, 
 
 
 def values_in(context: Context, variables: Iterable[Variable]) -> Values:
-    """Give the values that variables have in a context."""
+    """Return the values that variables have in a context."""
     return [(each.place, context[each.variable]) for each in variables if each.variable in context]
 
 

@@ -98,7 +98,7 @@ class RegionHost:
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that nobody will raise."""
+        """Report to the hook a failure that nobody will raise."""
         self.driver.host.dropped(error)
 
     def subscribe(

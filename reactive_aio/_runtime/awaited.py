@@ -227,7 +227,7 @@ class AwaitedInput:
         self._step(self.begun().throw, error)
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
-        """Tell the iterator, which waits for demand, of a cancel. An element that it answers with comes next."""
+        """Cancel the iterator, which waits for demand. If it yields an element then, that is the next one."""
         if not self.ended:
             self.interrupted = not self.suspended
             self.throw(cancelled if self.suspended else Interrupted(cancelled))

@@ -215,7 +215,7 @@ class AwaitedDriver(RegionDriver):
     # -- a consumer on the same loop that takes one element at a time
 
     def poll(self) -> Any:
-        """Give the next element of the current pass, or NOTHING, under the owner's identity."""
+        """Return the next element of the current pass, or NOTHING, under the owner's identity."""
         run, owner = self.run, self._owner
         items, going = run.current, owner.going
         # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.

@@ -110,7 +110,7 @@ class DirectAwaited(Direct, Taker):
             self.over = not self._owner.begun
 
     def drop(self, *, gathered: bool) -> None:
-        """Tell the hooks of what will reach nobody."""
+        """Report to the hooks what reaches no subscriber."""
         if self.error is not None:
             drop_error(self.error)
         elif self.value is not MISSING:

@@ -305,7 +305,7 @@ class RegionDriver(Emission):
             self._done()
 
     def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
-        """Tell of the end.
+        """Signal the end.
 
         If that goes wrong, the region that reads the flow fails, or else the receiver hears of it again.
         """

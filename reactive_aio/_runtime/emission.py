@@ -297,7 +297,7 @@ class Emission(Turns):
         return asyncio.sleep(0)
 
     def poll(self) -> Any:
-        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
+        """Return the next element of the current pass, or NOTHING: demand for one, met without a detour.
 
         For a consumer on the same loop that takes one element at a time.
         """

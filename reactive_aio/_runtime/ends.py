@@ -107,7 +107,7 @@ class _Result(Held):
             self.over.set_result(None)
 
     def drop(self) -> None:
-        """Tell the hooks of what has come and will reach nobody, because the wait was cancelled."""
+        """Report to the hooks the elements that reach nobody, because the wait was cancelled."""
         if self.error is not None:
             drop_error(self.error)
         elif self.value is not MISSING:
@@ -199,7 +199,7 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
 
 
 def _places(flow: FlowLike) -> Iterator[Scheduler]:
-    """Give the schedulers of a flow and of those that it reads, as far as they are places of their own."""
+    """Yield the schedulers of a flow and of the flows that it reads, if they are places of their own."""
     flows = [flow]
     while flows:
         nodes = flows.pop().__nodes__

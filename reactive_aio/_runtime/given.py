@@ -43,7 +43,7 @@ class Given:
     """Whether it is at work, or is to be."""
 
     def begin(self, receiver: Receiver[Any], *, at_once: bool) -> None:
-        """Give the receiver its subscription. Signal what can be signalled now, with ``at_once``, or in an event."""
+        """Pass the receiver its subscription. Signal what can be signalled: now, with ``at_once``, or in an event."""
         receiver.on_subscribe(self)
         if at_once:
             self._signal(None)

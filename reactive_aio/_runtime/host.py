@@ -66,7 +66,7 @@ class FlowHost:
             reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that is not to be raised, and have it noted on what the end raises, if it does."""
+        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
         drop_error(error)
         self.lifetime.note(also(error))
 

@@ -93,14 +93,14 @@ class PulledInput:
         return items
 
     def stretch(self) -> Iterator[Any] | None:
-        """Give the next stretch of input, here always the iterator itself."""
+        """Return the next stretch of input, here always the iterator itself."""
         if self.ended:
             return None
         items = self._items
         return self._open() if items is None else items
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Give what is wanted as a list, where no function of the user's is between; the rest by passes."""
+        """Return the wanted elements as a list if no function of the user is between. The rest comes by passes."""
         if not self._sized or not self.run.empty:
             return None
         chunk = list(islice(self._items or (), min(demand, LONGEST_CHUNK)))
@@ -114,11 +114,11 @@ class PulledInput:
 
     @property
     def at_end(self) -> bool:
-        """Tell whether it is known, without running the source, that nothing more will come."""
+        """Return whether it is known, without running the source, that nothing more will come."""
         return not self.more(0)
 
     def more(self, demand: int) -> bool:
-        """Tell whether there may be more: there is nobody to be asked, since the pass pulls."""
+        """Return whether there may be more: nobody has to be asked, since the pass pulls."""
         return not (self.ended or (self._sized and self._items is not None and not length_hint(self._items)))
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class PushedInput:
         self.upstream = None
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Give a chunk as it is, where nothing has to be done to its elements and all are wanted."""
+        """Return a chunk as it is, if its elements need no work and all are wanted."""
         if self.run.empty and self._items is None and self._chunks and len(self._chunks[0]) <= demand:
             chunk = self._chunks.popleft()
             self._waiting -= len(chunk)
@@ -204,7 +204,7 @@ class PushedInput:
         return None
 
     def stretch(self) -> Iterator[Any] | None:
-        """Give the rest of the current chunk, or the next one."""
+        """Return the rest of the current chunk, or the next one."""
         if self._items is None:
             if not self._chunks:
                 self.ended = self.terminated
@@ -222,12 +222,12 @@ class PushedInput:
 
     @property
     def idle(self) -> bool:
-        """Tell that there is nothing to work on until something arrives."""
+        """Return whether there is nothing to work on until something arrives."""
         return self._items is None and not self._chunks and not self.terminated
 
     @property
     def at_end(self) -> bool:
-        """Tell whether nothing more will come."""
+        """Return whether nothing more will come."""
         return self.terminated and not self.buffered
 
     @property

@@ -30,7 +30,7 @@ AT_ONCE: Final = 64
 
 
 def nothing() -> Any:
-    """Give nothing."""
+    """Return nothing."""
     return NOTHING
 
 
@@ -67,7 +67,7 @@ class Held:
         self.error, self._traceback = error, error.__traceback__
 
     def as_it_came(self) -> BaseException | None:
-        """Give it with the traceback that it came with, to be raised now."""
+        """Return the failure with its first traceback, to be raised now."""
         traceback, self._traceback = self._traceback, None
         return None if self.error is None else BaseException.with_traceback(self.error, traceback)
 
@@ -223,7 +223,7 @@ class Steps(Held):
             driver.cancel()
 
     def _drop(self) -> None:
-        """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
+        """Report to the hooks the elements that came for a cancelled wait."""
         item, self._item = self._item, NOTHING
         error, self.error = self.error, None
         # A copy, since this may be the last act of a function of the flow, which runs in the context itself.

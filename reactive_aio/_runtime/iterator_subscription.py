@@ -63,7 +63,7 @@ class IteratorSubscription:
         """How many elements have been signalled."""
 
     def begin(self, *, at_once: bool) -> None:
-        """Give the receiver its subscription. Have the owner begin, with ``at_once``, or in an event."""
+        """Pass the receiver its subscription. Have the owner begin: now, with ``at_once``, or in an event."""
         try:
             self._receiver.on_subscribe(self)
         except FAILURES as error:

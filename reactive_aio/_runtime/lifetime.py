@@ -44,7 +44,7 @@ class Lifetime:
     """Notes for the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
-        """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
+        """Return the lifetime of a region. Its place is kept until nothing is held there, because it takes turns."""
         return Lifetime(self._whole or self)
 
     def hold(self) -> Released:
@@ -125,7 +125,7 @@ class Lifetime:
             del error, failures  # a traceback leads back to here
 
     def unawaited(self) -> None:
-        """Give the failures of the cleanup to the hook, the later ones too, since nobody awaits the end any more."""
+        """Pass the failures of the cleanup to the hook, later ones too: nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
             failures, self._failures = self._failures, ()

@@ -166,7 +166,7 @@ class Owner:
         self._report(reader)
 
     def _report(self, reader: Reader) -> None:
-        """Tell of what the iterator has raised that its reader does not."""
+        """Report what the iterator has raised and its reader does not raise."""
         failure = self._source.cleanup_failure()
         if failure is not None:
             reader.context.copy().run(reader.host.cleanup_failed, failure)

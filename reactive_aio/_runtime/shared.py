@@ -81,12 +81,12 @@ class SharedHost(ABC, Generic[L]):
 
     @abstractmethod
     def on_chunk(self, items: list[Any]) -> None:
-        """Give elements to those who listen: to each no more than it has asked for."""
+        """Pass elements to the subscribers, to each at most what it has requested."""
 
     def on_error(self, error: BaseException) -> None:
-        """Tell all of the failure."""
+        """Signal the failure to all."""
         self.audience.end(error)
 
     def on_complete(self) -> None:
-        """Tell all of the end."""
+        """Signal the end to all."""
         self.audience.end(None)

@@ -27,20 +27,20 @@ class Fluent(ABC, Generic[T_co]):
 
     @abstractmethod
     def _as_flow(self) -> Flow[T_co]:
-        """Give this object by its whole type."""
+        """Return this object, typed as a Flow."""
 
     @classmethod
     @abstractmethod
     def _begin(cls, source: Source[U]) -> Flow[U]:
-        """Give the flow of a source."""
+        """Return the flow of a source."""
 
     @abstractmethod
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
-        """Give this flow continued by a synchronous operator."""
+        """Return this flow followed by a synchronous operator."""
 
     @abstractmethod
     def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
-        """Give this flow with a boundary or a placement."""
+        """Return this flow with a boundary or a placement."""
 
 
 def check_flow(method: str, flow: object) -> None:
@@ -61,14 +61,14 @@ def check_flows(method: str, *flows: object) -> None:
 
 
 def is_flow(value: object) -> TypeGuard[Flow[Any]]:
-    """Tell whether ``value`` is a flow."""
+    """Return whether ``value`` is a flow."""
     kind: Any = type(value)
     return _is_of_flows(kind)
 
 
 @lru_cache(maxsize=512)
 def _is_of_flows(kind: type[object]) -> bool:
-    """Tell whether the instances of a class are flows, which abstract classes take longer to say than is done with most flows."""
+    """Return whether the instances of a class are flows. The answer is cached, because abstract classes are slow."""
     return issubclass(kind, Fluent)
 
 
@@ -93,7 +93,7 @@ def _is_exception_type(value: object) -> bool:
 
 
 def is_async(fn: Callable[..., object]) -> bool:
-    """Tell whether calling ``fn`` gives a coroutine."""
+    """Return whether calling ``fn`` returns a coroutine."""
     if type(fn) is FunctionType and not fn.__dict__:
         return bool(fn.__code__.co_flags & CO_COROUTINE)  # as below, without the calls: most functions are such
     if type(fn) is BuiltinFunctionType or isinstance(fn, type):

@@ -45,7 +45,7 @@ class ElementQueue(ABC):
 
     @abstractmethod
     def take(self, n: int) -> list[Any]:
-        """Give the results that are to be delivered next, ``n`` at most."""
+        """Return the results that are to be delivered next, ``n`` at most."""
 
     def cut(self) -> list[Any]:
         """Hold nothing but what can be delivered without any further result. Give the rest, but not what is begun."""
@@ -68,7 +68,7 @@ class AsCompleted(ElementQueue):
             self._finished.append(result)
 
     def take(self, n: int) -> list[Any]:
-        """Give the oldest results."""
+        """Return the oldest results."""
         finished = self._finished
         taken = [finished.popleft() for _ in range(min(n, len(finished)))]
         self.held -= len(taken)
@@ -93,7 +93,7 @@ class AsGiven(ElementQueue):
         self._finished[ticket[0]] = result
 
     def take(self, n: int) -> list[Any]:
-        """Give the results up to the first element that has none yet."""
+        """Return the results up to the first element that has none yet."""
         finished, at, taken = self._finished, self._next, list[Any]()
         while at in finished:
             if finished[at] is not REJECTED:

@@ -248,7 +248,7 @@ class InFlight(Gathering):
 
 
 def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:
-    """Give the error of a function that gave what can't be awaited."""
+    """Return the error for a function that returned something that can't be awaited."""
     advice = "use map() or filter() for an ordinary function"
     return TypeError(f"{label(fn)} returned a value that can't be awaited, of type {type(given).__name__}: {advice}")
 

@@ -41,7 +41,7 @@ class Gate:
         return Gate, ()
 
     def of(self, n: int) -> asyncio.Semaphore:
-        """Give the semaphore."""
+        """Return the semaphore."""
         if self._semaphore is None:
             self._semaphore = asyncio.Semaphore(n)
         return self._semaphore
@@ -66,11 +66,11 @@ class InRegion(Stage[T, U]):
         return AWAIT
 
     def transform(self) -> Transform[T, U]:
-        """Give a place for the elements of one subscription."""
+        """Return a place for the elements of one subscription."""
         return Awaiting(self)
 
     def gives(self, item: Any, result: Any) -> Iterable[Any]:
-        """Tell what comes of an element and its result."""
+        """Return the elements to emit for an element and its result."""
         return (result,)
 
 
@@ -138,7 +138,7 @@ class Awaiting(Transform[Any, Any]):
                 return
 
     def finish(self) -> Iterable[Any]:
-        """Give the results that are still to come."""
+        """Yield the results that are still to come."""
         while self._under_way:
             self._wait(None, inf)
             for item, result in self._results():
@@ -155,11 +155,11 @@ class Awaiting(Transform[Any, Any]):
 
     @property
     def pending(self) -> bool:
-        """Tell that results are still to come."""
+        """Return whether results are still to come."""
         return self._under_way > 0
 
     def _results(self) -> Iterator[tuple[Any, Any]]:
-        """Give what is there, and behind the last result the failure, if there is one."""
+        """Yield the results that are there, and after the last one raise the failure, if there is one."""
         side = self._side
         if side is not None:
             error = side.error  # first, for it comes behind the last result
@@ -189,7 +189,7 @@ class Awaiting(Transform[Any, Any]):
         return len(taken) == room
 
     def _begun(self) -> Side:
-        """Give the other side, which is begun with the first element."""
+        """Return the other side, which is begun with the first element."""
         if self._side is None:
             stage = self.stage
             side = self._side = Side(WorkerLoop.of_process(), f"{stage} in this part of the stream", copy_context())
@@ -212,7 +212,7 @@ class Awaiting(Transform[Any, Any]):
 
 
 def gated(fn: Callable[[Any], Awaitable[Any]], gate: asyncio.Semaphore) -> Callable[[Any], Awaitable[Any]]:
-    """Give a function that begins when the gate lets it."""
+    """Return a function that begins when the gate lets it."""
 
     async def call(item: Any) -> Any:
         async with gate:

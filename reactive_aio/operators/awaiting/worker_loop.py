@@ -44,7 +44,7 @@ class WorkerLoop:
 
     @staticmethod
     def of_process() -> WorkerLoop:
-        """Give the loop of this process."""
+        """Return the loop of this process."""
         with _LOCK:
             if not _LOOPS:
                 made = WorkerLoop()
@@ -147,11 +147,11 @@ class Side:
         return self.loop.create_task(coroutine, context=context or self.context.copy())
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Tell the hook: the worker has no end that could raise it."""
+        """Report it to the hook: the worker has no end that could raise it."""
         self.context.copy().run(drop_error, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook."""
+        """Report it to the hook."""
         drop_error(error)
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | None:
@@ -178,5 +178,5 @@ class Side:
         """Nothing: fewer elements are under way than the machine asks for."""
 
     def cancel(self) -> None:
-        """Give no more to a machine that has failed or ended."""
+        """Pass nothing more to a machine that has failed or ended."""
         self._receiver = None

@@ -60,7 +60,7 @@ def first_of(flows: tuple[FlowLike, ...]) -> str:
 
 
 def parts(flow: FlowLike) -> tuple[FlowLike, ...]:
-    """Give the flows that a concat reads, else the flow: so a chain of concats is one, and no nest of them."""
+    """Return the flows that a concat reads, else the flow. So a chain of concats is one concat."""
     nodes = flow.__nodes__
     operator = nodes.source.operator
     return operator.flows if isinstance(operator, Concat) and not nodes.steps else (flow,)

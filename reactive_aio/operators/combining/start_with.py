@@ -27,7 +27,7 @@ class StartWith(Stage[T, T]):
         return ", ".join(shown if len(shown) == len(self.items) else [*shown, "..."])
 
     def transform(self) -> Transform[T, T]:
-        """Give a place in the elements."""
+        """Return a transform with a place in the elements."""
         return StartingWith(self.items)
 
 
@@ -41,12 +41,12 @@ class StartingWith(Transform[T, T]):
     template: ClassVar[Template | None] = Template("$rest")
 
     def prelude(self) -> Iterable[T]:
-        """Give the elements."""
+        """Yield the elements."""
         for item in self.items:
             self.given += 1
             yield item
 
     @property
     def pending(self) -> bool:
-        """Tell that some are still to come."""
+        """Return whether some are still to come."""
         return self.given < len(self.items)

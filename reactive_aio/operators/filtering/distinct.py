@@ -26,7 +26,7 @@ class Distinct(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty memory."""
+        """Return an empty memory."""
         if self.key is None:
             return Remembering[T](self.max_keys, self.evict)
         return RememberingKeys[T](self.max_keys, self.evict, self.key)
@@ -50,7 +50,7 @@ class Fewer(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty memory."""
+        """Return an empty memory."""
         if self.key is None:
             return RememberingSome[T](self.max_keys, evict=False)
         return RememberingSomeKeys[T](self.max_keys, evict=False, key=self.key)

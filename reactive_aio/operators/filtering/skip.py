@@ -22,7 +22,7 @@ class Skip(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a countdown."""
+        """Return a countdown."""
         return Skipping(self.n)
 
 

@@ -24,7 +24,7 @@ class SkipLast(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty queue."""
+        """Return an empty queue."""
         return HoldingBack[T](self.n)
 
 

@@ -26,7 +26,7 @@ class Slice(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give the two counts."""
+        """Return the two counts."""
         # Reckoned, since `len` takes no range that is longer than the longest list.
         left = UNBOUNDED if self.stop is None else max(0, -((self.start - self.stop) // self.step))
         return Slicing(self.start, left, self.step)
@@ -69,7 +69,7 @@ class Slicing(Transform[T, T]):
 
     @property
     def done(self) -> bool:
-        """Tell that all have been let through."""
+        """Return whether all have been let through."""
         return not self.left
 
 

@@ -21,7 +21,7 @@ class Take(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a countdown."""
+        """Return a countdown."""
         return Taking(self.n)
 
     def in_parts(self) -> Parts:
@@ -51,5 +51,5 @@ class Taking(Transform[T, T]):
 
     @property
     def done(self) -> bool:
-        """Tell that all have been let through."""
+        """Return whether all have been let through."""
         return not self.left

@@ -28,7 +28,7 @@ class Mapper:
     """The number of the latest element."""
 
     def __call__(self, item: Any) -> FlowLike | Failed:
-        """Give the flow of an element, or the failure with a note of where it was."""
+        """Return the flow of an element, or the failure with a note of its place."""
         self.index += 1
         flow = guarded(self._context, self.fn, item)
         if isinstance(flow, Failed) or not is_flow(flow):

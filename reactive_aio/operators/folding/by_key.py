@@ -30,7 +30,7 @@ class FoldEach(Folding[Any, Any]):
     """)
 
     def finish(self) -> Iterable[Any]:
-        """Give the values."""
+        """Return the values."""
         self.given = True
         values: dict[Any, Any] = self.value
         return values.items() if self.pairs else (values,)
@@ -62,7 +62,7 @@ class CountByKey(Stage[Any, dict[K, int]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, int]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CountEach({}, key=self.key)
 
     def in_parts(self) -> Parts:
@@ -81,7 +81,7 @@ class ReduceByKey(Stage[Any, dict[K, A]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, A]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return FoldEach({}, self.fn, key=self.key, initial=self.initial)
 
     def in_parts(self) -> Parts | None:
@@ -99,7 +99,7 @@ class CountByKeyOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CountEach({}, key=self.key, pairs=True)
 
 
@@ -113,7 +113,7 @@ class ReduceByKeyOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return FoldEach({}, self.fn, key=self.key, initial=self.initial, pairs=True)
 
 
@@ -125,5 +125,5 @@ class CombineByKey(Stage[Any, dict[Any, Any]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[Any, Any]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CombineEach({}, self.combine)

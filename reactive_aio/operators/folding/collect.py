@@ -32,7 +32,7 @@ class Collect(Stage[T, A]):
         return ", ".join(map(label, functions))
 
     def transform(self) -> Transform[T, A]:
-        """Give a place for the container."""
+        """Return a place for the container."""
         return Collecting(self.factory, self.accumulate)
 
     def in_parts(self) -> Parts | None:
@@ -50,7 +50,7 @@ class PutTogether(Stage[A, A]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[A, A]:
-        """Give a place for the container."""
+        """Return a place for the container."""
         return PuttingTogether(self.factory, self.combine)
 
 
@@ -79,14 +79,14 @@ class Collecting(Transform[T, A]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
-        """Give the container."""
+        """Return the container."""
         self.given = True
         container = self.factory() if self.container is MISSING else self.container
         return (cast("A", container),)
 
     @property
     def pending(self) -> bool:
-        """Tell that the container is still to come."""
+        """Return whether the container is still to come."""
         return not self.given
 
 

@@ -32,13 +32,13 @@ class Folding(Transform[T, A]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
-        """Give the value, if there is one."""
+        """Return the value, if there is one."""
         self.given = True
         return () if self.value is MISSING else (self.value,)
 
     @property
     def pending(self) -> bool:
-        """Tell that the value is still to come."""
+        """Return whether the value is still to come."""
         return not self.given and self.value is not MISSING
 
 
@@ -127,7 +127,7 @@ class Reduce(Stage[T, Any]):
         return f"{label(self.fn)}{initial}{combine}"
 
     def transform(self) -> Transform[T, Any]:
-        """Give the initial value, or a place for the first element."""
+        """Return the initial value, or a place for the first element."""
         return FoldFirst(fn=self.fn) if self.initial is MISSING else FoldFrom(self.initial, self.fn)
 
     def in_parts(self) -> Parts | None:
@@ -142,11 +142,11 @@ class Last(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the latest element."""
+        """Return a place for the latest element."""
         return KeepLast()
 
     def in_parts(self) -> Parts:
-        """Give the last of the last elements."""
+        """Return how the parts are merged: the last of their last elements."""
         return Parts(self, self)
 
 
@@ -157,7 +157,7 @@ class ToList(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return KeepAll([])
 
 
@@ -168,7 +168,7 @@ class Count(Stage[Any, int]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, int]:
-        """Give a zero."""
+        """Return a zero."""
         return Counting(0)
 
     def in_parts(self) -> Parts:
@@ -183,7 +183,7 @@ class AddUp(Stage[int, int]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[int, int]:
-        """Give a zero."""
+        """Return a zero."""
         return FoldFrom(0, add)
 
 
@@ -195,5 +195,5 @@ class ForEach(Stage[T, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, Any]:
-        """Give the call."""
+        """Return the transform of the call."""
         return Calling(fn=self.fn)

@@ -40,7 +40,7 @@ class Sorting(KeepingSeveral[Any, Any]):
         return items
 
     def finish(self) -> Iterable[Any]:
-        """Give them in order."""
+        """Return the elements in order."""
         self.given = True
         items = self.sort()
         return items if self.one_by_one else (items,)
@@ -92,7 +92,7 @@ class ToSortedList(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting([], self.key, reverse=self.reverse)
 
     def in_parts(self) -> Parts:
@@ -109,11 +109,11 @@ class TopK(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give room for so many."""
+        """Return an empty buffer."""
         return KeepingTop([], self.key, reverse=True, k=self.k)
 
     def in_parts(self) -> Parts:
-        """Give the greatest of the greatest."""
+        """Return how the parts are merged: the greatest of their greatest elements."""
         return Parts(TopOfPart(self.k, self.key), self)
 
 
@@ -126,7 +126,7 @@ class SortedPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting([], self.key, reverse=self.reverse, one_by_one=True)
 
 
@@ -139,5 +139,5 @@ class TopOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give room for so many."""
+        """Return an empty buffer."""
         return KeepingTop([], self.key, reverse=True, one_by_one=True, k=self.k)

@@ -153,7 +153,7 @@ class ToSet(Stage[T, set[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, set[T]]:
-        """Give an empty set."""
+        """Return an empty set."""
         return KeepDifferent[T](set())
 
     def in_parts(self) -> Parts:
@@ -170,7 +170,7 @@ class ToDict(Stage[Any, dict[K, V]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, V]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return KeepPairs({}) if self.key is None else KeepByKey[Any]({}, self.value, key=self.key)
 
     def in_parts(self) -> Parts:
@@ -186,7 +186,7 @@ class Sum(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a fresh sum."""
+        """Return a fresh sum."""
         return Adding(self.start)
 
     def in_parts(self) -> Parts | None:
@@ -202,11 +202,11 @@ class Min(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the least."""
+        """Return a place for the least."""
         return KeepLeast[T]() if self.key is None else KeepLeastKey[T](fn=self.key)
 
     def in_parts(self) -> Parts:
-        """Give the first of the least of the parts."""
+        """Return how the parts are merged: the first of their least elements."""
         return Parts(LeastOfPart(self.key), self)
 
 
@@ -218,11 +218,11 @@ class Max(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the greatest."""
+        """Return a place for the greatest."""
         return KeepGreatest[T]() if self.key is None else KeepGreatestKey[T](fn=self.key)
 
     def in_parts(self) -> Parts:
-        """Give the first of the greatest of the parts."""
+        """Return how the parts are merged: the first of their greatest elements."""
         return Parts(GreatestOfPart(self.key), self)
 
 
@@ -233,7 +233,7 @@ class Single(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the element."""
+        """Return a place for the element."""
         return KeepOne[T]()
 
     def in_parts(self) -> Parts:
@@ -248,7 +248,7 @@ class Drain(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give nothing to keep."""
+        """Return a transform without state."""
         return KeepNone()
 
     def in_parts(self) -> Parts:

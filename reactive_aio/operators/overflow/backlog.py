@@ -53,5 +53,5 @@ class Backlog(Generic[T]):
         return lost
 
     def take(self, n: int) -> list[T]:
-        """Give the oldest elements, ``n`` at most."""
+        """Return the oldest elements, ``n`` at most."""
         return [self._items.popleft() for _ in range(min(n, len(self._items)))]

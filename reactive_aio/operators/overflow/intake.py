@@ -190,7 +190,7 @@ class Intake:
             upstream.cancel()
 
     def _drain(self, _: None) -> None:
-        """Give what waits, as far as it is wanted."""
+        """Emit the waiting elements, as far as there is demand."""
         self._due = False
         while self._demand and self.backlog.buffered and not self._over:
             self._give(self.backlog.take(self._demand))

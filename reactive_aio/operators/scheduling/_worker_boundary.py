@@ -44,7 +44,7 @@ class Pace:
         return 2 * self.workers if self.quick else self.workers
 
     def share(self, waiting: int, under_way: int) -> int:
-        """Give the size of the next chunk: a fair part of what is there for each worker that has nothing to do."""
+        """Return the size of the next chunk: a fair part of the waiting elements for each idle worker."""
         return min(self.size, ceil(waiting / max(1, self.workers - under_way)))
 
 

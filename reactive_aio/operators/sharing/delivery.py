@@ -81,7 +81,7 @@ class Delivery(Taker):
         return not self.posted and get_ident() == self._ident
 
     def summon(self) -> list[Reader]:
-        """Give those who are due, `AT_ONCE` of them at most.
+        """Return the readers that are due, at most `AT_ONCE` of them.
 
         A turn comes again where there are more. With the lock, on the loop.
         """
@@ -107,7 +107,7 @@ class Delivery(Taker):
         self.budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Give readers what there is, in a turn."""
+        """Pass readers the elements that are there, in a turn."""
         again = bool(self.taken)  # others may have become due behind these
         if not again:
             taken, again = self.broadcast.take_due(self)
@@ -115,7 +115,7 @@ class Delivery(Taker):
         self.hand_out(again=again)
 
     def hand_out(self, *, again: bool = False) -> None:
-        """Give readers what has been taken, each in its own context, until the time is up.
+        """Pass readers the elements that were taken, each in its own context, until the time is up.
 
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """

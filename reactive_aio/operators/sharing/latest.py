@@ -53,7 +53,7 @@ class Latest(Here):
         _tell(due)
 
     def _due(self) -> list[LatestReader]:
-        """Give those who are to be told, and have not been; with the lock."""
+        """Return the readers that have not been woken yet. The caller holds the lock."""
         due = [each for each in self.readers if not each.posted]
         for each in due:
             each.posted = True
@@ -100,7 +100,7 @@ class LatestReader:
         self.inlet.post(self._look, None)
 
     def _look(self, _: None) -> None:
-        """Give what there is, as far as it is wanted and new, and the end behind it."""
+        """Emit the latest element if it is wanted and new, and then the end."""
         latest = self.latest
         with latest.mutex:
             self.posted = False

@@ -175,7 +175,7 @@ class Log:
         return max(self.window, self.made - self.head.first)
 
     def is_held_up(self, lag: int) -> bool:
-        """Tell whether somebody has taken all there is and more is wanted, and the slowest does not let it be made."""
+        """Return whether a reader has taken all and wants more, but the slowest reader holds the source up."""
         made = self.made
         return self.goals.greatest > made >= self.places.least + lag and made in self.places and not self.ended
 
@@ -212,7 +212,7 @@ class Log:
         self.traceback = None if error is None else error.__traceback__
 
     def let_go(self) -> BaseException | None:
-        """Give the failure, and keep it no longer: by its traceback it may lead back to here."""
+        """Return the failure, and forget it: its traceback may lead back to here."""
         error, self.error, self.traceback = self.error, None, None
         return error
 
@@ -252,7 +252,7 @@ class Log:
     # -- the readers
 
     def join(self, cursor: Cursor) -> None:
-        """Give a reader its place: where the replay begins. The first to come begins with what nobody has had."""
+        """Place a reader where the replay begins. The first reader begins with elements that nobody has had."""
         self.seal()
         rest, self.rest = self.rest, None
         start, number = self.head, self.head.first
@@ -283,7 +283,7 @@ class Log:
             cursor.goal = goal + 1
 
     def take(self, cursor: Cursor) -> list[Any]:
-        """Give a reader elements that it has asked for, in a list that nobody is to write to; none if there are none."""
+        """Return elements that a reader has requested, in a list that must not be changed. It may be empty."""
         self.seal()
         node, demand = cursor.node, cursor.goal - cursor.at
         if demand <= 0 or node is None or node.behind is None:
@@ -345,7 +345,7 @@ class Log:
         self.places.remove(cursor.at)
 
     def unread(self, node: Node | None, number: int) -> list[Any]:
-        """Give what nobody has had, from the place that a reader has left."""
+        """Return the elements that nobody has had, from the place of a reader that left."""
         self.seal()
         first = max(self.had, number)
         found: list[Any] = []

@@ -81,7 +81,7 @@ class Patience:
 
     @classmethod
     def of(cls, broadcast: Broadcast, evict_after: float | None) -> Patience | None:
-        """Give one by the clock of the running event loop, if somebody reads there, else of another; None if all have been closed."""
+        """Return a patience by the clock of the running loop, or of another reader's. None if all are closed."""
         loops = [each for each in broadcast.deliveries if not each.is_closed()]
         with suppress(RuntimeError):
             here = asyncio.get_running_loop()

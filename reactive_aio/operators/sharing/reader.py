@@ -83,12 +83,12 @@ class Reader:
     # -- events on its loop
 
     def fail(self, error: BaseException) -> None:
-        """Give the region the failure of this reader alone, which has been taken out."""
+        """Pass the region the failure of this reader alone, which has been removed."""
         if not self.cancelled:
             self.inlet.on_error(error)
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Give the region what has been taken for it, and the end behind that; in its context."""
+        """Pass the region its elements, and then the end, in its context."""
         if items:
             self.inlet.on_chunk(items)
         if end is not None:

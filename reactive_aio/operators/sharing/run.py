@@ -286,5 +286,5 @@ class Run(Broadcast):
 
 
 def placed_nowhere(scheduler: Scheduler | None) -> bool:
-    """Tell whether a region runs wherever the flow is subscribed to."""
+    """Return whether a region runs on the loop of the subscriber."""
     return scheduler is None or scheduler == Current()

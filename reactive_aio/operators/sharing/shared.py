@@ -81,7 +81,7 @@ class Sharing:
         return self._made_in if self.holder is None else self.holder.context
 
     def context_of_a_run(self) -> Context:
-        """Give the context of a run, in which it is known whose it is."""
+        """Return the context of a run, which names the run."""
         context = self.context.copy()
         context.run(_INSIDE.set, (*context.get(_INSIDE, ()), self))
         return context
@@ -136,7 +136,7 @@ class Sharing:
             yield partial(reader.inlet.post, _begin, run)
 
     def begins_anew_behind(self, error: BaseException | None) -> bool:
-        """Tell whether one who comes behind this end begins a new run."""
+        """Return whether a subscriber after this end begins a new run."""
         return self.restart == "always" or (self.restart == "after_error" and error is not None)
 
     def linger_over(self, run: Run) -> Iterable[Then]:

@@ -80,7 +80,7 @@ class TaskReader(Reader):
             self.request(self.prefetch)
 
     def take_one(self) -> Any:
-        """Give the task an element; there is one."""
+        """Return an element for the task. There is one."""
         if self.prefetch is not None:
             self._left -= 1
             if not self._left:
@@ -157,7 +157,7 @@ class Place:
         return Plan.of(self._flow).regions[-1].source
 
     def hold(self) -> Callable[..., None]:
-        """Give what is to be called, from any thread, when nothing is left to clean up. Until then the loop holds this."""
+        """Return a function to call, on any thread, after the cleanup. Until then the loop holds this."""
         from ..._runtime.host import begun
 
         begun(self.loop).add(self)
@@ -309,7 +309,7 @@ class Taken(Generic[T]):
 
 
 def several(flow: FlowLike) -> Several:
-    """Give the source of a flow that several read."""
+    """Return the source of a flow that several subscribers read."""
     source: Any = Plan.of(flow).source.operator
     found: Several = source
     return found

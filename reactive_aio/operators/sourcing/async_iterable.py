@@ -22,7 +22,7 @@ class FromAsyncIterable(Awaited[T]):
     _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
 
     def iterator(self, where: object) -> AsyncIterator[T]:
-        """Give a fresh iterator; or the iterator itself, the first time."""
+        """Return a fresh iterator; or the iterator itself, the first time."""
         iterator = aiter(self.items)
         if iterator is self.items:
             if self._read:

@@ -169,7 +169,7 @@ class Emission:
         self._leave()
 
     def _stop(self) -> None:
-        """Give and take nothing more, and let go of what waits."""
+        """Emit and take nothing more, and let go of the waiting elements."""
         self._over = True
         with self._lock:
             self._ended, self._due = True, True
@@ -204,7 +204,7 @@ class Emission:
         self.undone(failures)
 
     def _drain(self, _: None) -> None:
-        """Give what waits, as far as it is wanted."""
+        """Emit the waiting elements, as far as there is demand."""
         while not self._over:
             with self._lock:
                 items = self.backlog.take(self._demand)
@@ -231,7 +231,7 @@ class Emission:
                 self.undone([])
 
     def undone(self, failures: list[BaseException]) -> None:
-        """Tell the end, when all has been undone, or has failed."""
+        """Signal the end, when the registration has been undone or that has failed."""
         if self._cancelled:
             for failure in failures:
                 self.inlet.cleanup_failed(failure)

@@ -25,7 +25,7 @@ class Interval(Pushed[int]):
         return f"{self.period:g}" if self.delay == self.period else f"{self.period:g}, delay={self.delay:g}"
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the clock."""
+        """Return a subscription whose first request starts the clock."""
         return Ticking(inlet, self.period, self.delay)
 
 

@@ -28,7 +28,7 @@ class Poll(Protocol[T_co]):
     """
 
     async def fetch(self, n: int, /) -> Sequence[T_co]:
-        """Give up to ``n`` elements, which are wanted.
+        """Return up to ``n`` elements, for which there is demand.
 
         None means that there are none yet, and StopAsyncIteration is the end.
 
@@ -153,7 +153,7 @@ class Polling:
 
 
 def _elements(given: object) -> list[Any]:
-    """Give what was fetched as a list of the library's own."""
+    """Return a copy of the fetched elements, as a list."""
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray)):
         return [*given]
     raise TypeError(

@@ -139,7 +139,7 @@ class TaskSource(Pushed[T]):
     __slots__ = ()
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the task."""
+        """Return a subscription whose first request starts the task."""
         return Production(inlet, self.produce)
 
     @abstractmethod

@@ -18,7 +18,7 @@ class Timer(Pushed[int]):
     delay: float
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the clock."""
+        """Return a subscription whose first request starts the clock."""
         return Timing(inlet, self.delay)
 
 

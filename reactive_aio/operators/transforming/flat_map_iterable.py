@@ -26,7 +26,7 @@ class FlatMapIterable(Stage[T, R]):
     fn: Callable[[T], Iterable[R]]
 
     def transform(self) -> Transform[T, R]:
-        """Give a place for the iterable that is being read."""
+        """Return a place for the iterable that is being read."""
         return Flattening(self.fn)
 
 
@@ -84,6 +84,6 @@ class Flattening(Transform[T, R]):
 
     @property
     def pending(self) -> bool:
-        """Tell that the iterable at hand may give more. Of a builtin collection the end is known."""
+        """Return whether the iterable may have more elements. The end of a builtin collection is known."""
         inner = self.inner
         return inner is not None and not (sized(inner) and not length_hint(inner))

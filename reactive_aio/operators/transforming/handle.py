@@ -34,7 +34,7 @@ class SynchronousSink(Generic[R]):
         self._over = True
 
     def take(self) -> Any:
-        """Give what is to be emitted, if there is anything; for the library."""
+        """Return the element to emit, if there is one. For the library."""
         item, self._item = self._item, MISSING
         return item
 
@@ -53,7 +53,7 @@ class Handle(Stage[T, R]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, R]:
-        """Give a sink."""
+        """Return a sink."""
         return Handling[T, R](self.fn)
 
 
@@ -77,5 +77,5 @@ class Handling(Transform[T, R]):
 
     @property
     def done(self) -> bool:
-        """Tell that the function has completed the flow."""
+        """Return whether the function has completed the flow."""
         return self.sink.over

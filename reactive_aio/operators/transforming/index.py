@@ -18,7 +18,7 @@ class Index(InTurn[T, tuple[int, T]]):
     start_at: int
 
     def transform(self) -> Placing[T, tuple[int, T]]:
-        """Give a count."""
+        """Return a count."""
         return Numbering(self.start_at)
 
 

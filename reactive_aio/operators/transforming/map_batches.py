@@ -53,7 +53,7 @@ class MapBatches(Stage[T, R]):
         return f"{label(self.fn)}, {self.size}{kind}"
 
     def transform(self) -> Transform[T, R]:
-        """Give an empty batch."""
+        """Return an empty batch."""
         return Batching[R](Call(self.fn, self.kind), size=self.size)
 
 
@@ -97,7 +97,7 @@ class Batching(Flattening[Any, R]):
 
     @property
     def pending(self) -> bool:
-        """Tell that there is a last batch to come, or more of the one at hand."""
+        """Return whether there is a last batch to come, or more of the one at hand."""
         return bool(self.held) or super().pending
 
 
@@ -109,7 +109,7 @@ class Call:
     kind: type[Any]
 
     def __call__(self, items: list[Any]) -> Iterable[Any]:
-        """Give an iterable of elements."""
+        """Return an iterable of elements."""
         given = self.fn(items if self.kind is list else made(items, self.kind))
         if kind_of(type(given)) in KINDS and not isinstance(given, list):
             name = type(given).__name__
@@ -128,7 +128,7 @@ def made(items: list[Any], kind: type[Any]) -> Any:
 
 
 def columns_of(items: list[Any]) -> dict[str, list[Any]]:
-    """Give the fields of elements as columns, by the names that Spark has for those without: ``_1`` and ``value``."""
+    """Return the fields of elements as columns. Without names they are called ``_1`` or ``value``, as on Spark."""
     first: Any = items[0]
     kind = first.__class__
     if issubclass(kind, dict):

@@ -97,7 +97,7 @@ class Dematerialize(Stage[Signal[T], T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Signal[T], T]:
-        """Give a switch."""
+        """Return a switch."""
         return Dematerializing[T]()
 
 
@@ -128,5 +128,5 @@ class Dematerializing(Transform[Signal[T], T]):
 
     @property
     def done(self) -> bool:
-        """Tell that it has."""
+        """Return whether the flow has ended."""
         return self.over

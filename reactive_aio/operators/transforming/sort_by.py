@@ -33,7 +33,7 @@ class SortBy(Stage[T, T]):
         return SORT if self.max_size > ROOM else WHOLE
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting(self)
 
     def in_parts(self) -> Parts:
@@ -79,7 +79,7 @@ class Sorting(Transform[T, T]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[T]:
-        """Give them in order, each when it is wanted.
+        """Yield the elements in order, each when it is wanted.
 
         Of those that are equal the first comes first, in either direction.
         """
@@ -96,5 +96,5 @@ class Sorting(Transform[T, T]):
 
     @property
     def pending(self) -> bool:
-        """Tell that there are some to come."""
+        """Return whether elements are still to come."""
         return bool(self.held)

@@ -23,7 +23,7 @@ class Buffer(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Buffering[T](self.size)
 
 
@@ -49,7 +49,7 @@ class Buffering(Transform[T, list[T]]):
         return bounded(n * self.size - len(self.held)) if n else 0
 
     def finish(self) -> Iterable[list[T]]:
-        """Give the last list, which is shorter."""
+        """Return the last list, which is shorter."""
         held, self.held = self.held, []
         return (held,) if held else ()
 
@@ -60,5 +60,5 @@ class Buffering(Transform[T, list[T]]):
 
     @property
     def pending(self) -> bool:
-        """Tell that there is a last list to come."""
+        """Return whether there is a last list to come."""
         return bool(self.held)

@@ -44,7 +44,7 @@ class Filling(Clockwork):
     """Whether the time of the list is up."""
 
     def request(self, n: int) -> None:
-        """Give a list that waits, in an event; else ask for what is missing of one."""
+        """Emit a waiting list, in an event. Else request what a list still needs."""
         self.want(n)
         if self._is_due():
             self.later()
@@ -58,7 +58,7 @@ class Filling(Clockwork):
             self.upstream.request(missing)
 
     def _is_due(self) -> bool:
-        """Tell whether the list may not be filled any further before it is emitted."""
+        """Return whether the list has to be emitted before it is filled any further."""
         kept = self.upstream.kept
         return bool(kept) and (self._late or self.upstream.ended or len(kept) == self.size)
 

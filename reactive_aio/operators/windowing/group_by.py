@@ -74,7 +74,7 @@ class Group(Substream):
 
 @define(eq=False)
 class Grouping(Parting):
-    """Gives each element to the group of its key.
+    """Passes each element to the group of its key.
 
     No more than the prefetch is on its way or kept, of all groups together.
     """
@@ -142,7 +142,7 @@ class Grouping(Parting):
         self.go()
 
     def step(self) -> bool:
-        """Give elements to their groups, or emit groups; with nothing of that to do, ask for more or end."""
+        """Pass elements to their groups, or emit groups. Else request more or end."""
         if self._failed:
             return False
         if self._arrived:
@@ -160,7 +160,7 @@ class Grouping(Parting):
     # -- elements and groups
 
     def _distribute(self, items: list[Any]) -> None:
-        """Give elements to their groups, those before a failure too."""
+        """Pass elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
         failure = self._sort_in_time(items, chunks)
         for each, chunk in chunks.items():
@@ -243,7 +243,7 @@ class Grouping(Parting):
             self._timer.start(self.by.stall_after)
 
     def _is_stuck(self) -> bool:
-        """Tell whether somebody waits, for elements or for a group, where nothing can come before an unread group is read."""
+        """Return whether a subscriber waits for elements that can't come before an unread group is read."""
         while self._fed:
             group, _ = self._fed.popitem()
             if not group.starves:
@@ -284,7 +284,7 @@ class Grouping(Parting):
             self.go()
 
     def release(self, substream: Substream) -> None:
-        """Give a group no more elements."""
+        """Pass no more elements to a group."""
         assert isinstance(substream, Group)
         self._groups.pop(substream.key, None)
         self._kept -= len(substream.kept)

@@ -76,7 +76,7 @@ class PlaceOfSide:
     left: Callable[[Any], Any] | None
 
     def __call__(self, item: Sided) -> Any:
-        """Give the side, and the place within it."""
+        """Return the side, and the place within it."""
         side, element = item
         order_by = self.left if side == LEFT else self.right
         return (side,) if order_by is None else (side, order_by(element))
@@ -102,7 +102,7 @@ class JoinOfKey(Stage[Sided, Pair]):
         return f"how={self.how!r}"
 
     def transform(self) -> Transform[Sided, Pair]:
-        """Give room for the elements of the right side."""
+        """Return room for the elements of the right side."""
         return Joining(self)
 
 
@@ -147,7 +147,7 @@ class JoinByKey(GroupByKey):
         return self.sides[RIGHT].in_no_order or self.sides[LEFT].in_no_order
 
     def transform(self) -> Transform[Any, Pair]:
-        """Give room for the state of each key.
+        """Return room for the state of each key.
 
         Here the elements of a side are sorted, where they are to be, by its first operator.
         """
@@ -175,7 +175,7 @@ class BySide(OneByOne):
 
     @property
     def keyed(self) -> Callable[[Any], Found]:
-        """Tell the side of an element."""
+        """Return a function for the side and key of an element."""
         return _looked_at
 
     def begun(self, key: Any) -> OfKey:
@@ -223,7 +223,7 @@ class Joining(Transform[Sided, Pair]):
                 held.append(element)
 
     def finish(self) -> Iterable[Pair]:
-        """Give what the operators still hold, and the right ones that have met nobody, where these are wanted."""
+        """Yield what the operators still hold, and the right elements without a partner if these are wanted."""
         yield from self._joined(self.sides.finish())
         while self.unmet:
             yield None, self.held.popleft()
@@ -236,12 +236,12 @@ class Joining(Transform[Sided, Pair]):
 
     @property
     def pending(self) -> bool:
-        """Tell whether something would still come."""
+        """Return whether something would still come."""
         return self.owing or self.sides.pending or self.unmet
 
     @property
     def owing(self) -> bool:
-        """Tell whether the element at hand has not met all of its partners."""
+        """Return whether the current element has not met all of its partners."""
         return self.left > 0
 
     def close(self) -> None:

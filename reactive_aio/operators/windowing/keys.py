@@ -31,7 +31,7 @@ OTHER_WAY: Final = bytes(255 - n for n in range(256))
 
 
 def hashed(key: Any) -> Any:
-    """Give a key that is found again in a dict wherever it is equal.
+    """Return a key for a dict. Equal keys are the same key there.
 
     >>> hashed(float("nan")) is hashed(float("nan"))
     True
@@ -44,7 +44,7 @@ def hashed(key: Any) -> Any:
 
 
 def in_bytes(key: Any) -> bytes:
-    """Give the bytes of a key, by which it is compared; raises TypeError for what is no scalar and no tuple of scalars.
+    """Return the bytes to compare a key by. Raise TypeError unless it is a scalar or a tuple of scalars.
 
     >>> in_bytes(1) == in_bytes(True) == in_bytes(1.0), in_bytes(-2) < in_bytes(-1.5) < in_bytes(10)
     (True, True)

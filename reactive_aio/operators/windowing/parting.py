@@ -49,11 +49,11 @@ class Parting(Gathering):
             each.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {each.title}"))
 
     def unread(self) -> list[Substream]:
-        """Give the substreams that are there and that nobody reads."""
+        """Return the substreams that nobody reads."""
         return [each for each in self.audience.members if isinstance(each, Substream) and each.reading is None]
 
     def release(self, substream: Substream) -> None:
-        """Give a substream no more elements."""
+        """Pass a substream no more elements."""
         substream.owner = None
         self.audience.leave(substream)
 

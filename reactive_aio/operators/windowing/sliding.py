@@ -24,7 +24,7 @@ class Sliding(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty window."""
+        """Return an empty window."""
         return SlidingOn[T](self.size, self.step, self.size)
 
 

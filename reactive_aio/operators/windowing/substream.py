@@ -87,7 +87,7 @@ class Substream(ABC):
 
 @define(eq=False)
 class Reading(Drain):
-    """Gives the elements of a substream to the region that reads it; the Subscription of that region."""
+    """Passes the elements of a substream to the region that reads it. It is the Subscription of that region."""
 
     substream: Substream
     demand: int = field(init=False, default=0)
@@ -103,7 +103,7 @@ class Reading(Drain):
             substream.owner.on_starving(substream)
 
     def add(self, items: list[Any]) -> None:
-        """Give elements as they come, where all are wanted and none are before them; else keep them."""
+        """Pass elements on if all are wanted and none wait before them. Else keep them."""
         kept = self.substream.kept
         if kept or self.demand < len(items) or not self.idle:
             kept.extend(items)
@@ -129,7 +129,7 @@ class Reading(Drain):
                 owner.on_left(substream, kept)
 
     def step(self) -> bool:
-        """Give what is kept, as far as it is wanted; behind it the end."""
+        """Pass on the kept elements, as far as there is demand, and then the end."""
         substream = self.substream
         if self.over:
             return False
@@ -207,7 +207,7 @@ class _Home:
         return "the loop of its operator"
 
     def is_here(self) -> bool:
-        """Tell whether the substream can be read on the running event loop."""
+        """Return whether the substream can be read on the running event loop."""
         if self.substream.ended:
             return True
         try:
@@ -216,7 +216,7 @@ class _Home:
             return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the loop; only from another one does it have to be looked after."""
+        """Return the attachment to the loop. Only an attachment from another loop needs care."""
         return Staying(get_running_loop()) if self.is_here() else LoopScheduler(self.target).attach(lost)
 
 

@@ -60,7 +60,7 @@ class OneWindow(Substream):
 
 @define(eq=False)
 class Windows(Parting):
-    """Gives the elements of a flow to one window after another. A window is emitted with its first element."""
+    """Passes the elements of a flow to one window after another. A window is emitted with its first element."""
 
     size: int
     origin: Origin
@@ -85,7 +85,7 @@ class Windows(Parting):
         return False
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Give elements to the window at hand and to as many new ones as they fill, then emit those."""
+        """Pass elements to the current window and to the new windows that they fill. Then emit the new ones."""
         at, new = 0, list[Substream]()
         while at < len(items) and not self.audience.over:
             if self._window is None:

@@ -182,7 +182,7 @@ class Delivery(ABC):
         self.ask()
 
     def _units(self, first: int, most: int | None = None) -> list[Partition]:
-        """Give those that tasks are asked for, from a partition on."""
+        """Return the partitions that tasks are asked for, from a partition on."""
         found: list[Partition] = []
         while first < len(self.partitions) and len(found) != most:
             found.append(self.partitions[first])
@@ -202,7 +202,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def may_ask(self) -> bool:
-        """Tell whether the next partition may have a task now."""
+        """Return whether the next partition may have a task now."""
 
     @abstractmethod
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:
@@ -276,7 +276,7 @@ class Delivery(ABC):
             self._release(partition, link)
 
     def _partition(self, link: Link) -> Partition | None:
-        """Give the partition of a connection, unless it is over."""
+        """Return the partition of a connection, unless it is over."""
         if self.over or link.partition >= len(self.partitions):
             return None
         partition = self.partitions[link.partition]

@@ -15,13 +15,13 @@ WORTH: Final = 4
 
 
 def fitting(seconds: float, partitions: int, left: int, side_by_side: int) -> int:
-    """Give the partitions of the next tasks, where a task took so long for some; each of those side by side gets several."""
+    """Return the number of partitions of the next tasks, by the time of one task. Parallel tasks get several each."""
     by_time = LONG_ENOUGH * partitions / max(seconds, 1e-6)
     return max(1, int(min(by_time, MOST, left / (2 * side_by_side))))
 
 
 def worth(now: int, before: int) -> bool:
-    """Tell whether that is another size."""
+    """Return whether the new size differs enough."""
     return now >= WORTH * before or WORTH * now <= before
 
 

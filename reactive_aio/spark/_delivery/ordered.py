@@ -54,7 +54,7 @@ class OrderedDelivery(Delivery):
         return before is None or before.begun or before.confirmed
 
     def _those_ahead(self) -> list[Partition]:
-        """Give those that may run beside the one whose turn it is."""
+        """Return the partitions that may run beside the one whose turn it is."""
         return self._units(self._turn, 1 + self._ahead)[1:]
 
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:

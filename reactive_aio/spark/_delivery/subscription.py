@@ -70,7 +70,7 @@ class SparkSubscription:
     # -- the Subscription of the region
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how far the tasks have come. There is one for each partition, and others may come before those."""
+        """Return how far the tasks are. There is one for each partition, and others may run before those."""
         partitions = self._delivery.partitions
         if any(each.begun or each.confirmed for each in partitions):
             self._before.end()

@@ -35,7 +35,7 @@ def named(work: partial[Any], source: FromSpark) -> Any:
 
 
 def session_of(source: FromSpark) -> Any:
-    """Give the session of the data, which an RDD does not tell."""
+    """Return the session of the data. An RDD does not have it."""
     data: Any = source.data
     if not isinstance(data, RDD):
         return data.sparkSession

@@ -105,7 +105,7 @@ class Weighed:
             yield batch
 
     def taken(self) -> bool:
-        """Tell whether it is time for a batch to go out."""
+        """Return whether it is time for a batch to go out."""
         heavy = self._read >= HEAVY
         if heavy:
             self._read = 0
@@ -121,7 +121,7 @@ class Region:
     weighed: Weighed
 
     def lists(self) -> Iterator[list[Any]]:
-        """Give all there is. The region lets go of what it holds before the end."""
+        """Yield all elements. The region lets go of what it holds before the end."""
         failure: BaseException | None = None
         try:
             while failure is None and self.run.phase is not OVER:
@@ -141,7 +141,7 @@ class Region:
         raise tellable(failure) from None
 
     def _next(self) -> tuple[list[Any], BaseException | None]:
-        """Give the next list, and the failure that ends the partition, with a note of where it was."""
+        """Return the next list, and the failure that ends the partition, with a note of where it was."""
         items: list[Any] = []
         run = self.run
         try:
@@ -156,7 +156,7 @@ class Region:
 
 
 def tellable(error: BaseException) -> BaseException:
-    """Give an exception whose type, message and notes Spark can show; another one where a class prevents it."""
+    """Return an exception that Spark can show with type, message and notes: another one if its class can't."""
     try:
         list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
     except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
@@ -184,7 +184,7 @@ def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Itera
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Give the batches that rows hold."""
+    """Yield the batches that rows hold."""
     import pyarrow as pa
 
     arrow: Any = pa
@@ -229,7 +229,7 @@ def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch
 
 
 def unpickled(row: Any) -> Iterable[Any]:
-    """Give the elements of a row."""
+    """Return the elements of a row."""
     items: list[Any] = pickle.loads(row[0])
     return items
 

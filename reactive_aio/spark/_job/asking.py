@@ -20,7 +20,7 @@ STOPPED: Final = "its session has been stopped"
 
 
 def is_stopped(at: SparkSession | SparkContext) -> bool:
-    """Tell whether a session has been stopped in this process, without a call into the JVM."""
+    """Return whether a session has been stopped in this process, without a call into the JVM."""
     known: Any = at  # what tells it is not of PySpark's public interface, and of another name with Spark Connect
     if is_connect(at):
         return bool(known.is_stopped)

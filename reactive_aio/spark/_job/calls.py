@@ -33,7 +33,7 @@ def cancel_group(context: Any, name: str) -> None:
 
 
 def is_connect(data: object) -> bool:
-    """Tell whether a frame or session is one of Spark Connect, whose classes need packages that may not be there."""
+    """Return whether a frame or session is of Spark Connect, whose classes need packages that may be missing."""
     return type(data).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -86,7 +86,7 @@ class JobTag:
 
 
 def jobs_of(session: Any, description: str) -> Jobs:
-    """Give the jobs that a thread is to start in a session."""
+    """Return the jobs that a thread is to start in a session."""
     return JobTag(session) if is_connect(session) else JobGroup(session.sparkContext, description)
 
 

@@ -75,7 +75,7 @@ _HUSHED: Final = WeakKeyDictionary[Any, Hushed]()
 
 
 def leaves_out(stages: Iterator[int] | deque[int], data: Iterator[int] | deque[int]) -> str:
-    """Give the pattern of messages that are left out.
+    """Return the pattern of messages that are left out.
 
     >>> import re
     >>> pattern = leaves_out(iter([3]), iter([]))
@@ -100,7 +100,7 @@ def _any_of(numbers: Iterator[int] | deque[int]) -> str:
 
 
 def _stages_of(context: Any, group: str) -> Iterator[Any]:
-    """Give what Spark knows of the stages of a group that have not ended."""
+    """Yield Spark's information on the stages of a group that have not ended."""
     tracker, store = context._jsc.statusTracker(), context._jsc.sc().statusStore()
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)

@@ -38,7 +38,7 @@ class Preparing:
     """A snapshot may be taken on any thread."""
 
     def so_far(self) -> TasksSnapshot:
-        """Tell how many tasks there are, run and are done, as far as that is known by now."""
+        """Return how many tasks there are, run and are done, as far as that is known now."""
         with self._lock:
             if self._thread is None and not self._over.is_set():
                 self.looking = True
@@ -81,7 +81,7 @@ def tasks_before(context: SparkContext, group: str, *, prepared: bool) -> TasksS
 
 
 def _stages_before(tracker: Any, group: str, *, prepared: bool) -> dict[int, bool]:
-    """Give the stages, and whether all their tasks are needed, each once: jobs have some in common."""
+    """Return the stages, and whether all their tasks are needed, each once: jobs have some in common."""
     stages: dict[int, bool] = {}
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)

@@ -14,7 +14,7 @@ JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
 
 def text_of(error: BaseException) -> str:
-    """Give all of it; nothing if the JVM is gone, or if it can't be had."""
+    """Return the whole text, or an empty one if the JVM is gone or does not answer."""
     try:
         return str(error).strip()
     except FAILURES:
@@ -31,7 +31,7 @@ def told(error: Exception, context: Any = None) -> str:
 
 
 def notes_in(error: BaseException) -> list[str]:
-    """Give the notes of what Python has raised in a task, such as its operator: the lines behind it."""
+    """Return the notes of a Python exception in a task, such as its operator: the lines after it."""
     lines = text_of(error).splitlines()
     tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
     if not tracebacks:
@@ -41,7 +41,7 @@ def notes_in(error: BaseException) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """Give what a text begins with, and what Python has raised in the end where it tells of that."""
+    """Return the first line of a text, and the line of the last Python exception in it."""
     lines = text.splitlines() or [""]
     if len(lines) > 1 and lines[1].startswith(": "):
         lines = [lines[1][2:], *lines[2:]]  # behind the call that py4j made is what the JVM says
@@ -54,7 +54,7 @@ def _line(text: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Give what it all began with, where that is known: PySpark keeps the causes of some exceptions, and the text of others."""
+    """Return the text of the first cause, if known. PySpark keeps the causes of some exceptions only as text."""
     root: Any = error
     while (before := getattr(root, "_cause", None)) is not None:
         root = before

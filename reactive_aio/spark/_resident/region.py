@@ -124,7 +124,7 @@ class ResidentRegion:
     # -- the tasks
 
     def hand_out(self) -> None:
-        """Give the chunks that wait to the tasks that have the fewest, and start tasks if that is not enough."""
+        """Pass the waiting chunks to the tasks that have the fewest, and start tasks if that is not enough."""
         while self._waiting and not self._over:
             task = min((task for task in self._tasks if task.room), key=lambda task: len(task.chunks), default=None)
             if task is None:

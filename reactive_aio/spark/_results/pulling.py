@@ -38,7 +38,7 @@ class Pulling(ABC):
         """Run the jobs, one after another, as far as their results are asked for."""
 
     def mapped(self, frame: Any, task: ResultsTask) -> Any:
-        """Give the frame whose rows are the frames."""
+        """Return the frame whose rows are the frames."""
         frame, task = self.source.readable(frame, task)
         return frame.mapInArrow(task.over_batches, FRAME)
 

@@ -52,7 +52,7 @@ class ResultsSubscription:
         self._task.add_done_callback(self._ended)
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how many partitions have been read. One at a time is, and other tasks may come before the first."""
+        """Return how many partitions have been read. One is read at a time. Other tasks may run before the first."""
         total, done = self.pulling.tasks, self.pulling.done
         if self._before is not None and not self._come:
             self._before.prepared = total > 0

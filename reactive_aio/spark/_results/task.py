@@ -45,7 +45,7 @@ class Kept(Outlet):
         """Say nothing: Spark takes the results of a task all together or not at all."""
 
     def taken(self) -> Iterator[bytes]:
-        """Give what is kept."""
+        """Return the kept elements."""
         frames, self.frames = self.frames, []
         return (b"".join(frame.encoded()) for frame in frames)
 

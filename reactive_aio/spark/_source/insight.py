@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def details(source: FromSpark) -> tuple[str, ...]:
-    """Tell how the partitions are run, how elements travel, and where to look at it."""
+    """Return the lines on how the partitions run, how elements travel, and where to see that."""
     return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source.context))
 
 
 def bounds(source: FromSpark) -> str:
-    """Tell how much may be under way or wait here."""
+    """Return the text of how many elements may be in flight or wait here."""
     return f"prefetch {source.prefetch}, at most {MOST_BYTES >> 20} MiB"
 
 
 def ui_of(context: SparkContext) -> tuple[str, ...]:
-    """Tell where Spark shows its jobs."""
+    """Return where Spark shows its jobs."""
     try:
         link = context.uiWebUrl
     except Exception:  # the session has ended; the plan is to be seen all the same

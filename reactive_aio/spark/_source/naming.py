@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 
 def quoted(name: str) -> str:
-    """Give a name as an expression that means the column of that name and nothing else."""
+    """Return an expression that means the column of that name and nothing else."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -28,7 +28,7 @@ def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
 
 
 def _numbered(type_: DataType) -> DataType:
-    """Give the type with the fields of such structs numbered."""
+    """Return the type with the fields of such structs numbered."""
     if isinstance(type_, ArrayType):
         return ArrayType(_numbered(type_.elementType), type_.containsNull)
     if isinstance(type_, MapType):

@@ -55,7 +55,7 @@ class SparkUnion(FromSpark):
         return evolve(part, stages=(*part.stages, *self.stages))
 
     def within(self, context: Context) -> Self:
-        """Give each source with the values that its variables have."""
+        """Return each source with the current values of its variables."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
     @property
@@ -64,7 +64,7 @@ class SparkUnion(FromSpark):
         return tuple(map(self._whole, self.parts))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the union of what the parts compute. Its partitions are theirs, one after another."""
+        """Return the union of the parts' RDDs. Its partitions are theirs, one after another."""
         context: Any = self.context
         rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
         for at, part in enumerate(self.parts):

@@ -86,7 +86,7 @@ def _without_values(found: types.DataType) -> str | None:
 
 
 def _is_key(found: types.DataType) -> bool:
-    """Tell whether values can be hashed."""
+    """Return whether values can be hashed."""
     if isinstance(found, types.StructType):
         return all(_is_key(each.dataType) for each in found.fields)
     return not isinstance(found, (types.ArrayType, types.MapType))
@@ -123,7 +123,7 @@ def _twice(schema: types.StructType) -> list[str]:
 
 
 def _hints(kind: type[Any]) -> dict[str, Any]:
-    """Give the types of the fields; none of those whose names mean nothing outside a function."""
+    """Return the types of the fields. A name that is defined inside a function is left out."""
     try:
         return get_type_hints(kind)
     except Exception:  # an annotation is evaluated, and may raise anything
@@ -131,7 +131,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _takes(hint: Any, found: types.DataType) -> bool:
-    """Tell whether what is declared as ``hint`` may be what ``found`` arrives as."""
+    """Return whether what is declared as ``hint`` may be what ``found`` arrives as."""
     hint = _plain(hint)
     origin, parameters = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -164,7 +164,7 @@ def _is_one(arrives: type, declared: Any) -> bool:
 
 
 def _inside(parameters: tuple[Any, ...], found: types.DataType) -> bool:
-    """Tell whether the elements of an array, or the keys and values of a map, are what is declared."""
+    """Return whether the elements of an array, or the keys and values of a map, are as declared."""
     inner: Iterable[types.DataType] = ()
     if isinstance(found, types.ArrayType):
         inner = (found.elementType,)

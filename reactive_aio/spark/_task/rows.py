@@ -48,7 +48,7 @@ class Reading:
     """The types of those columns whose Arrow type does not say all."""
 
     def unpacked(self, batch: Any) -> Any:
-        """Give a batch with the columns that rows have."""
+        """Return a batch with the columns that rows have."""
         if not self.packed:
             return batch
         import pyarrow as pa
@@ -68,7 +68,7 @@ class Reading:
             return self._up_to_failure(batch, error)
 
     def _up_to_failure(self, batch: Any, error: BaseException) -> Iterator[Any]:
-        """Give the rows before the first that can't be made, and raise what that one raises."""
+        """Yield the rows before the first that can't be made, and raise its error."""
 
         def fails(last: int) -> bool:
             try:

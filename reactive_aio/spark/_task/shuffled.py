@@ -172,7 +172,7 @@ def _is_plain(value: object) -> bool:
 
 
 def told(packed: bytes, parts: int) -> list[Row]:
-    """Give the rows that tell every partition of a failure."""
+    """Return the rows that pass a failure to every partition."""
     return [(part, b"", b"", packed) for part in range(parts)]
 
 
@@ -194,7 +194,7 @@ class FromShuffle(Stage[Row, Pair]):
         return self.by.arguments
 
     def transform(self) -> Transform[Row, Pair]:
-        """Give a place for the key at hand."""
+        """Return the transform for the current key."""
         return InTurnByKey(self.by)
 
 

@@ -60,7 +60,7 @@ def values_of(column: Any, kind: type[Any], declared: DataType | None = None) ->
 
 
 def says_more(declared: DataType) -> bool:
-    """Tell whether a type of Spark's is needed to make its values, because Arrow's does not say all."""
+    """Return whether the Spark type is needed to make the values, because the Arrow type does not say all."""
     if isinstance(declared, StructType):
         return len(set(declared.names)) < len(declared.names) or any(says_more(each.dataType) for each in declared)
     if isinstance(declared, ArrayType):
@@ -107,7 +107,7 @@ def _with_nulls(column: Any, values: list[Any]) -> list[Any]:
 
 
 def _places(found: Any) -> Iterable[int]:
-    """Tell where a column of truth values is true."""
+    """Return where a column of truth values is true."""
     import pyarrow.compute as pc
 
     compute: Any = pc
@@ -184,7 +184,7 @@ def spark_rows(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterato
 
 
 def _moments(column: Any) -> list[Any]:
-    """Give dates, or times by the clock of the session's time zone, as Spark's own rows have them."""
+    """Return dates, or times by the clock of the session's time zone, as Spark's own rows have them."""
     import pyarrow as pa
 
     if getattr(column.type, "tz", None) is None:
@@ -206,7 +206,7 @@ def _moved(times: Any, offset: dt.timedelta) -> Any:
 
 
 def _by_the_clock(instants: Any) -> list[Any]:
-    """Give what a clock shows, with a fold where it does so for the second time, as when summer time ends."""
+    """Return the clock's times, with a fold for a time that comes twice, as when summer time ends."""
     import pyarrow.compute as pc
 
     compute: Any = pc

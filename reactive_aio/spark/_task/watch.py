@@ -77,7 +77,7 @@ class Watch:
 
 
 def deserted(address: Address) -> bool:
-    """Tell whether the machine of the loop is there, and the loop is not."""
+    """Return whether the loop's machine is reachable but the loop is gone."""
     try:
         socket.create_connection((address.host, address.port), ASKING).close()
     except ConnectionRefusedError:

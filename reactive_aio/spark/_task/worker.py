@@ -157,7 +157,7 @@ class InputFailed(InputBroken):
 
 
 def watched(batches: Iterator[Any]) -> Iterator[Any]:
-    """Tell the failures of Spark's own reading, which it should retry, from those of the user's functions."""
+    """Yield the rows. Mark failures of Spark's own reading, which it should retry, not those of user functions."""
     while True:
         try:
             batch = next(batches)
@@ -227,7 +227,7 @@ class PartitionWork(ABC, Generic[Input]):
 
     @abstractmethod
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
-        """Give some elements, no more than are wanted, and the failure behind them."""
+        """Return some elements, at most as many as are wanted, and the failure after them."""
 
 
 @define(eq=False)

@@ -85,7 +85,7 @@ class Columns:
         object.__setattr__(self, "schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
-        """Give the table of elements. The first of them has the index ``first``."""
+        """Return the table of elements. The first of them has the index ``first``."""
         pa = _arrow()
         rows = self._rows(items, first)
         arrays: list[Any] = []
@@ -194,7 +194,7 @@ def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], A
 
 
 def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iterable[tuple[Any, ...]] | None:
-    """Give the values of elements that are all of one kind, without a look at each; None where it takes one."""
+    """Return the values of elements of one kind, without a look at each. None if each has to be looked at."""
     if kinds == {tuple}:
         return items if set(map(len, items)) == {len(names)} else None
     if kinds == {dict} and len(names) > 1:
@@ -206,7 +206,7 @@ def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iter
 
 
 def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
-    """Give the values of an element by column. Without an index it is a part of one."""
+    """Return the values of an element by column. Without an index it is a part of an element."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
     missing: str | None = None
     if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):

@@ -203,6 +203,6 @@ class Files(BatchWriter):
         return root
 
     def _none(self, kind: Any) -> Any:
-        """Give no options of a kind."""
+        """Return no option of a kind."""
         context: Any = self.session.sparkContext
         return context._gateway.new_array(kind, 0)

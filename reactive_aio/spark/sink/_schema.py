@@ -45,7 +45,7 @@ PLAIN: Final[dict[Any, DataType]] = {
 
 
 def struct_of(method: str, schema: Schema) -> StructType:
-    """Give the columns. A text is parsed by the JVM, so that this belongs on a thread."""
+    """Return the columns. The JVM parses a text, so call this on a thread."""
     if isinstance(schema, str):
         struct = _parsed(method, schema)
     else:

@@ -119,7 +119,7 @@ class BatchWriter(ABC):
 
 
 def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
-    """Give a frame that counts its rows when it is evaluated first, and a function that gives their number, or None."""
+    """Return a frame that counts its rows when it is first evaluated, and a function for their number or None."""
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 

@@ -82,7 +82,7 @@ def check_arguments(writer: BatchWriter, schema: Schema) -> None:
 
 
 def tell(progress: Callable[[Committed], object], done: Committed) -> None:
-    """Tell of progress; a CancelledError that is raised there cancels nobody."""
+    """Report progress. A CancelledError of the callback cancels nothing."""
     try:
         progress(done)
     except asyncio.CancelledError as error:

@@ -87,7 +87,7 @@ class Arrival:
     """How the rows have ended."""
 
     def hand_over(self, failed: Callable[[BaseException], None]) -> Handover:
-        """Give what is settled when the subscriber has decided."""
+        """Return the handover, which is settled when the subscriber has decided."""
         self.handover = Handover(failed, lambda accepted: self.post(self._told, accepted))
         return self.handover
 
@@ -204,7 +204,7 @@ class Arrival:
             self._wait_for_a_task(0.0)
 
     def _wait_for_a_task(self, waited: float) -> None:
-        """Give the query up in time; by turns of this loop, which may have been held up itself."""
+        """Give up on the query in time, counted in turns of this loop, which may have been held up itself."""
         if self._end is not None:
             return
         if waited >= self.patience:

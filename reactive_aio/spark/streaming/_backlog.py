@@ -63,7 +63,7 @@ class Backlog:
         self._pieces.append((start, table.combine_chunks().to_batches()[0]))
 
     def between(self, start: int, end: int) -> list[Any]:
-        """Give the rows between two places."""
+        """Return the rows between two places."""
         if start < self.first:
             raise SparkJobError(
                 f"the query asks for rows from {start}, but the rows before {self.first} are committed and gone. "

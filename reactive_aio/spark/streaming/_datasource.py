@@ -34,16 +34,16 @@ class FlowSource(DataSource):
         return "reactive_aio"
 
     def schema(self) -> StructType:
-        """Give the schema of the feed."""
+        """Return the schema of the feed."""
         return StructType.fromJson(json.loads(option(self.options, "schema")))
 
     def streamReader(self, schema: StructType) -> FlowReader:  # noqa: N802 - Spark's name
-        """Give a reader, which connects when it is asked for something."""
+        """Return a reader, which connects when it is first used."""
         del schema
         return FlowReader(dict(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FlowWriter:  # noqa: N802 - Spark's name
-        """Give a writer. To overwrite is what the complete mode does, whose batches are the whole result each."""
+        """Return a writer. Only the complete mode overwrites: each of its batches is the whole result."""
         del overwrite
         return FlowWriter(dict(self.options), schema)
 

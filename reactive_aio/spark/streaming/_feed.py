@@ -129,7 +129,7 @@ def _check_session(session: object) -> None:
 
 
 def _active(query: StreamingQuery) -> bool:
-    """Tell whether the query goes on."""
+    """Return whether the query goes on."""
     try:
         return query.isActive
     except Exception:
@@ -193,7 +193,7 @@ class Feed:
         }
 
     async def frame(self) -> DataFrame:
-        """Give the streaming DataFrame. It is for one query."""
+        """Return the streaming DataFrame. It is for one query."""
         return await asyncio.to_thread(self._load)
 
     def _load(self) -> DataFrame:
@@ -367,7 +367,7 @@ class Feed:
         return min(backlog.end, start + limit)
 
     async def _fetched(self, start: int, end: int) -> memoryview:
-        """Give rows.
+        """Return the fetched rows.
 
         After a restart they have to come first. A hundred thousand are too many for a turn of the loop.
         """

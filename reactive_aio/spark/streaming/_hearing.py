@@ -18,7 +18,7 @@ Hear = Callable[[], Awaitable[Frame]]
 
 
 def hearing(reader: asyncio.StreamReader) -> Hear:
-    """Give what waits for the next frame, and raises ConnectionError where the other side has hung up or fallen silent."""
+    """Return a function that waits for a frame. It raises ConnectionError if the peer hangs up or falls silent."""
     decoder = Decoder()
     heard: deque[Frame] = deque()
 

@@ -337,14 +337,14 @@ class Inbox(Generic[T]):
         await writer.drain()
 
     def _is_late(self, delivery: Delivery) -> bool:
-        """Tell whether Spark has given up a task before it came here, and the query has gone on meanwhile, or begun again."""
+        """Return whether Spark gave up a task before it connected, and the query has gone on or begun again."""
         if delivery.run in self._past:
             return True
         now = None if self._arrival is None else self._arrival.delivery
         return now is not None and (delivery.query, delivery.run) == (now.query, now.run) and delivery.batch < now.batch
 
     def _arriving(self, delivery: Delivery, schema: dict[str, Any]) -> Arrival:
-        """Give the micro-batch that a task writes. It may be the first to do so."""
+        """Return the micro-batch that a task writes. It may be the first to do so."""
         arrival = self._arrival
         if arrival is not None and arrival.delivery == delivery:
             return arrival

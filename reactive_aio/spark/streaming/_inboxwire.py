@@ -53,6 +53,6 @@ def frame(kind: int, delivery: Delivery, **more: Any) -> Frame:
 
 
 def named(said: Frame) -> tuple[Delivery, dict[str, Any]]:
-    """Give the delivery that a frame is about, and what more there is in it."""
+    """Return the delivery that a frame is about, and the other fields of the frame."""
     more: dict[str, Any] = json.loads(said.pickled)
     return Delivery(str(more.pop("query")), str(more.pop("run")), int(more.pop("batch"))), more

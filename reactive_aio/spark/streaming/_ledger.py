@@ -35,7 +35,7 @@ class Ledger(Protocol[X_co]):
 
 
 def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X]) -> Callable[[B], Awaitable[None]]:
-    """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
+    """Return a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
 
     ``handle`` is given the batch and the transaction of the ledger. Its work in the transaction takes effect exactly
     once, although Spark may deliver the batch again. Its work elsewhere does so at least once. (Kafka:

@@ -47,7 +47,7 @@ def register(session: SparkSession) -> None:
 
 
 def option(options: Mapping[str, str], name: str) -> str:
-    """Give an option, whose case Spark does not keep."""
+    """Return an option. Spark does not keep the case of its name."""
     for key, value in options.items():
         if key.lower() == name:
             return value

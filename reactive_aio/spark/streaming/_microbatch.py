@@ -37,7 +37,7 @@ class Handover:
 
     @property
     def settled(self) -> bool:
-        """Tell whether it has been decided."""
+        """Return whether the micro-batch has been decided."""
         return self._settled.is_set()
 
     def settle(self, *, accepted: bool) -> bool:

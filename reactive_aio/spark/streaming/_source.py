@@ -67,7 +67,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
         return subscription
 
     def caller(self) -> Any:
-        """Give py4j's connection of the thread on which Spark calls back."""
+        """Return py4j's connection of the thread on which Spark calls back."""
         context: Any = self.data.sparkSession.sparkContext
         return context._gateway._gateway_client.get_thread_connection()
 
