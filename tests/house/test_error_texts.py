@@ -31,7 +31,7 @@ def texts() -> list[Text]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Give the sentences of a text: a full stop and a line break end one."""
+    """Yield the sentences of a text: a full stop and a line break end one."""
     yield from re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
 
 
@@ -48,13 +48,13 @@ def opens_with_a_clause(text: str) -> bool:
 
 
 def begins_badly(text: str) -> bool:
-    """Tell whether a text begins with a capital letter that is not part of a name or of code."""
+    """Return whether a text begins with a capital letter that is not part of a name or of code."""
     first = re.match(r"([A-Z][a-z]+)(?![\w(.])", text)
     return first is not None and first[1] not in NAMES
 
 
 def lacks_a_full_stop(text: str) -> list[str]:
-    """Give the words that begin a sentence although the one before has not ended."""
+    """Return the words that begin a sentence although the one before has not ended."""
     pairs = [pair for line in text.splitlines() for pair in zip(line.split(), line.split()[1:], strict=False)]
     begun = [(before, re.fullmatch(r"([A-Z][a-z]+),?", word)) for before, word in pairs]
     return [found[1] for before, found in begun if found and before[-1] not in ".?!:" and found[1] not in NAMES]

@@ -40,7 +40,7 @@ OPENS = r"\W*What\b(?!.*\?\W*$)"
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Give the running text of Markdown or a docstring: no code, tables, headings and trees."""
+    """Yield the running text of Markdown or a docstring: no code, tables, headings and trees."""
     text = re.sub(r"^(`{3,}|~{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.) )", text):
         lines = [line.strip() for line in block.splitlines()]
@@ -49,7 +49,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Give the sentences, from full stop to full stop; what is code in them is one word."""
+    """Yield the sentences, from full stop to full stop; what is code in them is one word."""
     for paragraph in paragraphs(text):
         plain = re.sub(r"``.*?``|`.*?`|\[([^\]]*)\]\([^)]*\)", lambda found: found[1] or "code", paragraph)
         yield from re.split(r"(?<=[.!?])\s+", plain)
@@ -60,7 +60,7 @@ def words(sentence: str) -> int:
 
 
 def docstrings(source: str) -> Iterator[str]:
-    """Give the docstrings of modules, classes and functions, and the strings below fields."""
+    """Yield the docstrings of modules, classes and functions, and the strings below fields."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Expr(ast.Constant(str(text))):
@@ -70,7 +70,7 @@ def docstrings(source: str) -> Iterator[str]:
 
 
 def comments(source: str) -> Iterator[str]:
-    """Give the comments; those on lines that follow each other are one text, and directives to tools are none."""
+    """Yield the comments; those on lines that follow each other are one text, and directives to tools are none."""
     found: list[str] = []
     last = 0
     for token in tokenize.generate_tokens(StringIO(source).readline):
@@ -84,7 +84,7 @@ def comments(source: str) -> Iterator[str]:
 
 
 def helps(source: str) -> Iterator[str]:
-    """Give the texts that a command shows with `--help`."""
+    """Yield the texts that a command shows with `--help`."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.keyword("help" | "description" | "epilog", ast.Constant(str(text))):
@@ -96,13 +96,13 @@ def helps(source: str) -> Iterator[str]:
 
 
 def written(page: Path) -> str:
-    """Give the text of a page: of the operators' only the head, since the rest is made of docstrings."""
+    """Return the text of a page: of the operators' only the head, since the rest is made of docstrings."""
     text = page.read_text(encoding="utf-8")
     return text.partition("\n- ")[0] if page.name == "operators.md" else text
 
 
 def prose(texts: Iterable[tuple[Path, str]]) -> list[tuple[str, str]]:
-    """Give all sentences of the texts, each with the file that it stands in."""
+    """Return all sentences of the texts, each with the file that it stands in."""
     return [
         (path.relative_to(ROOT).as_posix(), sentence)
         for path, text in texts
@@ -118,7 +118,7 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def words_of_tests() -> Iterator[tuple[Path, str]]:
-    """Give the docstrings and comments of the tests."""
+    """Yield the docstrings and comments of the tests."""
     for path in sorted((ROOT / "tests").rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         yield from ((path, text) for text in (*docstrings(source), *comments(source)))
