@@ -25,14 +25,14 @@ L = TypeVar("L")
 SLICE: Final = 64
 """Elements between two looks at the clock, at most."""
 PIECE: Final = 65_536
-"""Bytes of decompressed data that are given at a time, at most."""
+"""The most bytes of decompressed data that are emitted at a time."""
 CUT_ANYWHERE: Final = {"utf-8", "ascii", "iso8859-1"}
 """The encodings in which a line means the same whatever is before it."""
 ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class TooLargeError(ValueError):
-    """Data goes beyond a limit that was set: a line, a body, what is decompressed. A web service answers with the status 413."""
+    """Data exceeds a limit: a line, a body, or decompressed data. A web service answers with the status 413."""
 
 
 def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
@@ -103,11 +103,11 @@ class Maker(ABC, Generic[L]):
 
     @abstractmethod
     def of(self, chunk: bytes) -> Iterable[L]:
-        """Return the elements that end in a chunk. They are made when they are wanted."""
+        """Return the elements that end in a chunk. They are made on demand."""
 
     @abstractmethod
     def last(self) -> Iterable[L]:
-        """Return what is left behind the last chunk."""
+        """Return the elements that are left after the last chunk."""
 
     @property
     @abstractmethod
@@ -131,7 +131,7 @@ class ByChunk(Transform[bytes, list[L]]):
         return self.paced(items, Pace())
 
     def paced(self, items: Iterator[bytes], pace: Pace) -> Iterator[list[L]]:
-        """Go on with the chunk at hand, then with those that follow, until the time is up."""
+        """Go on with the current chunk, then with the next ones, until the time is up."""
         inner, stride, then = self.inner, 1, budgets.clock()
         while True:
             if inner is None:
@@ -204,7 +204,7 @@ class SplitLines(Stage[bytes, list[bytes]]):
 
 @define
 class Cutting(Maker[L]):
-    """Makes elements of lines; keeps the line that has only begun."""
+    """Makes elements of lines. It keeps an unfinished line."""
 
     max_line: int
     parts: list[bytes] = field(init=False, factory=list[bytes])
@@ -212,10 +212,10 @@ class Cutting(Maker[L]):
 
     @abstractmethod
     def lines(self, block: bytes) -> Iterable[L]:
-        """Return what is made of lines that have ended, with breaks between them and none behind."""
+        """Return the elements of lines that have ended, with breaks between them and none after the last."""
 
     def of(self, chunk: bytes) -> Iterable[L]:
-        """Return what is made of the lines that end in a chunk."""
+        """Return the elements of the lines that end in a chunk."""
         data = bytes(chunk)
         end = data.rfind(b"\n")
         if end < 0:
@@ -349,7 +349,7 @@ class Decompressing(Maker[bytes]):
         return piece
 
     def last(self) -> Iterable[bytes]:
-        """Refuse a body that ends too early."""
+        """Raise for a body that ends too early."""
         if self.engine is not None:
             raise ValueError(f"the body ends in the middle of its encoding, which is {self.encoding}")
         return ()

@@ -26,7 +26,7 @@ def _nothing() -> None:
 
 @define(eq=False)
 class Audience(Generic[L]):
-    """The listeners of one run; the owner of the audience decides what they are given.
+    """The listeners of one run. The owner of the audience decides which elements they get.
 
     ::
 
@@ -39,20 +39,20 @@ class Audience(Generic[L]):
     """
 
     _deserted: Callable[[], None]
-    """Has the run, which nobody listens to any more, cancelled."""
+    """Cancels the run when its last listener has left."""
     _dropped: Callable[[BaseException], None] = drop_error
     members: dict[L, None] = field(init=False, factory=dict[L, None])
-    """Those who are there, in the order in which they came."""
+    """The listeners, in the order in which they joined."""
     over: bool = field(init=False, default=False)
 
     def join(self, member: L) -> None:
-        """Have somebody be there. There is no joining an audience that is over, but a new run."""
+        """Add a listener. An audience that is over can't be joined: it takes a new run."""
         if self.over:
             raise RuntimeError("the run is over: nobody can join it any more")
         self.members[member] = None
 
     def leave(self, member: L) -> None:
-        """Have somebody not be there any more, if that is so."""
+        """Remove a listener, if it is one."""
         if member in self.members:
             del self.members[member]
             if not self.members:

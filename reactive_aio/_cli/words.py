@@ -18,7 +18,7 @@ WIDEST: Final = 60
 
 
 def progress(snapshot: Snapshot, seconds: float) -> str:
-    """Say how many elements have left each region, how many in a second the first, and how far the tasks of a cluster are.
+    """Return how many elements have left each region, the rate of the first, and the progress of a cluster's tasks.
 
     >>> from reactive_aio import RegionSnapshot, Snapshot
     >>> from reactive_aio._plan import TasksSnapshot
@@ -41,7 +41,7 @@ def _counts(tasks: TasksSnapshot) -> str:
 
 @frozen
 class Jobs:
-    """How far the tasks of one region on a cluster are."""
+    """The progress of the tasks of one region on a cluster."""
 
     done: int
     total: int
@@ -79,7 +79,7 @@ def _all_regions(regions: Iterable[RegionSnapshot]) -> Iterator[RegionSnapshot]:
 
 
 def summary(emitted: int, seconds: float) -> str:
-    """Say what came of it.
+    """Return the result as text.
 
     >>> summary(1, 0.25)
     '1 element in 0.25 s (4/s)'

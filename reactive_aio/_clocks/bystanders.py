@@ -23,7 +23,7 @@ ASKING: Final = threading.Lock()
 
 LOOKS: Final = 20
 HANDOVER: Final = 1e-3
-"""Seconds for a worker that has been given a job to wake up: its queue may be empty by then."""
+"""Seconds for a worker with a new job to wake up: its queue may be empty by then."""
 
 RUNNING: Final = {"run", "run_forever", "run_until_complete"}
 
@@ -40,7 +40,7 @@ class Bystanders:
         self._before = weakref.WeakSet(threading.enumerate() if before is None else before)
 
     def busy(self, *, settling: bool, loops: Iterable[asyncio.AbstractEventLoop] = ()) -> str | None:
-        """Say which thread may still call, or give None.
+        """Return which thread may still call, or None.
 
         A thread whose loop has only timers and sockets to wait for is left alone with ``settling``. ``loops`` are
         asked as well, whenever their threads began.

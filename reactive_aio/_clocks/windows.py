@@ -1,4 +1,4 @@
-"""Whether an event loop has anything to run: asked on the loop itself, of any kind of loop.
+"""Whether an event loop has anything to run. It is asked on the loop itself, which may be of any kind.
 
 asyncio's own loops show the queue of their ready callbacks. uvloop does not. There a profile function listens for a few
 passes of the loop, and hears every Python function that anything but the question itself runs.
@@ -19,16 +19,16 @@ from typing import Any, Final
 from attrs import define, field
 
 PASSES: Final = 4
-"""Passes of a loop that has to be listened to. A callback of C code alone is not heard, but what it wakes is."""
+"""Passes of a loop to observe. A callback of C code alone is not seen, but the callbacks that it wakes are."""
 
 GLANCE: Final = 0.005
-"""Real seconds between two looks at a thread that does not tell when it is done."""
+"""Real seconds between two looks at a thread that does not report its end."""
 
 LONGEST: Final = 0.25
 """Real seconds after which a loop that has not answered counts as busy."""
 
 QUEUES: Final[dict[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]]] = {}
-"""Those that ask whether a loop is at rest. The first has its turn. A loop that nobody asks has no place here."""
+"""The callers that ask whether a loop is at rest. The first has its turn. A loop without callers is not in here."""
 
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
@@ -37,7 +37,7 @@ def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
 
 
 def callback_of(handle: asyncio.Handle) -> Any:
-    """Return what a handle will call. There is no public way to ask."""
+    """Return the callback of a handle. There is no public way to get it."""
     return getattr(handle, "_callback", None)
 
 
@@ -63,7 +63,7 @@ def _is_due(loop: asyncio.AbstractEventLoop) -> bool:
 
 @define(eq=False)
 class Window:
-    """One look at one loop, in its thread: ``heard`` is true if anything else ran or was ready."""
+    """One look at one loop, in its thread. ``heard`` is true if anything else ran or was ready."""
 
     loop: asyncio.AbstractEventLoop
     closed: Callable[[Window], object]
@@ -147,7 +147,7 @@ class Wave:
             self._condition.notify_all()
 
     def wait(self) -> Sequence[Window] | None:
-        """Wait for the answers and give the windows, or None if one of the loops has something to run."""
+        """Wait for the answers and return the windows, or None if one of the loops has something to run."""
         with self._condition:
             deadline = time.monotonic() + LONGEST
             while not self._decided() and time.monotonic() < deadline:
@@ -167,7 +167,7 @@ class Wave:
 
 
 async def settle_here(busy: Callable[[], str | None], within: float) -> None:
-    """Return when nothing is ready on the running loop, and nobody else is at work.
+    """Return when nothing is ready on the running loop, and no other thread works.
 
     Callers have their turns one after another: two that ask at the same time would hear each other without end.
     """

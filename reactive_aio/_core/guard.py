@@ -95,7 +95,7 @@ def as_of_a_generator(error: BaseException, what: str = "generator", ending: End
 
 
 def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseException:
-    """Return the failure that a cancel of the running task is, which nobody of the flow has asked for; else the code's own.
+    """Return the failure of a cancel of the running task that the flow has not requested. Else return the code's own.
 
     ``what`` names what the task does. To be called in that task.
     """

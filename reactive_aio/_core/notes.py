@@ -46,12 +46,12 @@ def set_notes(error: BaseException, notes: list[str]) -> None:
 
 
 def set_cause(error: BaseException, cause: BaseException) -> None:
-    """Say which exception was the reason of this one, unless that is said already or would lead round in a circle."""
+    """Set the reason of this exception, unless it has one or that would make a circle."""
     _link(_CAUSE, error, cause)
 
 
 def set_context(error: BaseException, context: BaseException) -> None:
-    """Say which exception was being handled when this one was raised, on the same terms as `set_cause`."""
+    """Set the exception that was being handled when this one was raised, on the same terms as `set_cause`."""
     _link(_CONTEXT, error, context)
 
 

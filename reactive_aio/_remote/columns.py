@@ -35,7 +35,7 @@ def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def _reduced(value: Any) -> Reduced:
-    """Reduce a batch or a table, unless it has types of somebody's own, which the other side may not know by name."""
+    """Reduce a batch or a table, unless it has extension types, which the other side may not know by name."""
     import pyarrow as pa
 
     if any(_is_extended(each) for each in value.schema.types):

@@ -1,4 +1,4 @@
-"""Context variables between processes: told by the module that has them as a global, and set where the functions run."""
+"""Context variables between processes. A module has each as a global, and it is set where the functions run."""
 
 from __future__ import annotations
 

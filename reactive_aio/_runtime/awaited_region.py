@@ -135,7 +135,7 @@ class AwaitedDriver(RegionDriver):
         return awaited
 
     def _list_on(self) -> Any:
-        """As `_gather_on`, where there is no stage."""
+        """As `_gather_on`, without a stage."""
         listed = self.source.whole_chunk(self._demand)
         if listed is not None:
             self._deliver(listed)
@@ -149,14 +149,14 @@ class AwaitedDriver(RegionDriver):
             self._deliver(out)
 
     def break_off(self) -> None:
-        """Let go of the pass."""
+        """Drop the pass."""
         gathers, self._pass = self._pass, None
         if gathers is not None and not gathers.gi_running:
             gathers.close()
 
     @coroutine
     def read_on(self) -> Generator[Any, None, None]:
-        """Await, and gather what comes behind that, as long as the iterator suspends: an element may come alone each time."""
+        """Await, and gather the next elements, as long as the iterator suspends. Each element may come alone."""
         pace, gathers = self.run.pace, self._pass
         lists = self.run.empty and not self.each
         (awaited,), pace.awaiting = cast("tuple[Any]", pace.awaiting), None
@@ -179,7 +179,7 @@ class AwaitedDriver(RegionDriver):
                 return
 
     def call_again(self) -> None:
-        """Have a turn come."""
+        """Schedule a turn."""
         if not self._awake:
             self._wake()
 
@@ -259,7 +259,7 @@ class AwaitedDriver(RegionDriver):
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:
-        """Let the event loop have that turn in the task of the consumer, and begin the next pass."""
+        """Give the event loop that turn in the task of the consumer, and begin the next pass."""
         try:
             if self.run.pace.awaiting is BARE:
                 yield

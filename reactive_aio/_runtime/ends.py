@@ -41,7 +41,7 @@ MISSING: Final[Any] = object()
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
-    """Subscribe somebody else's subscriber. Its signals come where the last region runs.
+    """Subscribe a subscriber of other code. Its signals come on the loop of the last region.
 
     ``ended`` is called when everything has been cleaned up, on whatever thread that is.
     """
@@ -102,7 +102,7 @@ class _Result(Held):
         self.on_complete()
 
     def on_complete(self) -> None:
-        """Wake who waits."""
+        """Wake the waiting task."""
         if not self.over.done():
             self.over.set_result(None)
 
@@ -115,7 +115,7 @@ class _Result(Held):
 
 
 def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
-    """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
+    """Run a flow followed by a stage that emits at most one element, as `only_of` does."""
     nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
     source, steps = nodes.source.operator, nodes.steps
     if nodes.scheduler is not None and not is_home(nodes):

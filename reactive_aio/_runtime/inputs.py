@@ -21,9 +21,9 @@ class Input(Protocol):
     """The input of a region."""
 
     ended: bool
-    """Whether the stages are to hear of the end."""
+    """Whether the stages need the end."""
     error: BaseException | None
-    """The failure behind the last element."""
+    """The failure after the last element."""
 
     @property
     def idle(self) -> bool:
@@ -32,7 +32,7 @@ class Input(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Whether the stretch that was given is known to have no more elements."""
+        """Whether the last stretch is known to have no more elements."""
         ...
 
     @property
@@ -44,11 +44,11 @@ class Input(Protocol):
         """Begin, in the first turn."""
 
     def stretch(self) -> Iterator[Any] | None:
-        """Return the next stretch of input, or the rest of the current one; None if there is none for now."""
+        """Return the next stretch of input, or the rest of the current one. Return None if there is none for now."""
         ...
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Return a list as it is, where nothing has to be done to its elements and all are wanted."""
+        """Return a list as it is, if its elements need no work and all are wanted."""
         ...
 
     def used_up(self) -> bool:
@@ -56,11 +56,11 @@ class Input(Protocol):
         ...
 
     def more(self, demand: int) -> bool:
-        """Return whether there may be more, and request it, given what is wanted downstream."""
+        """Return whether there may be more, and request it, by the demand of downstream."""
         ...
 
     def close(self) -> None:
-        """Let go of the source, and of what has arrived."""
+        """Let go of the source, and drop the arrived elements."""
 
 
 class PulledInput:
@@ -70,7 +70,7 @@ class PulledInput:
 
     idle = False
     spent = False
-    """Nobody knows before the iterator has been asked."""
+    """Unknown before the iterator has been asked."""
 
     def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
         self._source = source
@@ -81,7 +81,7 @@ class PulledInput:
         self.error: BaseException | None = None
 
     def start(self) -> None:
-        """Open a source that is known to run nobody's code, so that an empty one completes without demand."""
+        """Open a source that runs no code of the user, so that an empty one completes without demand."""
         if self._source.plain:
             self._open()
 
@@ -108,7 +108,7 @@ class PulledInput:
         return chunk or None
 
     def used_up(self) -> bool:
-        """Note that the stretch has ended, and with it the source. True since the stages have to hear of it."""
+        """Note that the stretch has ended, and with it the source. Return True, because the stages need the end."""
         self.ended = True
         return True
 
@@ -178,7 +178,7 @@ class PushedInput:
         self._chunks.append(items)
 
     def straight(self, items: list[Any]) -> Iterator[Any] | None:
-        """Return the stretch of elements that have just arrived; None where some wait before them, or more are to be requested."""
+        """Return the elements that have just arrived. Return None if some wait before them, or more are needed."""
         if self._items is not None or self._chunks or self.outstanding != UNBOUNDED or self.terminated or self.closed:
             return None
         self.received = self.run.total = self.received + len(items)
@@ -189,7 +189,7 @@ class PushedInput:
         self._items = stretch
 
     def end(self, error: BaseException | None) -> None:
-        """Take note that nothing follows what has arrived."""
+        """Note that nothing follows the arrived elements."""
         self.terminated = True
         self.error = error
         self.upstream = None
@@ -238,7 +238,7 @@ class PushedInput:
 
     @property
     def spent(self) -> bool:
-        """Whether the stretch that was given has no more elements."""
+        """Whether the last stretch has no more elements."""
         items = self._items
         return items is not None and not length_hint(items)
 
@@ -273,7 +273,7 @@ class PushedInput:
             self.upstream.request(n)
 
     def close(self) -> None:
-        """Cancel upstream and let go of what has arrived."""
+        """Cancel upstream and drop the arrived elements."""
         upstream, self.upstream = self.upstream, None
         try:
             if upstream is not None:

@@ -46,7 +46,7 @@ def here() -> Scheduler:
 
 @define(eq=False)
 class Held:
-    """A region's hold on its scheduler, and the driver to be told when the loop ends."""
+    """A region's hold on its scheduler, and the driver to notify when the loop ends."""
 
     attachment: Attachment = field(init=False)
     driver: RegionDriver | None = field(init=False, default=None)

@@ -1,4 +1,4 @@
-"""How far a running flow has come, read off its drivers."""
+"""The progress of a running flow, read from its drivers."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Concat(Pushed[T]):
         return self.flows
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any]:
-        """Have each flow run a stage where its elements are made: they are parts of the whole."""
+        """Let each flow run a stage where its elements are made: they are parts of the whole."""
         return Concat(tuple(flow.__nodes__.then(stage) for flow in self.flows))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
@@ -74,7 +74,7 @@ class Concatenation(Coordinator):
     _at: int = field(init=False, default=0)
 
     def on_source_complete(self) -> None:
-        """Go on, or complete behind the last."""
+        """Go on, or complete after the last flow."""
         if self._at == len(self.flows):
             self.complete()
         else:

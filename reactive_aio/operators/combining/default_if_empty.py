@@ -1,4 +1,4 @@
-"""The stage that gives an element of its own where the source has none."""
+"""The stage that emits its own element if the source has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage that gives elements of its own before those of the source."""
+"""The stage that emits its own elements before those of the source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StartWith(Stage[T, T]):
 
 @define
 class StartingWith(Transform[T, T]):
-    """How many elements one subscription has been given."""
+    """The number of elements that one subscription has emitted."""
 
     items: tuple[T, ...]
     given: int = field(init=False, default=0)

@@ -1,4 +1,4 @@
-"""The stage that drops what has been seen before."""
+"""The stage that drops elements that have come before."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Distinct(Stage[T, T]):
 
 @frozen
 class Fewer(Stage[T, T]):
-    """Drops most of what has been seen before, as far as it can remember, and is never wrong about the rest."""
+    """Drops most elements that have come before, as far as it can remember, and never drops another one."""
 
     key: Callable[[T], Hashable] | None
     max_keys: int
@@ -72,7 +72,7 @@ class Remembering(Transform[T, T]):
     """)
 
     def remember(self, key: Hashable) -> None:
-        """Put a new key in, in the place of the oldest if there is no other."""
+        """Add a new key, in the place of the oldest if there is no other."""
         if len(self.seen) == self.max_keys:
             if not self.evict:
                 raise LimitExceededError(

@@ -25,7 +25,7 @@ class Take(Stage[T, T]):
         return Taking(self.n)
 
     def in_parts(self) -> Parts:
-        """No part gives more than are let through in all."""
+        """No part emits more elements than are let through in all."""
         return Parts(self, self, at_end=False)
 
 
@@ -46,7 +46,7 @@ class Taking(Transform[T, T]):
     )
 
     def demand(self, n: int) -> int:
-        """Never ask for more than are let through."""
+        """Never request more elements than are let through."""
         return min(n, self.left)
 
     @property

@@ -60,7 +60,7 @@ class KeepingLast(Transform[T, T]):
             yield self.held.popleft()
 
     def close(self) -> None:
-        """Let go of what was not wanted."""
+        """Drop the elements without demand."""
         discard(self.held)
         self.held.clear()
 

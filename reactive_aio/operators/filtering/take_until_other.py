@@ -61,7 +61,7 @@ class Once:
 
 
 async def _outcome(future: asyncio.Future[object]) -> object:
-    """Wait for a task or future of somebody else's, which outlives a cancel of this."""
+    """Wait for a task or future of other code, which outlives a cancel of this."""
     await asyncio.wait((future,))
     return future.result()
 
@@ -79,7 +79,7 @@ class TakeUntilOther(Pushed[T]):
         return (self.flow, self.other)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin with the flow that ends the other: where it has done so already, the other is not begun."""
+        """Begin with the flow that ends the other. If it has already done so, the other is not begun."""
         taking = TakingUntil(inlet)
         taking.bell.request(1)
         taking.subscribe(self.other, taking.bell, at_once=True)

@@ -108,7 +108,7 @@ class Marked:
 
 @frozen
 class TakeWhileMarked(Stage[Any, Any]):
-    """As `TakeWhile`, with a mark behind what is let through, where that is not all."""
+    """As `TakeWhile`, with a mark after the elements if there was more."""
 
     predicate: Callable[[Any], object]
 

@@ -22,7 +22,7 @@ class FoldEach(Folding[Any, Any]):
     key: Callable[[Any], Any] = field(kw_only=True)
     initial: Any = field(kw_only=True, default=0)
     pairs: bool = field(kw_only=True, default=False)
-    """Whether to give pairs of key and value one by one, for others to combine, and not a dict."""
+    """Whether to emit pairs of key and value one by one, for others to combine, and not a dict."""
 
     template: ClassVar[Template | None] = Template("""
         key = $key(item)
@@ -119,7 +119,7 @@ class ReduceByKeyOfPart(Stage[Any, Any]):
 
 @frozen
 class CombineByKey(Stage[Any, dict[Any, Any]]):
-    """Combines what comes of the parts."""
+    """Combines the results of the parts."""
 
     combine: Callable[[Any, Any], Any]
     needs_whole_stream = True

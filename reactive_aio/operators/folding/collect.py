@@ -27,7 +27,7 @@ class Collect(Stage[T, A]):
 
     @property
     def arguments(self) -> str:
-        """The functions that were given."""
+        """The arguments: the functions."""
         functions = (self.factory, self.accumulate, *([] if self.combine is None else [self.combine]))
         return ", ".join(map(label, functions))
 
@@ -42,7 +42,7 @@ class Collect(Stage[T, A]):
 
 @frozen
 class PutTogether(Stage[A, A]):
-    """Puts what is in all containers into the first."""
+    """Puts the content of all containers into the first."""
 
     factory: Callable[[], A]
     combine: Callable[[A, A], object]
@@ -75,7 +75,7 @@ class Collecting(Transform[T, A]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask for all there is, however few containers are wanted."""
+        """Request all elements, however few containers are requested."""
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
@@ -91,7 +91,7 @@ class Collecting(Transform[T, A]):
 
 
 class PuttingTogether(Collecting[A, A]):
-    """The first container of one subscription, or a new one where there is none."""
+    """The first container of one subscription, or a new one without elements."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The stages behind the ends that answer a question: each stops at the element that settles it."""
+"""The stages behind the ends that answer a question. Each stops at the element that settles it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AnyOf(Stage[T, bool]):
 
     @property
     def name(self) -> str:
-        """The name of the method, which is no name for a class here."""
+        """The name of the method, which a class here can't have."""
         return "any"
 
     def transform(self) -> Transform[T, bool]:

@@ -1,4 +1,4 @@
-"""The stages behind the ends that give one value: each consumes all elements and gives its value at the end."""
+"""The stages behind the ends that return one value. Each consumes all elements and emits its value at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 @define
 class Folding(Transform[T, A]):
-    """A value that changes with each element and comes out once, when there are no more."""
+    """A value that changes with each element and is emitted once, at the end."""
 
     value: Any = MISSING
     fn: Callable[..., Any] | None = None
@@ -28,7 +28,7 @@ class Folding(Transform[T, A]):
     missing: ClassVar[Any] = MISSING
 
     def demand(self, n: int) -> int:
-        """Ask for all there is, however few results are wanted."""
+        """Request all elements, however few results are requested."""
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
@@ -57,7 +57,7 @@ class FoldFirst(Folding[T, T]):
 
 
 class Keeping(Folding[T, A]):
-    """Keeps elements as they came. Elements that reach nobody have to go to the hook of discarded elements."""
+    """Keeps elements unchanged. Elements that reach no subscriber have to go to the hook of discarded elements."""
 
     @property
     def held(self) -> Iterable[Any]:
@@ -65,7 +65,7 @@ class Keeping(Folding[T, A]):
         return () if self.value is MISSING else (self.value,)
 
     def close(self) -> None:
-        """Let go of what reaches nobody, since the flow has failed or was cancelled."""
+        """Drop elements that reach no subscriber, because the flow has failed or was cancelled."""
         if not self.given:
             discard(self.held)
 
@@ -121,7 +121,7 @@ class Reduce(Stage[T, Any]):
 
     @property
     def arguments(self) -> str:
-        """The arguments that were given."""
+        """The arguments of the call."""
         initial = "" if self.initial is MISSING else f", {label(self.initial)}"
         combine = "" if self.combine is None else f", combine={label(self.combine)}"
         return f"{label(self.fn)}{initial}{combine}"

@@ -13,7 +13,7 @@ from .fold import Folding
 
 
 class AddingFrom0(Folding[Any, Any]):
-    """Keeps the sum, and none where there is no element."""
+    """Keeps the sum, or nothing without an element."""
 
     template: ClassVar[Template | None] = Template(
         "$value = (0 if $value is $missing else $value) + item", local=("value",)
@@ -55,7 +55,7 @@ class KeepPairs(Folding[Any, Any]):
 
 @define
 class KeepPairsByKey(KeepPairs):
-    """The same where functions tell both."""
+    """The same with functions for both."""
 
     key: Callable[[Any], Any] = field(kw_only=True)
 
@@ -150,7 +150,7 @@ class SumOfPart(Stage[Any, Any]):
 
 @frozen
 class Different(Stage[Any, Any]):
-    """The share of ``Flow.to_set``; not a set, which gives its elements in another order each time."""
+    """The share of ``Flow.to_set``. Not a set, which emits its elements in another order each time."""
 
     needs_whole_stream = True
 

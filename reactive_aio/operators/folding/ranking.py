@@ -14,7 +14,7 @@ from .fold import KeepingSeveral
 T = TypeVar("T")
 
 ROOM = 64
-"""Elements that are kept, beside twice as many as are wanted, before the least are dropped."""
+"""Elements that are kept, beside twice the wanted number, before the least are dropped."""
 
 
 @define
@@ -23,7 +23,7 @@ class Sorting(KeepingSeveral[Any, Any]):
 
     reverse: bool = field(kw_only=True)
     one_by_one: bool = field(kw_only=True, default=False)
-    """Whether to give the elements for others to go on with, and not a list."""
+    """Whether to emit the elements for others to go on with, and not a list."""
 
     template: ClassVar[Template | None] = Template("$append(item)")
 
@@ -54,7 +54,7 @@ class KeepingTop(Sorting):
     limit: int = field(init=False)
 
     least: Any = field(init=False, default=MISSING)
-    """The value that an element has to exceed, once there are more than are wanted. With a key there is none, since the key may be dear to call twice."""
+    """The value that an element has to exceed, once there are enough. None with a key, which may be costly to call twice."""
 
     missing: ClassVar[Any] = MISSING
 
@@ -72,7 +72,7 @@ class KeepingTop(Sorting):
         self.limit = 2 * self.k + ROOM
 
     def drop(self) -> Any:
-        """Drop all but the greatest, and give what an element has to exceed."""
+        """Drop all but the greatest, and return the value that an element has to exceed."""
         kept = self.sort()
         return kept[-1] if kept and self.fn is None else MISSING
 

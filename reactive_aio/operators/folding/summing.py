@@ -1,4 +1,4 @@
-"""More stages behind the ends that give one value of all elements."""
+"""More stages behind the ends that return one value of all elements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeepPairs(Folding[Any, dict[Any, Any]]):
 
 @define
 class KeepByKey(Keeping[T, dict[Any, Any]]):
-    """Keeps the latest value for each key, where functions tell both of them."""
+    """Keeps the latest value for each key, with functions for both."""
 
     key: Callable[[T], Any] = field(kw_only=True)
 
@@ -237,7 +237,7 @@ class Single(Stage[T, T]):
         return KeepOne[T]()
 
     def in_parts(self) -> Parts:
-        """No part gives more than it takes to know that there are too many."""
+        """No part emits more elements than show that there are too many."""
         return Parts(Take[T](2), self)
 
 

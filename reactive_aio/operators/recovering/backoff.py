@@ -73,7 +73,7 @@ def _check_number(name: str, value: object, least: float, most: float) -> None:
 
 
 def check_retries(policy: object) -> None:
-    """Refuse at once what is no number of retries."""
+    """Raise unless the value is a number of retries or a policy."""
     if not isinstance(policy, int) or isinstance(policy, bool):
         kind = type(policy).__name__
         raise TypeError(

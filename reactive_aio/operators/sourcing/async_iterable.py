@@ -46,7 +46,7 @@ class FromAsyncMade(Awaited[T]):
         return "from_async_iterable"
 
     def iterator(self, where: object) -> AsyncIterator[T]:
-        """Have an async iterable made, and give its iterator."""
+        """Make an async iterable, and return its iterator."""
         items = self.make()
         if isinstance(items, AsyncIterable):
             return aiter(cast("AsyncIterable[T]", items))

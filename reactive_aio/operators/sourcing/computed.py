@@ -1,4 +1,4 @@
-"""The methods for sources that a function of the user's makes, or the clock."""
+"""The methods for sources by a function of the user, or by the clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def from_awaitable(cls, factory: Callable[[], Awaitable[U]]) -> Flow[U]:
-        """Emit what ``await factory()`` gives, anew for each subscription.
+        """Emit the result of ``await factory()``, anew for each subscription.
 
         Demand: with the first, ``factory`` is called and awaited in a task of its own; completes with the element.
         Errors: what ``factory`` raises. A coroutine, task or future, which gives its result to one subscription
@@ -54,7 +54,7 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def from_callable(cls, fn: Callable[[], U]) -> Flow[U]:
-        """Emit what ``fn()`` gives, anew for each subscription.
+        """Emit the result of ``fn()``, anew for each subscription.
 
         Demand: with the first, ``fn`` is called; completes with the element.
         Errors: what ``fn`` raises. An ``async def`` is refused with TypeError when the flow is built.
@@ -74,7 +74,7 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def generate(cls, step: Callable[[S], tuple[U, S] | None], initial: S) -> Flow[U]:
-        """Emit an element for each state, from ``initial`` on: ``step(state)`` gives ``(item, next_state)``, or None at the end.
+        """Emit an element for each state from ``initial`` on: ``step(state)`` returns ``(item, next_state)``, or None.
 
         Each subscription begins with the very ``initial``, which therefore should be one that is replaced and not
         changed, such as a number or a tuple.
@@ -142,7 +142,7 @@ class Computed(Fluent[T_co]):
     def from_poll(
         cls, open: Callable[[], AbstractAsyncContextManager[Poll[U]]], *, max_batch: int = 256, heartbeat: float = 1.0
     ) -> Flow[U]:
-        """Emit what a client gives that is asked for so many elements: a queue, a cursor, a broker that is polled.
+        """Emit the elements of a client that is polled for a number of them: a queue, a cursor, a broker.
 
         ``open()`` gives an async context manager, entered for each subscription, whose value is a ``Poll``:
         ``await poll.fetch(n)`` gives a sequence of up to ``n`` elements. An empty one means that there is nothing yet, and
@@ -194,7 +194,7 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def from_blocking(cls, poll: Callable[[], Iterable[U | None]]) -> Flow[U]:
-        """Emit what an iterator gives that blocks, such as one around a client without async: it has a thread of its own.
+        """Emit the elements of a blocking iterator, such as one around a client without async, on a thread of its own.
 
         ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator function,
         which closes what it has opened by ``with`` and ``finally``. None stands for nothing yet, and is not

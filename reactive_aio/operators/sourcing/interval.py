@@ -43,7 +43,7 @@ class Ticking:
     _over: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
-        """Note what is wanted. The first request starts the clock."""
+        """Note the demand. The first request starts the clock."""
         if self._over:
             return
         self._demand = add_demand(self._demand, n)

@@ -119,7 +119,7 @@ class FromMade(Pulled[T]):
         return "from_iterable"
 
     def iterate(self) -> Iterator[T]:
-        """Have an iterable made, and give its iterator."""
+        """Make an iterable, and return its iterator."""
         items = self.make()
         if isinstance(items, Iterable):
             return iter(cast("Iterable[T]", items))

@@ -24,7 +24,7 @@ class Timer(Pushed[int]):
 
 @define(eq=False)
 class Timing:
-    """One run of the clock; what was wanted when it was started is wanted still when it ends."""
+    """One run of the clock. The demand from its start still holds at its end."""
 
     inlet: Inlet[Any]
     delay: float

@@ -1,4 +1,4 @@
-"""The stage that gives many elements for one."""
+"""The stage that emits many elements for one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Flattening(Transform[T, R]):
         return self.paced(items, Pace())
 
     def paced(self, items: Iterator[T], pace: Pace) -> Generator[R]:
-        """Go on with the iterable at hand, then with those of the elements that follow, until the time is up."""
+        """Go on with the current iterable, then with those of the next elements, until the time is up."""
         yield from self._rest(pace)
         if self.inner is not None:
             return
@@ -59,7 +59,7 @@ class Flattening(Transform[T, R]):
             self.inner = None
 
     def _rest(self, pace: Pace) -> Generator[R]:
-        """Go on with the iterable at hand, if there is one, until the time is up."""
+        """Go on with the current iterable, if there is one, until the time is up."""
         if self.inner is not None:
             for given, result in enumerate(self.inner, 1):
                 yield result
@@ -72,11 +72,11 @@ class Flattening(Transform[T, R]):
         return n if n == UNBOUNDED else min(n, 1)
 
     def finish(self) -> Iterable[R]:
-        """Read the iterable at hand to its end, where a stage before this one needed no more in the middle of it."""
+        """Read the current iterable to its end, if an earlier stage needed no more in the middle of it."""
         return self._rest(Pace())
 
     def close(self) -> None:
-        """Close the iterable at hand if it can be closed."""
+        """Close the current iterable if it can be closed."""
         inner, self.inner = self.inner, None
         close = getattr(inner, "close", None)
         if close is not None:

@@ -22,7 +22,7 @@ class SynchronousSink(Generic[R]):
     _over: bool = field(init=False, default=False)
 
     def next(self, item: R) -> None:
-        """Emit ``item`` for the element at hand; RuntimeError for a second one."""
+        """Emit ``item`` for the current element. Raise RuntimeError for a second one."""
         if self._item is not MISSING:
             raise RuntimeError(
                 "handle() emits at most one element for each input. Use flat_map_iterable() to emit more"
@@ -30,7 +30,7 @@ class SynchronousSink(Generic[R]):
         self._item = item
 
     def complete(self) -> None:
-        """Complete the flow, behind what has been emitted for the element at hand."""
+        """Complete the flow, after the result for the current element."""
         self._over = True
 
     def take(self) -> Any:

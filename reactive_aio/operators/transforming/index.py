@@ -44,7 +44,7 @@ class Numbering(Placing[T, tuple[int, T]]):
 
     @property
     def place(self) -> int:
-        """How many have been numbered."""
+        """The number of elements so far."""
         return self.at - self.start_at
 
     @place.setter

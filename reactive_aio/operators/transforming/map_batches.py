@@ -33,7 +33,7 @@ def kind_of(kind: type[Any]) -> str:
 
 
 def check_kind(kind: object) -> None:
-    """Refuse at once what is no kind of batch."""
+    """Raise unless the value is a kind of batch."""
     if not isinstance(kind, type) or kind_of(kind) not in KINDS:
         raise TypeError(f"map_batches(as_={label(kind)}): a batch is one of {', '.join(KINDS)}")
 
@@ -48,7 +48,7 @@ class MapBatches(Stage[T, R]):
 
     @property
     def arguments(self) -> str:
-        """The arguments, the kind of batch only where it is no list."""
+        """The arguments. The kind of batch is shown only if it is not a list."""
         kind = "" if self.kind is list else f", as_={self.kind.__name__}"
         return f"{label(self.fn)}, {self.size}{kind}"
 
@@ -59,13 +59,13 @@ class MapBatches(Stage[T, R]):
 
 @define
 class Batching(Flattening[Any, R]):
-    """The batch that one subscription is filling, and what is being read of the one before it."""
+    """The batch that one subscription is filling, and the results that it reads of the batch before."""
 
     size: int = field(kw_only=True)
     held: list[Any] = field(init=False, factory=list[Any])
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Generator[R]:
-        """Read what comes of each batch."""
+        """Read the results of each batch."""
         return super().paced(self._batches(items), pace)
 
     def _batches(self, items: Iterator[Any]) -> Iterator[list[Any]]:
@@ -85,19 +85,19 @@ class Batching(Flattening[Any, R]):
         return n if n in {0, UNBOUNDED} else self.size - len(self.held)
 
     def finish(self) -> Iterable[R]:
-        """Read what is at hand to its end, and then what comes of the last batch, which is shorter."""
+        """Read the current results to their end, and then those of the last batch, which is shorter."""
         yield from super().finish()
         if self.held:
             yield from super().paced(iter((self._taken(),)), Pace())
 
     def close(self) -> None:
-        """Let go of what did not make up a batch, and of what is being read."""
+        """Drop an unfinished batch, and the results that are being read."""
         discard(self._taken())
         super().close()
 
     @property
     def pending(self) -> bool:
-        """Return whether there is a last batch to come, or more of the one at hand."""
+        """Return whether there is a last batch to come, or more results of the current one."""
         return bool(self.held) or super().pending
 
 

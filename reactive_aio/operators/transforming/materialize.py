@@ -75,7 +75,7 @@ class Materialization(Coordinator):
     _ended: bool = field(init=False, default=False)
 
     def on_source_complete(self) -> None:
-        """Go on to the last signal, or complete behind it."""
+        """Go on to the last signal, or complete after it."""
         if self._ended:
             self.complete()
         else:

@@ -1,4 +1,4 @@
-"""The stage that gives every intermediate value of a reduction."""
+"""The stage that emits every intermediate value of a reduction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Scanning(Transform[T, A]):
 
 @define
 class ScanningFrom(Scanning[T, A]):
-    """The same from a value that is given first of all."""
+    """The same with an initial value, which is emitted first."""
 
     given: bool = field(init=False, default=False)
 

@@ -1,4 +1,4 @@
-"""The stage that gives all elements in order."""
+"""The stage that emits all elements in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SortBy(Stage[T, T]):
 
     @property
     def requirement(self) -> Requirement:
-        """Somebody who sorts, for more than there is room for here."""
+        """Another sorter, for more elements than there is room for here."""
         return SORT if self.max_size > ROOM else WHOLE
 
     def transform(self) -> Transform[T, T]:
@@ -62,7 +62,7 @@ class Sorting(Transform[T, T]):
 
     @property
     def max_size(self) -> int:
-        """How many there may be."""
+        """The most elements."""
         return self.stage.max_size
 
     @property
@@ -90,7 +90,7 @@ class Sorting(Transform[T, T]):
             yield items.pop()
 
     def close(self) -> None:
-        """Let go of what was not wanted."""
+        """Drop the elements without demand."""
         discard(self.held)
         self.held.clear()
 

@@ -45,7 +45,7 @@ class Buffering(Transform[T, list[T]]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask for as many elements as the wanted lists have room for."""
+        """Request as many elements as the requested lists need."""
         return bounded(n * self.size - len(self.held)) if n else 0
 
     def finish(self) -> Iterable[list[T]]:
@@ -54,7 +54,7 @@ class Buffering(Transform[T, list[T]]):
         return (held,) if held else ()
 
     def close(self) -> None:
-        """Let go of what did not make up a list."""
+        """Drop the elements of an unfinished list."""
         discard(self.held)
         self.held = []
 

@@ -30,7 +30,7 @@ class BufferTimeout(Clocked[list[T]]):
 
 @define(eq=False)
 class Filling(Clockwork):
-    """Fills one list. The next one is begun when it has been emitted.
+    """Fills one list. The next one begins when it has been emitted.
 
     Invariant: what has been asked for and has not been emitted is no more than one list. So a list that nobody wants
     yet can only wait, and be filled meanwhile.
@@ -39,7 +39,7 @@ class Filling(Clockwork):
     size: int
     seconds: float
     _inside: int = field(init=False, default=0)
-    """The elements that have been asked for and not emitted."""
+    """The elements that have been requested and not emitted."""
     _late: bool = field(init=False, default=False)
     """Whether the time of the list is up."""
 
@@ -69,12 +69,12 @@ class Filling(Clockwork):
         super().on_chunk(inner, items)
 
     def on_time(self) -> None:
-        """Have the list emitted as it is."""
+        """Emit the list as it is."""
         self._late = True
         self.go()
 
     def step(self) -> bool:
-        """Emit the list if that is wanted, and begin the next."""
+        """Emit the list if there is demand, and begin the next."""
         if not self.demand or not self._is_due():
             return False
         items = self.upstream.take(self.size)
@@ -91,7 +91,7 @@ class Filling(Clockwork):
         return True
 
     def on_end(self, inner: Inner) -> None:
-        """Have the last list emitted. A failure stands behind one that waits, and discards one that is being filled."""
+        """Emit the last list. A failure comes after a list that waits, and discards one that is being filled."""
         if inner.error is not None and not self._late and len(inner.kept) < self.size:
             discard(inner.take(self.size))
         super().on_end(inner)

@@ -64,7 +64,7 @@ class BufferingEqual(Transform[T, list[T]]):
         return (held,) if held else ()
 
     def close(self) -> None:
-        """Let go of what is in no list yet."""
+        """Drop elements that are in no list yet."""
         discard(self.held)
         self.held = []
 

@@ -42,7 +42,7 @@ Pair = tuple[Any, Any]
 
 @frozen
 class InOrder:
-    """The function that elements of a key are sorted by: what it gives is compared as keys are."""
+    """The function to sort the elements of a key by. Its values are compared as keys are."""
 
     order_by: Callable[[Any], Any]
 
@@ -76,7 +76,7 @@ class GroupByKey(Stage[Any, Pair]):
 
     @property
     def requirement(self) -> Requirement:
-        """Somebody who brings the elements of each key together."""
+        """An engine that brings the elements of each key together."""
         return KEYED
 
     @property
@@ -166,7 +166,7 @@ class OfKey:
             raise
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Drop the held elements."""
         run, self._run = self._run, None
         if run is not None:
             run.current = None  # it leads back to the run
@@ -184,12 +184,12 @@ class Named:
 
 
 Found = tuple[Any, Any, Any]
-"""The mark that tells the key of an element from others, the key, and the value that goes through the stages."""
+"""The mark that separates elements by key, the key, and the value that goes through the stages."""
 
 
 @define(eq=False)
 class Ahead:
-    """A place for the element that has been taken from the input, and not yet been given to the stages of its key."""
+    """A place for the element that was taken from the input, and not passed to the stages of its key yet."""
 
     item: Any = MISSING
 
@@ -206,7 +206,7 @@ class Stretch:
     _failure: BaseException | None = field(init=False, default=None)
 
     def next_key(self) -> Generator[Any] | None:
-        """Go on to the next key, if an element comes, and give those that follow each other and have it."""
+        """Go on to the next key, if an element comes, and yield the consecutive elements of that key."""
         if self.ahead.item is MISSING:
             for each in self.items:
                 self.mark, self.key, self.ahead.item = self.keyed(each)
@@ -266,7 +266,7 @@ class Grouping(Transform[Any, Pair], ABC):
 
 @define(eq=False)
 class OneByOne(Grouping, ABC):
-    """The key at hand, where one key ends before another begins."""
+    """The current key, if one key ends before another begins."""
 
     mark: Any = field(init=False, default=MISSING)
     run: OfKey | None = field(init=False, default=None)
@@ -292,11 +292,11 @@ class OneByOne(Grouping, ABC):
 
     @property
     def pending(self) -> bool:
-        """Return whether the key at hand still has something, or the next has come."""
+        """Return whether the current key still has elements, or the next one has come."""
         return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
 
     def close(self) -> None:
-        """Let go of what the stages hold."""
+        """Drop what the stages hold."""
         run, self.run = self.run, None
         if run is not None:
             run.close()
@@ -354,7 +354,7 @@ class ByKey(Grouping):
         return self.ahead.item is not MISSING or any(run.pending for run in self.runs.values())
 
     def close(self) -> None:
-        """Let go of what the stages hold."""
+        """Drop what the stages hold."""
         runs = list(self.runs.values())
         self.runs.clear()
         raise_all(close_all([run.close for run in runs]))

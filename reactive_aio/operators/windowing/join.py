@@ -25,7 +25,7 @@ NAMES: Final = ("right", "left")
 HOWS: Final = ("inner", "left", "outer")
 
 Sided = tuple[int, Any]
-"""An element, behind the side that it belongs to."""
+"""An element, after the side that it belongs to."""
 
 
 @frozen
@@ -57,7 +57,7 @@ class OnSide(Stage[Any, Sided]):
 
 @frozen
 class KeyOfSide:
-    """The function that gives the key of an element, whatever its side."""
+    """The function of an element's key, whatever its side."""
 
     right: Callable[[Any], Any]
     left: Callable[[Any], Any]
@@ -84,7 +84,7 @@ class PlaceOfSide:
 
 @frozen
 class JoinOfKey(Stage[Sided, Pair]):
-    """Joins the elements of one key, behind the operators of each side."""
+    """Joins the elements of one key, after the operators of each side."""
 
     right: Steps
     left: Steps
@@ -98,7 +98,7 @@ class JoinOfKey(Stage[Sided, Pair]):
 
     @property
     def arguments(self) -> str:
-        """How they are joined."""
+        """The kind of join."""
         return f"how={self.how!r}"
 
     def transform(self) -> Transform[Sided, Pair]:
@@ -194,13 +194,13 @@ class Joining(Transform[Sided, Pair]):
     met: bool = field(init=False, default=False)
     """Whether an element of the left side has come."""
     left: int = field(init=False, default=0)
-    """How many pairs are still to come of the left element at hand."""
+    """The number of pairs that are still to come for the current left element."""
 
     def __attrs_post_init__(self) -> None:
         self.sides = BySide(self.stage.right, self.stage.left)
 
     def apply(self, items: Iterator[Sided]) -> Generator[Pair]:
-        """Hold the right ones, and give each left one with all of them."""
+        """Hold the right elements, and emit each left one with all of them."""
         return self._joined(self.sides.apply(items))
 
     def _joined(self, pairs: Iterable[Pair]) -> Generator[Pair]:
@@ -231,7 +231,7 @@ class Joining(Transform[Sided, Pair]):
 
     @property
     def unmet(self) -> bool:
-        """Whether right ones are to be given by themselves, once the left side has ended."""
+        """Whether right elements are still to be emitted alone, once the left side has ended."""
         return self.stage.how == "outer" and not self.met and bool(self.held)
 
     @property
@@ -245,7 +245,7 @@ class Joining(Transform[Sided, Pair]):
         return self.left > 0
 
     def close(self) -> None:
-        """Let go of what is held. The hook hears of what nobody has had."""
+        """Drop the held elements. The hook gets those that were not emitted."""
         held, self.held = self.held, deque()
         if not self.met:  # the others have been given
             discard(held)

@@ -90,7 +90,7 @@ def _decimal(key: Decimal) -> bytes:
 
 
 def _number(negative: bool, digits: str, exponent: int) -> bytes:
-    """Write what is in sign, digits and the power of ten of the first of these: the same for all types of numbers."""
+    """Write a number as sign, digits and power of ten: the same for all types of numbers."""
     digits = digits.rstrip("0")
     if not digits:
         return NUMBER + b"\x01"

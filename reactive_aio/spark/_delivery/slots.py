@@ -57,7 +57,7 @@ class Seat:
 
     @staticmethod
     def at(cluster: Hashable, wake: Callable[[], None]) -> Seat:
-        """Have a slot left for a new subscription."""
+        """Reserve a slot for a new subscription."""
         with _LOCK:
             slots = _CLUSTERS.setdefault(cluster, Slots())
             seat = Seat(wake, slots)
@@ -79,7 +79,7 @@ class Seat:
         return taken
 
     def decline(self) -> None:
-        """Want no more than is held: those who were refused as well are not to wait for this one."""
+        """Request no more slots, so that other refused flows do not wait for this one."""
         if self.refused:
             with _LOCK:
                 self.refused = 0

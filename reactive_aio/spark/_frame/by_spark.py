@@ -1,4 +1,4 @@
-"""Stages that Spark runs by a method of its frames, where that gives what the stage gives.
+"""Stages that Spark runs by a method of its frames, if that has the same result.
 
 It is so only where nobody relies on an order (``ordered=False``). Else the first n rows are those of the first partitions, and
 Spark gives any: it brings rows together as they come over the network.

@@ -1,4 +1,4 @@
-"""The stage of ``handle`` in the tasks behind a frame, where one partition can't end the others."""
+"""The stage of ``handle`` in the tasks of a frame, where one partition can't end the others."""
 
 from __future__ import annotations
 

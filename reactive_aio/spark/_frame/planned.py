@@ -28,7 +28,7 @@ def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
 
 
 def named(work: partial[Any], source: FromSpark) -> Any:
-    """Have Spark's plans show the operators."""
+    """Show the operators in Spark's plans."""
     known: Any = work  # a partial has no name of its own, and takes one
     known.__name__ = known.__qualname__ = source.work
     return known

@@ -1,4 +1,4 @@
-"""Questions to Spark that are asked when something is built or begins, and what is said where the session has ended."""
+"""Questions to Spark when something is built or begins, and the errors for a session that has ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_stopped(at: SparkSession | SparkContext) -> bool:
 
 
 def check_running(method: str, at: SparkSession | SparkContext) -> None:
-    """Refuse a session that has been stopped."""
+    """Raise if a session has been stopped."""
     if is_stopped(at):
         raise SparkJobError(f"{method}(): {STOPPED}. Start another session, and make the data with it")
 

@@ -46,7 +46,7 @@ class Jobs(Protocol):
     """The jobs that the calls start."""
 
     def enter(self) -> None:
-        """Have those of the thread on which this is called known together."""
+        """Group the jobs of the calling thread under one tag."""
 
     def cancel(self) -> None:
         """Cancel them; from another thread."""
@@ -81,7 +81,7 @@ class JobTag:
         self.session.addTag(self.name)
 
     def cancel(self) -> None:
-        """Interrupt what has the tag."""
+        """Interrupt the jobs with the tag."""
         self.session.interruptTag(self.name)
 
 

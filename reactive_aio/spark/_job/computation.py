@@ -28,4 +28,4 @@ class Gathered:
 
     java_rdd: Any
     groups: tuple[Group, ...]
-    """The groups that were asked for, or parts of them where Spark would not keep the order of a whole one."""
+    """The requested groups, or parts of them if Spark would not keep the order of a whole one."""

@@ -20,7 +20,7 @@ from attrs import define, field
 PREFIX: Final = "reactive_aio-"
 """The names of all groups of jobs begin with this."""
 RECENT: Final = 256
-"""The stages and blocks that are remembered; what is said of them is said within seconds."""
+"""The number of remembered stages and blocks. Messages on them come within seconds."""
 LOGGERS: Final = (
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.storage.BlockManager",
@@ -32,7 +32,7 @@ _LOCK: Final = Lock()
 
 
 def hush(context: Any, group: str) -> None:
-    """Have the driver log nothing of the tasks of a group of jobs that is about to be cancelled.
+    """Let the driver log nothing about the tasks of a group of jobs that is about to be cancelled.
 
     Called on a thread.
     """
@@ -50,7 +50,7 @@ class Hushed:
     _filter: Any = field(init=False, default=None)
 
     def add(self, context: Any, group: str) -> None:
-        """Leave out what is said of a group."""
+        """Leave out the messages about a group."""
         found = list(_stages_of(context, group)) if str(context.master).startswith("local") else []
         self._stages.extend(stage.stageId() for stage in found)
         self._data.extend(each for stage in found for each in _items(stage.rddIds()))

@@ -20,7 +20,7 @@ EVERY: Final = 0.25
 
 @define(eq=False)
 class Preparing:
-    """How far it is; found out by a thread, for it takes calls into the JVM, from when it is first asked for."""
+    """Its progress. A thread finds it out by calls into the JVM, from the first request on."""
 
     context: SparkContext
     group: str
@@ -47,12 +47,12 @@ class Preparing:
         return self._found
 
     def end(self) -> None:
-        """Look no more: partitions have begun, or the flow has ended."""
+        """Stop looking: partitions have begun, or the flow has ended."""
         with self._lock:
             self._over.set()
 
     def join(self) -> None:
-        """Let the thread, which has been told to end, be gone."""
+        """Wait for the thread, which is ending."""
         if self._thread is not None:
             self._thread.join()
 

@@ -22,7 +22,7 @@ def text_of(error: BaseException) -> str:
 
 
 def told(error: Exception, context: Any = None) -> str:
-    """Say it in a line, with what it came from. ``context`` is that of the session, which may have been stopped."""
+    """Return the failure and its cause in one line. ``context`` is that of the session, which may have been stopped."""
     if context is not None and context._jsc is None:
         return "its session has been stopped"
     line = _line(text_of(error)) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The part of a plan about a region on Spark. It takes calls into the JVM, so it is asked for when a plan is shown."""
+"""The part of a plan about a region on Spark. It makes calls into the JVM, so it is made only for a shown plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ui_of(context: SparkContext) -> tuple[str, ...]:
 
 
 def partitions_of(source: FromSpark) -> str:
-    """Count the partitions of an RDD; those of a frame are known when it runs, and to find out earlier may run it."""
+    """Count the partitions of an RDD. Those of a frame are known when it runs, and counting earlier may run it."""
     if not isinstance(source.data, RDD):
         return "partitions as Spark plans them"
     try:

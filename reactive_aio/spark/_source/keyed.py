@@ -33,7 +33,7 @@ class SparkKeyed(FromSpark):
 
     @staticmethod
     def of(before: FromSpark, step: Placed[Stage[Any, Any]]) -> SparkKeyed:
-        """Shuffle what a source gives."""
+        """Shuffle the elements of a source."""
         by: Any = step  # one of the two stages that shuffle
         stage = Placed(behind_shuffle(by.operator), step.origin)
         left = before.capabilities.after(KEYED)

@@ -1,4 +1,4 @@
-"""Columns and fields by names that Spark can tell apart, and that do not lead it astray."""
+"""Columns and fields by names that Spark can tell apart, and does not misread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def quoted(name: str) -> str:
 
 
 def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
-    """Have the fields of structs pass under numbers where two have one name, which Arrow has no room for."""
+    """Number the fields of structs if two have the same name, which Arrow does not allow."""
     wanted = [None if each is None else _numbered(each) for each in declared or ()]
     if wanted == list(declared or ()):
         return frame

@@ -49,7 +49,7 @@ class Ranges:
     failure: bytes | None = None
     """A frame, where a partition has failed, or its elements can't be compared, or are more than there may be."""
     lifeline: Address | None = None
-    """Where somebody listens for as long as the ranges are wanted."""
+    """The address that listens as long as the ranges are needed."""
 
     @property
     def keys(self) -> Keys:
@@ -74,7 +74,7 @@ class Ranges:
             return evolve(self, failure=self._failure(error, "samples of the partitions"))
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
-        """Cut the sorted partition number ``run``: give the number of a range, and the elements that belong there."""
+        """Cut the sorted partition number ``run``. Yield the number of a range, and the elements in it."""
         with WhileWanted(self.lifeline):
             yield from self._cut(run, records)
 
@@ -129,7 +129,7 @@ class Known(AbstractContextManager[Callable[[Any], Any]]):
 
 @frozen
 class Cuts:
-    """Where the lists of a task are cut, which has many of them."""
+    """The places to cut the many lists of a task."""
 
     keys: Keys
     starts: list[Any]
@@ -168,7 +168,7 @@ def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any
 
 
 def sample(records: Iterable[Any]) -> Iterator[bytes]:
-    """Choose some elements of a sorted partition, evenly spaced, and count all; of an empty one give nothing."""
+    """Choose some elements of a sorted partition, evenly spaced, and count all. An empty partition yields nothing."""
     count, some = 0, list[Any]()
     for data in map(_data, watched(iter(records))):
         frame = _frame(data)

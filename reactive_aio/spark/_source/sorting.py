@@ -34,7 +34,7 @@ class SparkSorted(FromSpark):
 
     @staticmethod
     def of(before: FromSpark, sort: Placed[Stage[Any, Any]]) -> SparkSorted:
-        """Sort what a source gives."""
+        """Sort the elements of a source."""
         return SparkSorted(
             before.data, None, before.prefetch, stages=(sort,), variables=before.variables, before=before
         )

@@ -63,7 +63,7 @@ class FromSpark(Pushed[Any]):
     capabilities: Capabilities = field(
         default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
     )
-    """The capabilities of the workers behind the last stage."""
+    """The capabilities of the workers after the last stage."""
 
     @property
     def of_data(self) -> Capabilities:
@@ -205,14 +205,14 @@ class FromSpark(Pushed[Any]):
         return work._jdf.javaToPython()
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
-        """Choose the columns that are read, and tell the task."""
+        """Choose the columns to read, and pass them to the task."""
         assert task.reading is not None
         frame, reading = selected(frame, task.reading)
         return frame, evolve(task, reading=reading, sliced=self.makes_rows)
 
 
 def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
-    """Choose the columns that are read, and see that they can be told apart. A frame of Spark Connect will do."""
+    """Choose the columns to read, and make their names unique. A frame of Spark Connect is accepted."""
     frame = frame if reading.columns is None else frame.select(*map(quoted, reading.columns))
     labels = tuple(frame.columns)
     if not labels:

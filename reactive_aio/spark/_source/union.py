@@ -24,7 +24,7 @@ MOST: Final = 64
 
 @frozen(eq=False)
 class SparkUnion(FromSpark):
-    """Several sources, in their order; each with stages of its own, and then those of all."""
+    """Several sources, in their order, each with its own stages, and then the stages of all."""
 
     parts: tuple[FromSpark, ...] = field(default=(), kw_only=True)
     method: str = field(default="concat", kw_only=True)
@@ -36,7 +36,7 @@ class SparkUnion(FromSpark):
 
     @property
     def arguments(self) -> str:
-        """Return what is done in each, or once for all where it is the same."""
+        """Return the steps of each, or once those of all if they are the same."""
         works = [part.elsewhere.work for part in self.parts]
         return f"{works[0]}, {len(works)}" if self.method == "repeat" else ", ".join(works)
 
@@ -75,7 +75,7 @@ class SparkUnion(FromSpark):
 
 
 def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
-    """Put sources together, if they are to be read in order, by one session and on the same terms."""
+    """Combine sources, if they are read in order, by one session and on the same terms."""
     from .keyed import SparkKeyed
 
     parts: list[FromSpark] = []

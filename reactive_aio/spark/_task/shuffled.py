@@ -154,7 +154,7 @@ class Spread(Stage[Row, Any]):
 
 
 def pickled(value: object, classes: MainClasses) -> bytes:
-    """Pickle an element: by value what belongs to the main module and is none of these classes, or can't be imported at all."""
+    """Pickle an element: by value objects of the main module, but these classes, and objects that can't be imported."""
     if _is_plain(value):
         return pickle.dumps(value, 5)  # which refers to no class, and takes a fraction of the time
     try:
@@ -209,7 +209,7 @@ def looked_at(row: Row) -> Found:
 
 @define(eq=False)
 class InTurnByKey(OneByOne):
-    """The key at hand, in one partition."""
+    """The current key, in one partition."""
 
     by: GroupByKey
 

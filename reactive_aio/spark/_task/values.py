@@ -171,7 +171,7 @@ def _span(column: Any) -> tuple[int, int]:
 
 
 def spark_rows(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    """Make Rows without the checks of their constructor, which cost more than all the rest."""
+    """Make Rows without the checks of their constructor, which cost more than everything else."""
     plain: Any = tuple
     new, fields = plain.__new__, list(names)
     for values in rows:
@@ -219,7 +219,7 @@ def _by_the_clock(instants: Any) -> list[Any]:
 
 
 def _check_range(column: Any) -> None:
-    """Refuse a value that Python has no type for, since numpy would make a plain number of it."""
+    """Raise for a value without a type in Python, because numpy would make a plain number of it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

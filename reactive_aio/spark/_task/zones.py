@@ -1,4 +1,4 @@
-"""Time zones by the names that Spark has for them, which are those of Java."""
+"""Time zones by Spark's names for them, which are those of Java."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a str
 
 
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
-"""Types that are no row, but the value of an only column."""
+"""Types that are not a row, but the value of the only column."""
 
 
 def _arrow() -> Any:
@@ -72,7 +72,7 @@ class Columns:
 
     struct: StructType
     kind: type[Any] | None
-    """The class that all elements are of, if the schema was given as one."""
+    """The class of all elements, if the schema is one."""
     zone: tzinfo
     """The zone of times that name none, as those have none that are read from Spark."""
     schema: Any = field(init=False, repr=False)
@@ -139,7 +139,7 @@ class _Unfit(Exception):  # noqa: N818 - becomes the error of the library where 
 
 
 def check_types(wanted: DataType, kinds: set[type]) -> None:
-    """Refuse values of types that the column would take for something else, or not at all."""
+    """Raise for values of types that the column would misread, or refuse."""
     for data_type, accepted, refused in ACCEPTED:
         if isinstance(wanted, data_type):
             for kind in kinds - {type(None)}:
@@ -173,7 +173,7 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
 
 
 def _without_zone(value: datetime) -> datetime:
-    """Refuse a time of a zone, which Arrow would turn into one of UTC."""
+    """Raise for a time with a zone, which Arrow would convert to UTC."""
     if value.tzinfo is not None:
         raise _Unfit("it has a time zone")
     return value

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MANIFEST: Final = "_batch.json"
 """Lies beside the data of a batch. Spark reads no file whose name begins so."""
 LEFTOVER: Final = "-[^-]+"
-"""The names of folders that are being written, behind that of their batch: a longer one is another run's."""
+"""The end of the names of temporary folders, after that of their batch. A longer name is another run's."""
 REPLACES: Final = "_replaces.json"
 """The names of what a run has still to remove, until it has done so."""
 MODES: Final = ("append", "overwrite", "error", "ignore")
@@ -146,7 +146,7 @@ class Files(BatchWriter):
         return self.committed()
 
     def finish(self) -> None:
-        """Remove what the run replaces: behind its commit, so that a crash loses nothing."""
+        """Remove the data that the run replaces, after its commit, so that a crash loses nothing."""
         _, files = self._hadoop()
         own = f"{COLUMN}={self.run}-all"
         if REPLACES not in self._names(files, own):
@@ -161,7 +161,7 @@ class Files(BatchWriter):
         return rows
 
     def _others(self) -> list[str]:
-        """List the data of others: what Spark hides from readers is none."""
+        """List the data of others, without entries that Spark hides from readers."""
         own = f"{COLUMN}={self.run}-all"
         return sorted(name for name in self._names(self._hadoop()[1]) if name[0] not in "_." and name != own)
 

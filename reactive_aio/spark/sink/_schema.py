@@ -57,7 +57,7 @@ def struct_of(method: str, schema: Schema) -> StructType:
 
 
 def _check_arrow(method: str, struct: StructType) -> None:
-    """Refuse columns that do not travel as Arrow, such as those of varchar(9), which a string does for."""
+    """Raise for columns that do not travel as Arrow, such as varchar(9). Use a string for those."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -74,7 +74,7 @@ def _check_arrow(method: str, struct: StructType) -> None:
 
 
 def check_schema(method: str, schema: object) -> None:
-    """Refuse at once what is no schema, and a class with a field that has no column type."""
+    """Raise unless the value is a schema, and for a class with a field that has no column type."""
     if isinstance(schema, type) and attrs.has(schema):
         struct_of(method, schema)
     elif not isinstance(schema, (str, StructType)):

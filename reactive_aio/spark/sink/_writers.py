@@ -1,4 +1,4 @@
-"""Where batches are written to, and what each kind of place guarantees.
+"""The places to write batches to, and the guarantees of each kind.
 
 A batch has a name, made of the *run* it belongs to and its number. A second write of the same run, because the first has failed in the middle,
 finds the batches that are there and goes on behind them.
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
 COLUMN: Final = "batch"
 OF_A_RUN: Final = r"-(\d{8,}|all)"
-"""The names of batches behind that of their run."""
+"""The end of the names of batches, after that of their run."""
 PATIENCE: Final = 10.0
-"""Seconds in which Spark tells how many rows it has written: mostly it has done so when the write returns."""
+"""Seconds for Spark to report how many rows it has written. Mostly it has done so when the write returns."""
 
 
 @frozen
@@ -46,7 +46,7 @@ class Committed:
     of ``Frames`` has not evaluated its frame."""
 
     def check(self, *, whole: bool) -> None:
-        """Refuse to go on with a run that was written the other way."""
+        """Raise if a run was written the other way."""
         if self.batches and self.whole is not whole:
             how = "in one job, with size=None" if self.whole else "in batches, with a size"
             raise ValueError(f"run {self.run!r} was written {how}. Repeat it so, or give another run")
@@ -81,7 +81,7 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
 
 @frozen
 class BatchWriter(ABC):
-    """Where ``Flow.to_spark`` writes to. Its methods are called on a thread, one at a time.
+    """A place for ``Flow.to_spark`` to write to. Its methods are called on a thread, one at a time.
 
     ``run`` names what is written: the same run again goes on behind the batches that are there. Without a name
     each writer is a run of its own.
@@ -99,7 +99,7 @@ class BatchWriter(ABC):
 
     @abstractmethod
     def committed(self) -> Committed:
-        """Look up what is there of the run."""
+        """Look up the committed part of the run."""
 
     @abstractmethod
     def write(self, frame: DataFrame, batch: Batch) -> None:
@@ -205,7 +205,7 @@ class Table(BatchWriter):
 
 @frozen
 class Frames(BatchWriter):
-    """A function of one's own, called with the frame of each batch and its number, as by ``foreachBatch``.
+    """Your own function, called with the frame of each batch and its number, as by ``foreachBatch``.
 
     Its guarantee is its own: at least once, since a flow that is run again writes all batches again. It is exactly once
     if the function drops or replaces a number that it has seen.

@@ -70,7 +70,7 @@ async def to_spark(
 
 
 def check_arguments(writer: BatchWriter, schema: Schema) -> None:
-    """Refuse what is no writer or no schema, and a session that has been stopped."""
+    """Raise unless the arguments are a writer and a schema, and if a session has been stopped."""
     given: Any = writer
     if not isinstance(given, BatchWriter):
         raise TypeError(
@@ -100,7 +100,7 @@ class Sink:
     _columns: Columns = field(init=False)
 
     async def begin(self, schema: Schema) -> Committed:
-        """Learn what is there."""
+        """Look up the committed batches."""
         self.done = await self.calls(self._begin, schema)
         return self.done
 

@@ -45,7 +45,7 @@ class Writing:
     partition: int
     writer: asyncio.StreamWriter
     wanted: int = field(init=False, default=0)
-    """Rows that it has at hand and may not send yet."""
+    """Rows that it has and may not send yet."""
     granted: int = field(init=False, default=0)
 
     def say(self, said: Frame) -> None:
@@ -71,20 +71,20 @@ class Arrival:
     why: str = field(init=False, default="the flow that the stream is written to has ended")
     """The text for Spark where it is refused."""
     _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
-    """The rows of each partition that have arrived. A later attempt of its task goes on behind them."""
+    """The rows of each partition that have arrived. A later attempt of its task goes on after them."""
     _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
     """For each partition the attempts that wait to see whether the one before is lost. Spark bounds them."""
     _lines: set[Writing] = field(init=False, factory=set[Writing])
     _alone: asyncio.TimerHandle | None = field(init=False, default=None)
     """Counts the time without any task."""
     _waiting: deque[Writing] = field(init=False, factory=deque[Writing])
-    """Tasks that have rows at hand, in the order in which they have their turn."""
+    """Tasks that have rows to send, in the order of their turns."""
     _free: int = field(init=False, default=0)
     """Rows that were requested and that no task has been granted."""
     _inlet: Inlet[Any] | None = field(init=False, default=None)
     _opened: bool = field(init=False, default=False)
     _end: tuple[BaseException | None] | None = field(init=False, default=None)
-    """How the rows have ended."""
+    """The end of the rows."""
 
     def hand_over(self, failed: Callable[[BaseException], None]) -> Handover:
         """Return the handover, which is settled when the subscriber has decided."""
@@ -240,7 +240,7 @@ class Arrival:
         self._finish(None)
 
     def give_up(self, error: Exception) -> None:
-        """Have it end by an error, and be refused."""
+        """End it by an error, and refuse it."""
         self.why = str(error)
         self.handover.settle(accepted=False)
         self._finish(error)
@@ -262,7 +262,7 @@ class Arrival:
 
     @property
     def _word(self) -> Frame:
-        """The answer to tasks once it has been decided: rows that were not read are not wanted, or the task fails."""
+        """The answer to tasks after the decision: unread rows are not needed, or the task fails."""
         if self.handover.accepted:
             return Frame(STOP, self.delivery.batch)
         return Frame(FAILED, self.delivery.batch, pickled=self.why.encode())
@@ -318,7 +318,7 @@ class WrittenBatch(Consumable[T]):
 
     @property
     def rows(self) -> Flow[T]:
-        """The rows as a flow, to be read once: partitions as they come, each in its order.
+        """The rows as a flow, to be read once. Partitions come as they arrive, each in its order.
 
         It completes when Spark has confirmed all tasks. Errors: SparkJobError where Spark gives the batch up, which
         comes again if the query begins again.

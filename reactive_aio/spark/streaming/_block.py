@@ -16,7 +16,7 @@ class Closable(Protocol):
     """A resource that is closed in the end."""
 
     async def close(self) -> BaseException | None:
-        """Leave nothing behind. Return what the cleanup has failed with."""
+        """Close everything. Return the errors of the cleanup."""
 
 
 C = TypeVar("C", bound=Closable)

@@ -30,7 +30,7 @@ from ._line import dial
 # `Any` stands for batches of Arrow, whose stubs know it by halves.
 
 QUERY, RUN, BATCH = "sql.streaming.queryId", "spark.jobGroup.id", "streaming.sql.batchId"
-"""Where Spark tells its tasks what they work for. The job group of a streaming query is its run."""
+"""The property by which Spark tells its tasks their job. The job group of a streaming query is its run."""
 WHOM = "the inbox that the stream is written to"
 
 
@@ -41,7 +41,7 @@ class Written(WriterCommitMessage):
     delivery: Delivery
     partition: int
     rows: int | None
-    """How many it had, or None where the loop wanted no more of them."""
+    """The number of its rows, or None if the loop needed no more of them."""
 
 
 class FlowWriter(DataSourceStreamArrowWriter):
@@ -65,12 +65,12 @@ class FlowWriter(DataSourceStreamArrowWriter):
         return Written(delivery, task.partitionId(), rows)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Wait until the subscriber has consumed the micro-batch. There is none where nothing was to be written."""
+        """Wait until the subscriber has consumed the micro-batch. There is none if nothing was written."""
         del batchId
         self._tell(COMMIT, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Say that the micro-batch will come again, if it does."""
+        """Report that the micro-batch will come again, if it does."""
         del batchId
         self._tell(ABORT, messages)
 
@@ -117,7 +117,7 @@ class Conversation:
 
     @property
     def spoken_to(self) -> bool:
-        """Whether there is something to hear, without waiting."""
+        """Whether there is something to read, without waiting."""
         return bool(self._heard) or bool(select.select([self._socket], [], [], 0)[0])
 
     def hear(self) -> Frame:
@@ -168,7 +168,7 @@ class Push:
     stopped: bool = field(init=False, default=False)
 
     def to_end(self, batches: Iterator[Any]) -> int | None:
-        """Push all rows and give their number, or None if no more were wanted."""
+        """Push all rows and return their number, or None if no more were needed."""
         self._take()
         rows = 0
         for batch in batches:

@@ -70,16 +70,16 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offset(self._ask(BEGIN))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Let a batch be as large as the feed says."""
+        """Limit a batch to the size that the feed allows."""
         return ReadMaxRows(int(option(self._options, "rows")))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Admit what has come, as far as the limit allows; to the end of the flow the next row is waited for."""
+        """Admit the arrived rows, up to the limit. To run to the end of the flow, wait for the next row."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else UNLIMITED
         return self._offset(self._ask(LATEST, self._place(start), most, int(self._to_the_end)))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Take for available all that the flow will give: it makes its elements when they are asked for."""
+        """Count as available all elements that the flow will emit: it makes them on request."""
         self._to_the_end = True
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -101,7 +101,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from from_arrow(stream)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Say which rows will not be asked for again."""
+        """Report which rows will not be requested again."""
         self._connected().ask(COMMIT, self._place(end))
 
     def stop(self) -> None:

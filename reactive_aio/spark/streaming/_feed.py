@@ -61,7 +61,7 @@ def feed(
     partitions: int = 1,
     name: str | None = None,
 ) -> AbstractAsyncContextManager[Feed]:
-    """Have Spark read a flow as a stream, for the length of an ``async with`` block.
+    """Let Spark read a flow as a stream, for the length of an ``async with`` block.
 
     ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The feed
     subscribes to the flow when the query asks for its first row. A query that begins again from its checkpoint gets the
@@ -113,7 +113,7 @@ def _check_flow(given: object, told: str) -> None:
 
 
 def _check_source(source: object) -> None:
-    """Refuse what is neither a flow nor makes one."""
+    """Raise unless the value is a flow or a function that returns one."""
     if callable(source):
         check_function("feed", source, "return the flow from an ordinary function")
     else:
@@ -173,7 +173,7 @@ class Feed:
     error: BaseException | None = field(init=False, default=None)
     """The failure of the flow."""
     _came: asyncio.Event = field(init=False, factory=asyncio.Event)
-    """Set when something has come; who waits clears it."""
+    """Set when something has come. The waiting task clears it."""
     _room: asyncio.Event = field(init=False, factory=asyncio.Event)
 
     def __attrs_post_init__(self) -> None:
@@ -222,7 +222,7 @@ class Feed:
         await self._reception.open()
 
     async def close(self) -> BaseException | None:
-        """Leave nothing behind. Return what the cleanup of the flow has failed with."""
+        """Close everything. Return the errors of the flow's cleanup."""
         try:
             await self._reception.close()
         finally:
@@ -240,7 +240,7 @@ class Feed:
     # -- the flow
 
     async def _begin_at(self, offset: int) -> None:
-        """Have the flow begin at an offset, unless it has come there already and the rows are kept."""
+        """Begin the flow at an offset, unless it has already come there and the rows are kept."""
         if self._pump is not None:
             if offset >= self._backlog.first or not callable(self._source):
                 return
@@ -272,7 +272,7 @@ class Feed:
         return flow
 
     async def _run(self, flow: Flow[Any]) -> BaseException | None:
-        """Take what the flow gives. Return what its cleanup fails with when it is left."""
+        """Take the elements of the flow. Return the error of its cleanup when it is left."""
         left, failure = False, None
         try:
             async with flow.open() as items:
@@ -291,7 +291,7 @@ class Feed:
         return None
 
     def _ended(self, failure: BaseException | None) -> None:
-        """Note how the flow has ended: an element that is no row came before the failure."""
+        """Note how the flow has ended. An element that is not a row came before the failure."""
         self._backlog.settle()
         wrong = self._backlog.error
         if wrong is not None and failure is not None:
@@ -355,7 +355,7 @@ class Feed:
         )
 
     async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
-        """Say how far a batch may go. The end is reached, or the flow has failed, behind what came before."""
+        """Return how far a batch may go. The end of the flow, or its failure, comes after the earlier rows."""
         await self._begin_at(start)
         self._admit(start + self._ahead)
         backlog = self._backlog

@@ -1,4 +1,4 @@
-"""The wire of a feed: what the processes of a streaming query ask of the event loop that the rows come from.
+"""The wire of a feed: the requests of a streaming query's processes to the event loop with the rows.
 
 ::
 

@@ -45,7 +45,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 PAST: Final = 64
-"""Runs of a query that are remembered as over: tasks that Spark has given up do not come later than that."""
+"""The number of ended runs of a query to remember: tasks that Spark has given up do not come later."""
 
 
 @overload
@@ -67,7 +67,7 @@ def inbox(
 def inbox(
     as_: type[Any] = Row, *, host: str = LOOPBACK, port: int = 0, prefetch: int = 8192, patience: float = 300.0
 ) -> AbstractAsyncContextManager[Inbox[Any]]:
-    """Have Spark write a stream to a flow, for the length of an ``async with`` block.
+    """Let Spark write a stream to a flow, for the length of an ``async with`` block.
 
     ``own.batches`` is the flow of micro-batches. Each has its number and its ``rows``, of the class ``as_``, as in
     ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` starts a query that writes a streaming DataFrame there.
@@ -134,7 +134,7 @@ class Inbox(Generic[T]):
     _over: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when the query that was started here has ended."""
     _end: tuple[Exception | None] | None = field(init=False, default=None)
-    """How it ended."""
+    """The error that ended it, if any."""
     _closed: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
@@ -149,7 +149,7 @@ class Inbox(Generic[T]):
 
     @property
     def batches(self) -> Flow[WrittenBatch[T]]:
-        """The micro-batches, for one subscriber at a time. The next subscriber is given what this one has not had.
+        """The micro-batches, for one subscriber at a time. The next subscriber gets those that this one has not had.
 
         It completes when the query does that was started here, or when the inbox is closed.
         """
@@ -166,7 +166,7 @@ class Inbox(Generic[T]):
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
     ) -> StreamingQuery:
-        """Have a streaming DataFrame written here, and give the query. It is stopped with the subscriber or the inbox.
+        """Let Spark write a streaming DataFrame here, and return the query. It stops with the subscriber or the inbox.
 
         ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
         Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
@@ -193,7 +193,7 @@ class Inbox(Generic[T]):
         return running
 
     def _check(self, frame: DataFrame) -> None:
-        """Refuse a frame that can't be written here; by calls into the JVM."""
+        """Raise for a frame that can't be written here; with calls into the JVM."""
         with asking("Inbox.start", frame.sparkSession):
             if not frame.isStreaming:
                 raise TypeError("Inbox.start() takes a streaming DataFrame, made with spark.readStream")
@@ -211,7 +211,7 @@ class Inbox(Generic[T]):
         await self._reception.open()
 
     async def close(self) -> None:
-        """Leave nothing behind."""
+        """Close everything."""
         self._closed = True
         try:
             if self._query is not None:
@@ -225,7 +225,7 @@ class Inbox(Generic[T]):
             await self._reception.close()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the event loop, from any thread."""
+        """Call ``handle(value)`` on the event loop, from any thread."""
         with suppress(RuntimeError):  # the loop has been closed, and nobody is left to hear of it
             self._loop.call_soon_threadsafe(handle, value)
 
@@ -258,7 +258,7 @@ class Inbox(Generic[T]):
                 self._arrival.give_up(SparkJobError("the subscriber has cancelled"))
 
     def offer(self) -> None:
-        """Hand the micro-batch over when it is asked for."""
+        """Hand the micro-batch over when it is requested."""
         arrival, reader = self._arrival, self._reader
         if arrival is None or arrival.offered or arrival.handover.settled or reader is None or not reader.demand:
             return
@@ -296,7 +296,7 @@ class Inbox(Generic[T]):
             self._started.set_result(None)
 
     def offered(self, offer: object) -> None:
-        """Nothing: this query calls nobody back."""
+        """Nothing: this query makes no callbacks."""
 
     def broken(self, error: BaseException) -> None:
         """Nothing: its micro-batches say so themselves."""
@@ -369,7 +369,7 @@ class Inbox(Generic[T]):
         return arrival
 
     async def _judged(self, kind: int, delivery: Delivery, rows: dict[str, int | None]) -> Frame:
-        """Say to the driver whether a micro-batch has been consumed, when that is known."""
+        """Tell the driver whether a micro-batch has been consumed, when that is known."""
         arrival = self._arrival
         if arrival is None or arrival.delivery != delivery:
             return _failed(f"micro-batch {delivery.batch} is unknown to this inbox")

@@ -45,7 +45,7 @@ class Reader:
         self._tell()
 
     def cancel(self) -> None:
-        """Leave; what has not been acknowledged is not committed."""
+        """Leave. A batch that has not been acknowledged is not committed."""
         self._over = True
         self.inbox.post(self.inbox.left_by, self)
 
@@ -73,7 +73,7 @@ class Reader:
             self.inlet.post(self.inlet.on_error, error)
 
     def release(self) -> None:
-        """Say that nothing is left to clean up."""
+        """Report that nothing is left to clean up."""
         release, self._release = self._release, None
         if release is not None:
             release()

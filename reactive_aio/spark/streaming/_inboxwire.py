@@ -48,7 +48,7 @@ class Delivery:
 
 
 def frame(kind: int, delivery: Delivery, **more: Any) -> Frame:
-    """Say something of a delivery."""
+    """Make a message about a delivery."""
     return Frame(kind, delivery.batch, pickled=json.dumps({**asdict(delivery), **more}).encode())
 
 

@@ -26,7 +26,7 @@ class Ledger(Protocol[X_co]):
     """Remembers which micro-batches have taken effect."""
 
     def entry(self, query: str, batch: int, /) -> AbstractAsyncContextManager[X_co | None]:
-        """Begin a transaction for a batch, or give None where the batch has taken effect before.
+        """Begin a transaction for a batch, or return None if the batch has already taken effect.
 
         When the block ends without an error, commit the transaction's work and the number of the batch *together*. Else
         commit neither. The numbers of a query grow.
@@ -104,7 +104,7 @@ class SqliteLedger:
     path: str | PathLike[str]
 
     def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:
-        """Begin a transaction, or tell that the batch has taken effect."""
+        """Begin a transaction, or report that the batch has taken effect."""
         return _Entry(self, query, batch)
 
     def begin(self) -> _Transaction:
@@ -152,5 +152,5 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
             await self._close()
 
     async def _close(self) -> None:
-        """Close the connection, and so roll back what has not been committed."""
+        """Close the connection, which rolls back uncommitted work."""
         await asyncio.to_thread(self._connection.close)

@@ -1,4 +1,4 @@
-"""A micro-batch of a streaming query, handed over to the subscriber, who says when it has been consumed."""
+"""A micro-batch of a streaming query, for the subscriber, who acknowledges it when it has been consumed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Handover:
         return self._settled.is_set()
 
     def settle(self, *, accepted: bool) -> bool:
-        """Decide, and give what has been decided: the first word counts."""
+        """Decide, and return the decision. Only the first one counts."""
         with self._lock:
             news = not self.settled
             if news:
@@ -73,7 +73,7 @@ class Consumable(ABC, Generic[T]):
         """The rows as a flow."""
 
     def acknowledge(self) -> None:
-        """Say that it has been consumed, from any thread. To say it again does nothing.
+        """Acknowledge that it has been consumed, from any thread. A second call does nothing.
 
         Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before. Then the
         batch comes again.
@@ -84,7 +84,7 @@ class Consumable(ABC, Generic[T]):
             )
 
     def fail(self, error: BaseException) -> None:
-        """Say that it can't be consumed, from any thread: the batch comes again, some other time.
+        """Refuse it, from any thread: the batch comes again, some other time.
 
         The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
         """
@@ -140,7 +140,7 @@ class MicroBatch(Consumable[T]):
 
     @property
     def rows(self) -> Flow[T]:
-        """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
+        """The rows as a flow, whose operators run in Spark's workers, as in ``Flow.from_spark``.
 
         Each subscription computes the batch anew. A batch of a stateful query has to be read to its end.
         """

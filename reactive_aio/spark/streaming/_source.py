@@ -1,4 +1,4 @@
-"""The source that is a streaming DataFrame: micro-batches, one at a time, each when it is asked for."""
+"""The source of a streaming DataFrame: micro-batches, one at a time, each on demand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
 
     @property
     def arguments(self) -> str:
-        """Return what is known without a call into the JVM."""
+        """Return the facts that are known without a call into the JVM."""
         return f"streaming DataFrame, as_={self.reading.kind.__name__}, checkpoint={self.checkpoint!r}"
 
     @property
@@ -90,7 +90,7 @@ class StreamSubscription:
     _query_id: str | None = field(init=False, default=None)
     _demand: int = field(init=False, default=0)
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
-    """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
+    """The micro-batch without demand yet, or whose query has yet to report its id."""
     _failure: BaseException | None = field(init=False, default=None)
     """The failure of the subscriber.
 
@@ -139,7 +139,7 @@ class StreamSubscription:
         self._fail()
 
     def cancel(self) -> None:
-        """Stop the query; what has not been acknowledged is not committed."""
+        """Stop the query. A batch that has not been acknowledged is not committed."""
         self._over = True
         self._query.stop()
 
@@ -151,7 +151,7 @@ class StreamSubscription:
         self._hand_over()
 
     def offered(self, offer: tuple[Any, int, Handover]) -> None:
-        """Take a micro-batch, and hand it over when it is asked for."""
+        """Take a micro-batch, and hand it over when it is requested."""
         if self._over:
             offer[2].settle(accepted=False)
         else:
@@ -220,7 +220,7 @@ class StreamSubscription:
 
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
-    """Check what a query is started with; give the folder of its checkpoint and its trigger."""
+    """Check the arguments of a query. Return the folder of its checkpoint and its trigger."""
     folder = str(checkpoint)
     if not folder:
         raise ValueError(
