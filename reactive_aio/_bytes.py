@@ -1,4 +1,4 @@
-"""Bytes as flows: cut into lines, and decompressed, with limits on what comes out."""
+"""Bytes as flows: cut into lines, and decompressed, with limits on the output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLICE: Final = 64
 PIECE: Final = 65_536
 """The most bytes of decompressed data that are emitted at a time."""
 CUT_ANYWHERE: Final = {"utf-8", "ascii", "iso8859-1"}
-"""The encodings in which a line means the same whatever is before it."""
+"""The encodings in which a line does not depend on the text before it."""
 ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
@@ -38,7 +38,7 @@ class TooLargeError(ValueError):
 def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
     r"""Split bytes into lines, without the line breaks ``\n`` and ``\r\n``.
 
-    Demand: one chunk is asked for when the lines of the one before have been emitted. One chunk and the beginning of a
+    Demand: one chunk is requested when the lines of the one before have been emitted. One chunk and the beginning of a
     line are kept.
     Errors: TooLargeError for a line of more than ``max_line`` bytes. When the body fails, the beginning of a line is dropped.
 
@@ -55,9 +55,9 @@ def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
 def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable[[bytes], T] = json.loads) -> Flow[T]:
     r"""Read lines of JSON (NDJSON). Empty lines are left out.
 
-    ``decode`` makes an element of a line. `json.loads` does.
+    ``decode`` turns a line into an element, as `json.loads` does.
     Demand: that of `split_lines`.
-    Errors: those of `split_lines`, and what ``decode`` raises, with the number of the line in the note.
+    Errors: those of `split_lines`, and exceptions of ``decode``, with the number of the line in the note.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import json_lines
@@ -70,12 +70,12 @@ def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable
 
 
 def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[bytes]:
-    """Decompress bytes whose Content-Encoding is "gzip" or "deflate". "identity" and "" leave them as they are.
+    """Decompress bytes whose Content-Encoding is "gzip" or "deflate". "identity" and "" leave them unchanged.
 
-    Demand: one chunk is asked for when what the one before has given has been emitted, in pieces of at most 64 KiB. Nothing is
-    decompressed ahead, so that a small body that stands for a large one costs no memory.
-    Errors: TooLargeError when it gives more than ``max_bytes`` bytes. ValueError for another encoding, when it is
-    called. ValueError too for data that is not so encoded or ends too early.
+    Demand: one chunk is requested when the output of the one before has been emitted, in pieces of at most 64 KiB.
+    Nothing is decompressed ahead, so a small body with a large content costs no memory.
+    Errors: TooLargeError for an output of more than ``max_bytes`` bytes. ValueError at the call for another encoding.
+    ValueError too for data with another encoding, or that ends too early.
 
     >>> import gzip
     >>> from reactive_aio import Flow
@@ -119,7 +119,7 @@ class Maker(ABC, Generic[L]):
 class ByChunk(Transform[bytes, list[L]]):
     """Returns the elements of a maker, some at a time. It requests a chunk when the one before has been emitted.
 
-    A chunk may stand for thousands of elements. So the event loop has its turns also in the middle of one.
+    A chunk may contain thousands of elements. So the event loop has its turns also in the middle of a chunk.
     """
 
     maker: Maker[L]
@@ -151,7 +151,7 @@ class ByChunk(Transform[bytes, list[L]]):
             self.inner = inner = None
 
     def demand(self, n: int) -> int:
-        """Ask for one chunk at most, and for none while there is more of the latest."""
+        """Request at most one chunk, and none while there is more of the latest."""
         return 0 if self.owing else min(n, 1)
 
     def finish(self) -> Iterable[list[L]]:

@@ -60,7 +60,7 @@ class Going(Taker):
 
     budget: Budget
     future: asyncio.Future[float]
-    """Tells for how long."""
+    """Returns how long."""
 
     def come(self) -> None:
         """Let the task go on, in a step of its own, which is counted here."""
@@ -167,7 +167,7 @@ class Budget:
         return clock() + part
 
     def _come(self) -> None:
-        """Give turns to the waiting members, and to those that they wake, as long as there is time.
+        """Run the turns of the waiting members, and of those that they wake, as long as there is time.
 
         The others come first in the next callback.
         """
@@ -204,7 +204,7 @@ class Budget:
     # -- time
 
     def lend(self) -> float:
-        """Give away the turn that is running, to be used outside of the callback. Return how long it is to last."""
+        """Lend the running turn to code outside of the callback. Return how long it lasts."""
         self._end -= self.part
         return self.part
 

@@ -42,7 +42,7 @@ else:
     def run_as(
         loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, call: Callable[..., R], *args: Any
     ) -> R:
-        """Call in the name of another task, in its context. Inlined: two more calls would double the time of an element."""
+        """Call in the name of another task, in its context. Inlined: two more calls would take as long again."""
         before = _tasks.get(loop)
         _tasks[loop] = task
         try:

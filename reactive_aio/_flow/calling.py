@@ -70,11 +70,11 @@ class Calling(Reductions[T_co]):
 
         Demand: unbounded for an ordinary function, which is the last step of its region. For an ``async def``
         one element for each call, which is requested when the call before has ended.
-        Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes to
-        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises without a cancel arrives as SourceCancelledError.
-        After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the flow too, and the call
-        raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused
-        with ValueError.
+        Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes
+        to ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises without a cancel arrives as
+        SourceCancelledError. After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the
+        flow too, and the call raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an
+        ordinary function, is refused with ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
 
         >>> import asyncio
@@ -149,8 +149,10 @@ class Calling(Reductions[T_co]):
         Demand: ``size`` elements, requested when the call before has ended. At most that many are outstanding and held.
         If ``seconds`` end a list early, the other requested elements may arrive meanwhile. They are kept for the next
         list.
-        Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError that ``fn`` raises without a cancel arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
-        ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
+        Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A
+        CancelledError that ``fn`` raises without a cancel arrives as SourceCancelledError. When the flow fails, a list
+        that is not full goes to ``hooks.on_discard``. A ``size`` below 1 and ``seconds`` that are not above 0 are
+        refused with ValueError.
         Cancel: ``fn`` is cancelled, and the kept elements go to ``hooks.on_discard``.
         (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)
 

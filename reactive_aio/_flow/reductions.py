@@ -213,8 +213,8 @@ class Reductions(Fluent[T_co]):
         It is ``heapq.nlargest``: of equal elements the first counts. With a NaN the result depends on the order of the
         elements.
         Demand: unbounded. About twice ``k`` elements are kept.
-        Errors: an exception of ``key`` or of a comparison. A negative ``k`` is refused with ValueError, an ``async def`` with
-        TypeError.
+        Errors: an exception of ``key`` or of a comparison. A negative ``k`` is refused with ValueError, an ``async
+        def`` with TypeError.
         Spark: in parts. Only the greatest of each partition leave the workers. ``key`` is called for those here once
         more.
         (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)

@@ -115,7 +115,7 @@ async def _holds(condition: Condition) -> None:
 
 @define(eq=False)
 class Stop:
-    """Tells the sources of one subscription to emit nothing more. They may be on any thread."""
+    """Stops the sources of one subscription, so that they emit nothing more. They may be on any thread."""
 
     requested: bool = field(init=False, default=False)
     emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])
@@ -124,7 +124,7 @@ class Stop:
     _waiting: set[asyncio.Future[None]] = field(init=False, factory=set[asyncio.Future[None]])
 
     def request(self) -> None:
-        """Tell the sources to stop."""
+        """Stop the sources."""
         with self._lock:
             self.requested = True
             waiting, self._waiting = self._waiting, set()

@@ -22,7 +22,7 @@ from ..hooks import also_failed, discard
 R = TypeVar("R")
 
 Reading: TypeAlias = "GeneratorType[Any, None, None]"
-"""Gives the elements of an iterator, and in between what it awaits."""
+"""Yields the elements of an iterator, and in between the objects that it awaits."""
 
 
 MANY: Final = 8
@@ -309,7 +309,7 @@ class AwaitedInput:
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            # The call that makes the iterator may raise StopAsyncIteration too, which is no end.
+            # The call that makes the iterator may raise StopAsyncIteration too, which is not an end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
         if answers:

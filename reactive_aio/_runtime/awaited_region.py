@@ -259,7 +259,7 @@ class AwaitedDriver(RegionDriver):
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:
-        """Give the event loop that turn in the task of the consumer, and begin the next pass."""
+        """Let the event loop have that turn in the task of the consumer, and begin the next pass."""
         try:
             if self.run.pace.awaiting is BARE:
                 yield

@@ -90,7 +90,7 @@ class DirectAwaited(Direct, Taker):
         self.closed = False
         """Whether the region has ended."""
         self.done: asyncio.Future[None] | None = None
-        """Tells the task that awaits the end that all is over."""
+        """Wakes the task that awaits the end when all is over."""
         self.over = False
         """Whether the owner has ended."""
 

@@ -366,7 +366,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+            # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
             if not (self.cancelled and isinstance(late, TaskCancelledError)):
                 self.host.dropped(late)
         if self.host.reader is self:

@@ -67,7 +67,7 @@ class Emission(Turns):
         """The function that takes all that arrives, where nothing is passed on before the end."""
         self.each = False
         self.handover: Handover | None = None
-        """Gives a list in parts while a function keeps the thread, if the next region is on another one."""
+        """Hands a list over in parts while a function blocks the thread, if the next region is on another one."""
         self.life: Life = MADE
         self.cancelled = False
         """Whether downstream has cancelled, which any thread may say."""
@@ -293,7 +293,7 @@ class Emission(Turns):
         return False
 
     def let_turn(self) -> Awaitable[None]:
-        """Give the event loop a turn in the task of a consumer. Then `poll` goes on."""
+        """Let the event loop have a turn in the task of a consumer. Then `poll` goes on."""
         return asyncio.sleep(0)
 
     def poll(self) -> Any:

@@ -38,7 +38,7 @@ class Handover:
     _context: Context
     """Of the next region."""
     _give: Callable[[list[Any]], None] | None
-    """Gives elements to the next region, from any thread."""
+    """Passes elements to the next region, from any thread."""
     idle: list[bool] = field(init=False, factory=lambda: [True])
     """Holds something while no timer is set. A list, because its truth is the fastest test for each element."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)

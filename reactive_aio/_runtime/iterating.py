@@ -86,7 +86,7 @@ class Steps(Held):
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
     _waiter: asyncio.Future[float] | None = field(init=False, default=None)
-    """Tells the consumer for how long it may go on without a turn of the event loop."""
+    """Returns how long the consumer may go on without a turn of the event loop."""
     _asked: bool = field(init=False, default=False)
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
     _pulling: bool = field(init=False, default=False)
@@ -129,7 +129,7 @@ class Steps(Held):
         return item
 
     async def next(self) -> Any:
-        """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration, or the failure, at the end."""
+        """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration or the failure last."""
         while self.clear and self.driver.bare:
             self._pulling = True
             try:
@@ -176,7 +176,7 @@ class Steps(Held):
         self._until = budgets.clock() + part
 
     async def _turn(self) -> None:
-        """Give the event loop a turn."""
+        """Let the event loop have a turn."""
         self._pulling = True
         try:
             self._until = await self.driver.budget.breath()

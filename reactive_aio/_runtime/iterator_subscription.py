@@ -138,7 +138,7 @@ class IteratorSubscription:
         """Drop elements that are not taken, and report a failure after them to the hook."""
         self._source.close()
         late, self._source.error = self._source.error, None
-        # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+        # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
         if late is not None and not isinstance(late, TaskCancelledError):
             self.host.dropped(late)
 

@@ -52,7 +52,7 @@ class Held:
     driver: RegionDriver | None = field(init=False, default=None)
 
     def lost(self, error: BaseException) -> None:
-        """Tell the driver, in the region's own context, that the loop has ended or is about to."""
+        """Report to the driver, in the region's own context, that the loop has ended or is about to."""
         driver = self.driver
         if driver is None:
             return

@@ -124,7 +124,7 @@ class Pool(Kept, Generic[TeamT]):
             released()
 
     def _dismiss(self, team: TeamT) -> list[Member]:
-        """Give the next member new workers. Return the members that still have the old ones."""
+        """Retire a team, so that the next member gets new workers. Return the members of the old team."""
         with self._lock:
             members = [member for member, each in self._members.items() if each is team]
             known = self._team is team

@@ -70,7 +70,7 @@ class Code:
         return self.before(flow.concat(Flow.never()) if self.endless else flow)
 
     def failing(self) -> AnyFlow:
-        """Return a source that fails, with an error that is no matter here; one that waits in an endless cell."""
+        """Return a source that fails, with an error that does not matter here. In an endless cell it waits."""
         if self.endless:
             return self.before(Flow.of(0).concat(Flow.never()))
         return self.before(Flow.of(0).concat(Flow.error(self.first)))

@@ -71,7 +71,7 @@ class FlatMapping(Merging):
         return super().step() or bool(self.outer.kept)
 
     def _map(self) -> None:
-        """Map the next elements. The given elements of their flows are one list, which is short if the function is slow."""
+        """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
         outer, given, count, then = self.outer, list[Any](), 0, budgets.clock()
         flow, items = self._next(0)
         while isinstance(items, list):

@@ -54,7 +54,7 @@ class KeepingTop(Sorting):
     limit: int = field(init=False)
 
     least: Any = field(init=False, default=MISSING)
-    """The value that an element has to exceed, once there are enough. None with a key, which may be costly to call twice."""
+    """The value that an element has to exceed, once there are enough. None with a key, which may be costly."""
 
     missing: ClassVar[Any] = MISSING
 

@@ -188,8 +188,8 @@ class Recovering(Fluent[T_co]):
         """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one. ``value`` takes one too. Nothing is buffered.
-        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
-        built.
+        Errors: those of other types. An argument that is not a type of exceptions is refused with TypeError when the flow
+        is built.
         (Reactor: ``onErrorReturn``; RxJava: ``onErrorReturnItem``.)
 
         >>> from reactive_aio import Flow
@@ -206,8 +206,8 @@ class Recovering(Fluent[T_co]):
         """Complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
-        built.
+        Errors: those of other types. An argument that is not a type of exceptions is refused with TypeError when the flow
+        is built.
         (Reactor, RxJava: ``onErrorComplete``.)
 
         >>> from reactive_aio import Flow

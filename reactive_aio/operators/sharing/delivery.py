@@ -47,7 +47,7 @@ class Delivery(Taker):
     woken: int = field(init=False, default=0)
     """The number of woken tasks that the budget does not know yet."""
     watch: Attachment | None = field(init=False, default=None)
-    """Tells that the event loop that makes the elements has ended, if that is another one."""
+    """Called when the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)

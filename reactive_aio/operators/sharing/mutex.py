@@ -39,7 +39,7 @@ class Mutex:
             self.call_put_off()
 
     def enter(self) -> bool:
-        """Take the lock, which `leave` releases. Return False if this thread has it already, in the middle of a change."""
+        """Take the lock, which `leave` releases. Return False if this thread has it, in the middle of a change."""
         if not self.lock.acquire(False):
             if self.owner == get_ident():
                 return False

@@ -144,7 +144,7 @@ class Link(asyncio.Protocol):
         self._say(Frame(CREDIT, self.partition, 0, detail=size))
 
     def stop(self) -> None:
-        """Tell the task that it is done, or that its reader has gone. The task then hangs up."""
+        """Stop the task, because it is done or its reader has gone. The task then hangs up."""
         self._stopped = True
         if self._known:
             self._say(Frame(STOP, self.partition))

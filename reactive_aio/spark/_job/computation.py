@@ -18,8 +18,10 @@ class Computation:
     java_rdd: Any
     """Each of its tasks reads one partition."""
     gather: Callable[[Sequence[Group]], Gathered | None] | None = None
-    """Gives tasks that read one group of the same partitions each, or None where Spark would read them in another order.
-    It makes calls into the JVM."""
+    """Returns tasks that each read one group of the partitions. It makes calls into the JVM.
+
+    Returns None if Spark would read the partitions in another order.
+    """
 
 
 @frozen(eq=False)

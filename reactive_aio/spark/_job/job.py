@@ -241,7 +241,7 @@ class Job:
     def _failure(self, error: BaseException) -> BaseException:
         """Return the failure to report; on this thread, because it calls into the JVM."""
         if not isinstance(error, Exception):
-            return error  # what is no Exception comes of a function that is pickled, and not of Spark
+            return error  # only a function that is pickled raises anything but an Exception, and not Spark
         if self._stopping.is_set():
             return SparkJobError("stopped")  # nobody will hear of it
         if (cut_off := unreachable(text_of(error))) is not None:

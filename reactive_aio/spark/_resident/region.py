@@ -82,7 +82,7 @@ class ResidentRegion:
         self._task = self.loop.create_task(self._live())
 
     def _computation(self, address: Address) -> Computation:
-        """Give, on a thread, an RDD of nothing, whose partitions are the tasks; as many again to replace silent ones."""
+        """Return an empty RDD, on a thread. Its partitions are the tasks, and as many again to replace silent ones."""
         task = ResidentTask(address, self.workers.beat)
         context: Any = self.workers.context
         return Computation(context.parallelize([], 2 * self.workers.count).mapPartitionsWithIndex(task.serve)._jrdd)

@@ -1,7 +1,7 @@
-"""Elements turned into columns, and what doesn't fit named by its place.
+"""Turns elements into columns, and names the place of a value that does not fit.
 
-Column by column, as they are read: types are looked at by the column, so that an element costs what its
-values cost. Only when a column does not fit is it looked through for the first value that is to blame.
+Types are checked by column, so that an element costs only what its values cost. Only a column that does not fit is
+searched for its first wrong value.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ACCEPTED: Final[tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]],
 )
 """The Python types that a column takes, and subtypes of these that it does not take.
 
-Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
+Arrow alone would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
 """
 
 

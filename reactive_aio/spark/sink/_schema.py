@@ -109,7 +109,7 @@ def _of_class(method: str, kind: type[Any]) -> StructType:
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
-    """Take `| None` off an annotation."""
+    """Remove `| None` from an annotation."""
     if get_origin(hint) in (Union, types.UnionType):
         rest = [each for each in get_args(hint) if each is not type(None)]
         if len(rest) == 1:

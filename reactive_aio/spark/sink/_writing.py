@@ -1,4 +1,4 @@
-"""A flow written in batches, one after the other, each of them all or nothing."""
+"""Writes a flow in batches, one after the other, each of them as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Sink:
 
 
 def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn:
-    """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
+    """Raise Spark's failures as SparkJobError, and an exception of a user's function unchanged."""
     from py4j.protocol import Py4JError
 
     stopped = is_stopped(writer.session)  # then it may be an error of any type

@@ -15,7 +15,7 @@ from ...errors import SparkJobError
 # `Any` stands for Arrow, whose stubs know it by halves, and for elements.
 
 PIECE: Final = 1024
-"""Elements that are turned into columns at a time: no more than the event loop can wait for."""
+"""Elements that are turned into columns at a time: only as many as the event loop can wait for."""
 
 
 @define(eq=False)

@@ -24,7 +24,7 @@ C = TypeVar("C", bound=Closable)
 
 @define(eq=False)
 class Block(AbstractAsyncContextManager[C], Generic[C]):
-    """The block; no generator, which would set the traceback of what leaves it, and not all let that be set."""
+    """The block. A generator would set the traceback of an exception that leaves it, which some exceptions forbid."""
 
     _open: Callable[[], Awaitable[C]]
     _opened: C = field(init=False)

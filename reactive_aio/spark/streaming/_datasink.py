@@ -1,7 +1,7 @@
 """The writer of the data source ``reactive_aio``: the tasks of a streaming query push rows to the event loop.
 
-A task sends as many rows as it is granted, and then waits. So the subscriber sets the pace of the query. The query
-commits a micro-batch when the subscriber has acknowledged it.
+A task sends the granted rows, and then waits. So the subscriber sets the pace of the query. The query commits a
+micro-batch when the subscriber has acknowledged it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _delivery(task: TaskContext) -> Delivery:
 
 @define
 class Conversation:
-    """A connection to the event loop, once it is known to be that."""
+    """A connection to the event loop, after the handshake."""
 
     _socket: socket.socket
     _decoder: Decoder = field(init=False, factory=Decoder)
@@ -121,7 +121,7 @@ class Conversation:
         return bool(self._heard) or bool(select.select([self._socket], [], [], 0)[0])
 
     def hear(self) -> Frame:
-        """Wait for what the loop says; raise what it complains of."""
+        """Wait for a message of the loop. Raise the error that it reports."""
         while not self._heard:
             data = self._socket.recv(4096)
             if not data:

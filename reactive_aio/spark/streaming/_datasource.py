@@ -1,6 +1,6 @@
 """The data source ``reactive_aio`` of Spark, in the processes of a streaming query: it asks the event loop for rows.
 
-Rows that are written go by `datasink`.
+`datasink` writes rows.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._to_the_end = True
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Share the rows out to tasks."""
+        """Distribute the rows to tasks."""
         first, last = self._place(start), self._place(end)
         self._ask(LATEST, first, last - first)  # after a restart the flow has to begin here; any task may come first
         parts = max(1, min(int(option(self._options, "partitions")), last - first))
@@ -146,7 +146,7 @@ class FeedConnection:
         self._file = self._socket.makefile("rb")
 
     def ask(self, kind: int, *numbers: int) -> bytes:
-        """Ask, and wait for the answer."""
+        """Send a request, and wait for the answer."""
         self._socket.sendall(QUESTION.pack(kind, *numbers, *(0,) * (3 - len(numbers))))
         head = self._read(ANSWER.size)
         answer, length = ANSWER.unpack(head)

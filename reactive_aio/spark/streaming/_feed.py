@@ -1,7 +1,7 @@
 """From asyncio to Structured Streaming: a flow as a source of Spark.
 
-The processes of the streaming query ask the event loop for rows (see `feedwire`). The flow is asked for no more than
-``ahead`` elements beyond the place that Spark has come to, and what Spark has not committed is kept, to be given
+The processes of the streaming query ask the event loop for rows (see `feedwire`). The flow is asked for at most
+``ahead`` elements beyond the place of Spark. Rows that Spark has not committed are kept, because it may request them
 again.
 """
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from ..._flow.flow import Flow
 
 WAIT: Final = 0.05
-"""Seconds that a query is kept waiting for the first row of a batch.
+"""Seconds that a query waits for the first row of a batch.
 
-Then it asks again, or hears that it is to stop.
+Then it asks again, or stops.
 """
 SENT: Final = 1 << 18
 """Bytes of rows that are sent at a time: a transport copies what the socket does not take, on the event loop."""
 LOOK: Final = 0.2
-"""Seconds after which `Feed.drain` looks whether the query is still there."""
+"""Seconds after which `Feed.drain` checks whether the query is still running."""
 
 
 def feed(
@@ -67,16 +67,16 @@ def feed(
     subscribes to the flow when the query asks for its first row. A query that begins again from its checkpoint gets the
     rows that it has not committed once more.
 
-    When this process begins again, so does the flow, and the feed has to find its rows by their offset. For this, pass a
-    function from an offset to the flow of the elements from there on. Also pass a ``name``, and never change it: the
-    checkpoint refers to the feed by it.
+    When this process restarts, so does the flow, and the feed has to find its rows by their offset. For this, pass a
+    function from an offset to the flow of the elements from there on. Also pass a ``name``, and never change it,
+    because the checkpoint refers to it.
 
     Demand: at most ``ahead`` elements beyond those that Spark has admitted into its batches. A batch has up to ``batch``
     rows. The feed keeps admitted rows until Spark commits them, when it plans the next batch. So it keeps at most
     ``ahead`` rows and two batches.
     Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails.
-    ``feed.drain(query)`` raises the error itself.
-    Trigger: by ``availableNow=True`` the query runs to the end of the flow.
+    ``feed.drain(query)`` raises the error.
+    Trigger: with ``availableNow=True`` the query runs to the end of the flow.
     (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
     """
     _check_source(flow)
@@ -137,7 +137,7 @@ def _active(query: StreamingQuery) -> bool:
 
 
 def _processed(query: StreamingQuery) -> SparkJobError | None:
-    """Wait until the query has worked on all there is, or has failed."""
+    """Wait until the query has processed all rows, or has failed."""
     try:
         query.processAllAvailable()
     except Exception as error:
@@ -201,7 +201,7 @@ class Feed:
         return self._session.readStream.format("reactive_aio").options(**self.options).load()
 
     async def drain(self, query: StreamingQuery) -> None:
-        """Wait until the flow has ended and the query has worked on all of it. Raise what either has failed with."""
+        """Wait until the flow has ended and the query has processed all rows. Raise the failure of either."""
         while not self._complete and await asyncio.to_thread(_active, query):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
@@ -369,7 +369,7 @@ class Feed:
     async def _fetched(self, start: int, end: int) -> memoryview:
         """Return the fetched rows.
 
-        After a restart they have to come first. A hundred thousand are too many for a turn of the loop.
+        After a restart they have to come from the flow first. A hundred thousand are too many for a turn of the loop.
         """
         self._admit(end)
         backlog = self._backlog

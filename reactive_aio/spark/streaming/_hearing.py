@@ -1,4 +1,4 @@
-"""Hearing what the process of a query says; and that it says nothing any more, though it has not hung up."""
+"""Reading the messages of a query's process, and noticing its silence without a hang-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..._remote.frames import Decoder, Frame
 BEAT: Final = 5.0
 """Seconds between two signs of life of a task."""
 SILENCE: Final = 6
-"""Beats that may be missed before a task is taken for lost."""
+"""Beats that may be missed before a task counts as lost."""
 
 Hear = Callable[[], Awaitable[Frame]]
 

@@ -76,14 +76,15 @@ def inbox(
     default loopback, and ``port``, by default any free one.
 
     Delivery: at least once, by the same number. `exactly_once` drops repetitions. Rows of different partitions
-    interleave, each partition is in order. A task that Spark retries goes on behind the rows that have arrived. That is
+    interleave. Each partition is in order. A task that Spark retries goes on after the rows that have arrived. This is
     exact if it computes the same rows again. If it computes another number of rows, the query fails.
-    Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send no more rows than are
-    requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
+    Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send only requested rows, at
+    most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, so does the query, and the micro-batch is not committed. When a query that was
-    started here fails, the flow fails with SparkJobError. A query that was started elsewhere may disappear in the middle
-    of a micro-batch. When none of its tasks has been there for ``patience`` seconds, the rows fail with SparkJobError. If
-    the query goes on after all, it fails too. With ``math.inf`` the rows wait until the query begins again.
+    started here fails, the flow fails with SparkJobError. A query that was started elsewhere may disappear in the
+    middle of a micro-batch. When none of its tasks has been connected for ``patience`` seconds, the rows fail with
+    SparkJobError. If the query still goes on, it fails too. With ``math.inf`` the rows wait until the query begins
+    again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
@@ -125,7 +126,7 @@ class Inbox(Generic[T]):
     _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _reception: Reception = field(init=False)
     _arrival: Arrival | None = field(init=False, default=None)
-    """The micro-batch that is written, or waits for its acknowledgement; the last one, for tasks that are late."""
+    """The micro-batch that is written, or waits for its acknowledgement. Later it is the last one, for late tasks."""
     _past: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=PAST))
     """The runs of the query that have been followed by another."""
     _reader: Reader | None = field(init=False, default=None)
@@ -151,7 +152,7 @@ class Inbox(Generic[T]):
     def batches(self) -> Flow[WrittenBatch[T]]:
         """The micro-batches, for one subscriber at a time. The next subscriber gets those that this one has not had.
 
-        It completes when the query does that was started here, or when the inbox is closed.
+        It completes when the query that was started here completes, or when the inbox is closed.
         """
         from ..._flow.flow import flow_of
 
@@ -169,7 +170,7 @@ class Inbox(Generic[T]):
         """Let Spark write a streaming DataFrame here, and return the query. It stops with the subscriber or the inbox.
 
         ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
-        Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
+        Errors: TypeError at once for a class that does not fit the columns, SparkJobError if the query can't start.
         """
         check_classic("Inbox.start", frame)
         folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
@@ -246,7 +247,7 @@ class Inbox(Generic[T]):
             self.offer()
 
     def left_by(self, reader: Reader) -> None:
-        """Take no more of the subscriber that has cancelled."""
+        """Pass no more to the subscriber that has cancelled."""
         if self._reader is not reader:
             reader.release()
         elif self._query is not None:
@@ -299,7 +300,7 @@ class Inbox(Generic[T]):
         """Nothing: this query makes no callbacks."""
 
     def broken(self, error: BaseException) -> None:
-        """Nothing: its micro-batches say so themselves."""
+        """Nothing: its micro-batches report that."""
 
     def ended(self, error: SparkJobError | None) -> None:
         """Pass the end on to the subscriber."""
@@ -369,7 +370,7 @@ class Inbox(Generic[T]):
         return arrival
 
     async def _judged(self, kind: int, delivery: Delivery, rows: dict[str, int | None]) -> Frame:
-        """Tell the driver whether a micro-batch has been consumed, when that is known."""
+        """Report to the driver whether a micro-batch has been consumed, when that is known."""
         arrival = self._arrival
         if arrival is None or arrival.delivery != delivery:
             return _failed(f"micro-batch {delivery.batch} is unknown to this inbox")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
-"""The sessions that know the format. Spark remarks on one that is registered again."""
+"""The sessions that know the format. Spark warns when a format is registered again."""
 
 
 def check_classic(method: str, data: object) -> None:
@@ -31,9 +31,9 @@ def check_classic(method: str, data: object) -> None:
 def register(session: SparkSession) -> None:
     """Register the format ``reactive_aio`` in a session, and make that the active session of the calling thread.
 
-    Feeds and inboxes do so for their own sessions. Who writes by
-    ``frame.writeStream.format("reactive_aio").options(**inbox.options).start()`` calls this before, on the same thread: Spark
-    looks for the formats of a query that is written in the active session. Blocks for a call into the JVM.
+    Feeds and inboxes do so for their own sessions. Before you call
+    ``frame.writeStream.format("reactive_aio").options(**inbox.options).start()``, call this on the same thread. Spark
+    looks for the format of a writing query in the active session. It blocks for a call into the JVM.
     """
     from ._datasource import FlowSource
 

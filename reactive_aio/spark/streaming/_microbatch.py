@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 @define(eq=False)
 class Handover:
-    """The verdict that the thread in which Spark calls waits for; settled once, from any thread."""
+    """The decision for which the thread of Spark's callback waits. It is settled once, from any thread."""
 
     failed: Callable[[BaseException], None]
-    """Called, on any thread, when the subscriber has failed to consume it."""
+    """Called, on any thread, when the subscriber has refused it."""
     decided: Callable[[bool], None] | None = None
-    """Called once, on whatever thread decides."""
+    """Called once, on the thread that decides."""
     accepted: bool = field(init=False, default=False)
     _settled: Event = field(init=False, factory=Event)
     _lock: Lock = field(init=False, factory=Lock)
@@ -64,7 +64,7 @@ class Consumable(ABC, Generic[T]):
     id: int
     """Its number, from 0 for each checkpoint."""
     query: str
-    """The id of the query, which is its checkpoint's: with ``id`` the name of the batch for all time."""
+    """The id of the query, which is that of its checkpoint. With ``id`` it identifies the batch for ever."""
     _handover: Handover = field(repr=False)
 
     @property
@@ -75,8 +75,8 @@ class Consumable(ABC, Generic[T]):
     def acknowledge(self) -> None:
         """Acknowledge that it has been consumed, from any thread. A second call does nothing.
 
-        Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before. Then the
-        batch comes again.
+        Errors: SparkJobError if it is too late, because the flow has been cancelled or has ended. Then the batch comes
+        again.
         """
         if not self._handover.settle(accepted=True):
             raise SparkJobError(
@@ -86,7 +86,7 @@ class Consumable(ABC, Generic[T]):
     def fail(self, error: BaseException) -> None:
         """Refuse it, from any thread: the batch comes again, some other time.
 
-        The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
+        The query is stopped, and the flow fails with ``error`` when the next batch is requested.
         """
         if not self._handover.settled:
             self._handover.failed(error)
@@ -129,11 +129,11 @@ class MicroBatch(Consumable[T]):
             async with batch as rows:
                 await rows.for_each(store)
 
-    A batch that is let go of without a word fails the flow, which would stand still.
+    A batch that is dropped unacknowledged fails the flow, which would hang otherwise.
     """
 
     frame: DataFrame = field(repr=False)
-    """The rows as a DataFrame, for what Spark is to do with them; to be used on a thread, as it blocks."""
+    """The rows as a DataFrame, for work by Spark. Use it on a thread, because it blocks."""
     _reading: Reading = field(repr=False)
     _prefetch: int = field(repr=False)
     _ordered: bool = field(repr=False)

@@ -38,7 +38,7 @@ class Events(Protocol):
         """The query runs."""
 
     def offered(self, offer: tuple[DataFrame, int, Handover]) -> None:
-        """Spark has a micro-batch, and waits."""
+        """Spark has made a micro-batch, and waits."""
 
     def broken(self, error: BaseException) -> None:
         """The subscriber has failed to consume a micro-batch."""
@@ -50,7 +50,7 @@ class Events(Protocol):
 class Withheld(Exception):  # noqa: N818 - no error of anybody's
     """Keeps Spark from committing a micro-batch that has not been consumed.
 
-    By this text, which is that of a call interrupted, Spark knows that a query was stopped and has not failed.
+    This is the text of an interrupted call. By it Spark knows that a query was stopped and has not failed.
     """
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ def hush() -> None:
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
     """Keep a checkpoint for one query. The next one waits if this one is stopping, and is refused otherwise.
 
-    Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand. The subscriber then finds
-    that the stream has come to its end.
+    Spark alone would stop the first for the second, and wait until the subscriber has consumed the current micro-batch.
+    The subscriber would then see the end of the stream.
     """
     folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
     while (other := CLAIMED.setdefault(folder, query)) is not query:
@@ -102,14 +102,14 @@ class Query:
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
     caller: Callable[[], Any] | None = None
-    """Gives, on a thread on which Spark calls back, the connection by which it does."""
+    """Returns the connection of the thread on which Spark calls back."""
     _query: StreamingQuery | None = field(init=False, default=None)
     _stopping: Event = field(init=False, factory=Event)
     _over: Event = field(init=False, factory=Event)
     pending: Handover | None = field(init=False, default=None)
-    """The batch that Spark waits for, which makes one at a time; refused when the query has to stop."""
+    """The batch that Spark waits for. Spark makes one at a time. It is refused when the query has to stop."""
     _line: Any = field(init=False, default=None)
-    """The connection by which Spark calls. A thread of py4j waits there for more, and would for ever."""
+    """The connection by which Spark calls. A thread of py4j waits there for more, and would wait for ever."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _told: Lock = field(init=False, factory=Lock)
     """Taken by the thread that reports the end: an abandoned query may still end."""

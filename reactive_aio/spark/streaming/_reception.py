@@ -31,7 +31,7 @@ class Reception:
     host: str
     """The address at which the processes reach this one."""
     serve: Callable[[Guard, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-    """Talks to one that has come in, until it returns."""
+    """Talks to an accepted connection, until it returns."""
     secret: bytes = field(init=False, repr=False, factory=lambda: secrets.token_bytes(32))
     _port: int = field(init=False)
     _server: asyncio.Server = field(init=False)
@@ -49,7 +49,7 @@ class Reception:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of ``format("reactive_aio")`` by which a process finds its way here."""
+        """The options of ``format("reactive_aio")`` by which a process connects here."""
         return {"address": self.address, "secret": self.secret.hex()}
 
     async def open(self) -> None:
@@ -57,7 +57,7 @@ class Reception:
         self._server = await asyncio.start_server(self._connected, sock=self.listening)
 
     async def close(self) -> None:
-        """Hang up on all."""
+        """Close all connections."""
         self._server.close()
         lines = tuple(self._lines)
         for line in lines:

@@ -94,7 +94,7 @@ class StreamSubscription:
     _failure: BaseException | None = field(init=False, default=None)
     """The failure of the subscriber.
 
-    It knows, and most likely cancels. So it gets the failure when it asks for more.
+    The subscriber knows it, and most likely cancels. So it gets the failure only with the next request.
     """
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
@@ -128,7 +128,7 @@ class StreamSubscription:
     def request(self, n: int) -> None:
         """Let Spark hand over more.
 
-        A region that asks is in the middle of its turn, so what waits comes in an event.
+        A region that requests is in the middle of its turn, so a waiting batch comes in an event.
         """
         self._demand = add_demand(self._demand, n)
         if self._offer is not None or self._failure is not None:
@@ -146,7 +146,7 @@ class StreamSubscription:
     # -- what the query tells
 
     def started(self, query_id: str) -> None:
-        """Note by what id the query is known."""
+        """Note the id of the query."""
         self._query_id = query_id
         self._hand_over()
 
