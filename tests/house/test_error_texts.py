@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from tests.house.error_texts import Text, texts_of
-from tests.house.test_prose import LONGEST, OPENS, ROOT, TYPICAL, WRITE_INSTEAD, sources, words
+from tests.house.test_prose import LONGEST, OPENS, ROOT, TYPICAL, WRITE_INSTEAD, forbidden, sources, words
 
 LEAST = 500
 """The collector has to find so many: else the tests are about nothing."""
@@ -37,10 +37,6 @@ def sentences(text: str) -> Iterator[str]:
 
 def too_long(text: str) -> bool:
     return any(words(sentence) > LONGEST for sentence in sentences(text))
-
-
-def forbidden(text: str) -> list[str]:
-    return [word for word in WRITE_INSTEAD if re.search(rf"\b{word}\b", text, re.IGNORECASE)]
 
 
 def opens_with_a_clause(text: str) -> bool:
