@@ -31,11 +31,11 @@ class Audience(Generic[L]):
     ::
 
         PLAYING ──the last one leaves──► OVER: `_deserted` is called
-            └──────── end ─────────────► OVER: each one hears of it
+            └──────── end ─────────────► OVER: each one gets the end
 
-    - It is over once. That the last one has left is one event, and none where the run has ended before.
-    - A failure that comes when nobody is there goes to ``_dropped``, once.
-    - Who has left hears of nothing, though it left because of what another one heard.
+    - It is over once. The leave of the last listener is one event, and none if the run has ended before.
+    - A failure without listeners goes to ``_dropped``, once.
+    - A listener that has left gets no signal, even if it left because of a signal to another one.
     """
 
     _deserted: Callable[[], None]

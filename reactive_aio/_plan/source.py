@@ -123,7 +123,7 @@ class Host(Protocol):
     def cleanup_failed(self, error: BaseException) -> None:
         """Pass on the error of a cleanup after the end of the region, from any thread.
 
-        The awaited end raises it, unless the flow has failed before. The hook hears of what nobody can raise.
+        The awaited end raises it, unless the flow has failed before. Else it goes to the hook.
         """
 
     def dropped(self, error: BaseException) -> None:

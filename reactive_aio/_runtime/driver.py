@@ -307,7 +307,7 @@ class RegionDriver(Emission):
     def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
         """Signal the end.
 
-        If that goes wrong, the region that reads the flow fails, or else the receiver hears of it again.
+        If that goes wrong, the region that reads the flow fails, or else the receiver gets that failure.
         """
         try:
             if error is None:

@@ -1,11 +1,11 @@
 """The host of a subscription. It reports a failure after the end, and holds everything that has begun.
 
-Behind the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who hears of
-it, whatever boundary is between:
+After the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who gets
+the error, whatever boundary is between:
 
-- Behind a failure of the flow it is a note on that, and goes to the hook.
-- Else the region that reads the flow fails with it, if that is still at work.
-- Else the end that is awaited raises it. Where nobody awaits one, the hook hears of it.
+- After a failure of the flow it is a note on that, and goes to the hook.
+- Else the region that reads the flow fails with it, if that still runs.
+- Else the awaited end raises it. Without an awaited end it goes to the hook.
 """
 
 from __future__ import annotations

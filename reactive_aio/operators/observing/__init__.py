@@ -119,8 +119,8 @@ class Observing(Fluent[T_co]):
         """Call ``fn()`` when this flow is cancelled, for example by ``take``, before the cancel goes on.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
-        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the awaited end raises the exception of ``fn``. If the flow has failed, that exception becomes a note,
+        and goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnCancel``.)
 
         >>> from reactive_aio import Flow
@@ -138,8 +138,8 @@ class Observing(Fluent[T_co]):
         It is called after the signal has been passed on: a cancel upstream, any other end downstream. By then the last
         elements have been processed. The awaited terminal returns after it.
         Demand: passed on one for one. Nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
-        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the awaited end raises the exception of ``fn``. If the flow has failed, that exception becomes a note,
+        and goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doFinally``.)
 
         >>> from reactive_aio import Flow

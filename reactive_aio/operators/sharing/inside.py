@@ -24,8 +24,8 @@ from .reader import Reader
 class Inside(Broadcast, Here):
     """The log of a flow that is subscribed to once for all of its uses, inside the subscription that the inlet belongs to (a Receiver).
 
-    It lasts as long as that one: when nobody is there it pauses, and who comes then begins with what nobody has had.
-    Its readers are on the event loop of the inlet.
+    It lasts as long as that one. Without readers it pauses, and the next reader begins with the unread elements. Its
+    readers are on the event loop of the inlet.
     """
 
     STAYS: ClassVar[str] = (

@@ -1,6 +1,6 @@
-"""The log: lists of elements in their order, and the places in it that readers have come to.
+"""The log: lists of elements in their order, and the places of the readers.
 
-It is data. Nothing here waits, signals or takes a lock; who has a log sees to that.
+It is data. Nothing here waits, signals or takes a lock. The owner of a log does that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ A longer one is handed out as it is.
 class Node:
     """A list of elements that is never changed, the number of its first element, and the next node.
 
-    The list of the last node of a log is still to come, or not complete: only the log knows of it.
+    The list of the last node of a log is missing, or not complete. Only the log uses it.
     """
 
     __slots__ = ("behind", "first", "items")
@@ -72,7 +72,7 @@ R = TypeVar("R", bound=Placed)
 class Counts:
     """The number of readers for each number, with the least and the greatest of the numbers.
 
-    Readers come by the thousand, and most have a number in common; so it is the numbers that are gone through.
+    There may be thousands of readers, and most have the same number. So only the numbers are searched.
     """
 
     __slots__ = ("_counts", "greatest", "least")
@@ -132,12 +132,13 @@ class Counts:
 
 @define(eq=False)
 class Log:
-    """The elements that have been made, from the one that the slowest reader or the replay begins with.
+    """The elements from the first one that the slowest reader or the replay needs.
 
-    ``replay`` elements are kept for who comes later. While nobody is there and the log is `kept`, so is what nobody has had.
+    ``replay`` elements are kept for later readers. While there is no reader and the log is `kept`, unread elements are
+    kept too.
 
-    A node is let go of by moving a reference. Elements may end with it, and their ``__del__`` is somebody else's code.
-    So a caller of `put`, `take`, `leave` or `forget` under a lock holds the node it is about to leave until the lock is
+    Moving a reference frees a node. Its elements may be freed too, and their ``__del__`` is code of the user. So a
+    caller of `put`, `take`, `leave` or `forget` under a lock keeps a reference to the freed node until the lock is
     released.
     """
 

@@ -35,8 +35,9 @@ class Run(Broadcast):
 
         MADE ──begin──► BEGUN ──upstream ends, or nobody is left──► its cleanup ──► FINISHED
 
-    A run owns its log and its readers. They stay with it to its end, whatever begins meanwhile; a `Sharing` only points at
-    the one that may be joined. It is closed to newcomers before anybody hears of its end, and with the last reader who leaves.
+    A run owns its log and its readers. They stay with it to its end, whatever begins meanwhile. A `Sharing` only refers
+    to the run that may be joined. A run can't be joined any more before any reader gets its end, and after its last
+    reader has left.
     """
 
     sharing: Sharing

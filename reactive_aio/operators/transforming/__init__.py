@@ -177,9 +177,9 @@ class Transforming(Fluent[T_co]):
         keys.
         (Reactor: ``sort``; RxJava: ``sorted``; Spark: ``sortBy``; the builtin ``sorted``.)
 
-                >>> from reactive_aio import Flow
-                >>> Flow.of("bb", "ccc", "a", "dd").sort_by(len).run_sync()
-                ['a', 'bb', 'dd', 'ccc']
+        >>> from reactive_aio import Flow
+        >>> Flow.of("bb", "ccc", "a", "dd").sort_by(len).run_sync()
+        ['a', 'bb', 'dd', 'ccc']
         """
         from .sort_by import SortBy
 
